@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from playhead.trace.values import MAX_DEPTH, scrub
 
@@ -23,14 +24,13 @@ MAX_WASTED: Final = 200_000
 _OPENING: Final = re.compile(r"[{\[]")
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)|(?P<mark>[{}\[\]:,])|(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-    r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.]))|(?P<word>[^\W\d][\w$-]*|\$[\w$-]+)",
+    r"""|(?P<key>(?:[^\W\d]|\$)[\w$-]*(?=\s*:))|(?P<bare>[^\s{}\[\]:,"']+)""",
     re.DOTALL,
 )
-_CONSTANTS: Final = {"true": "true", "false": "false", "null": "null", "none": "null"}
+_BARE: Final = re.compile(r"true|false|null|none|-?\d[\d.e+-]*", re.IGNORECASE | re.ASCII)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)|[\"\x00-\x1f]", re.DOTALL)
 _CONTROL: Final = re.compile(r"\\[bfnrt]")
 _CUT_OFF: Final = "the JSON ends inside a value: it was cut off"
-_TOO_DEEP: Final = f"the JSON is nested deeper than {MAX_DEPTH} levels"
 
 
 class BrokenJsonError(ValueError):
@@ -53,6 +53,8 @@ class JsonBlock:
     """Whether all of its brackets were closed."""
     strict: bool = True
     """Whether it is JSON as it stands."""
+    read: int = 0
+    """Where reading stopped, when there is a problem."""
 
 
 def json_blocks(text: str) -> Iterator[JsonBlock]:
@@ -62,7 +64,7 @@ def json_blocks(text: str) -> Iterator[JsonBlock]:
     while wasted < MAX_WASTED and (opening := _OPENING.search(text, position)):
         block = _block_at(text, opening.start())
         yield block
-        wasted += 0 if block.problem is None else 4000 + block.end - opening.start()
+        wasted += 0 if block.problem is None else 4000 + block.read - opening.start()
         position = block.end if block.problem is None or block.end == len(text) else opening.end()
 
 
@@ -81,7 +83,7 @@ def read_json(text: str) -> tuple[Any, bool]:
 
 
 def _block_at(text: str, start: int) -> JsonBlock:
-    """Return the value that begins at a place; for an unreadable one, `end` is where reading failed."""
+    """Return the value that begins at a place; for an unreadable one, `end` is where it is broken."""
     try:
         value, end = _DECODER.raw_decode(text, start)
         return JsonBlock(start, end, _checked(value))
@@ -89,9 +91,9 @@ def _block_at(text: str, start: int) -> JsonBlock:
         reader = _Reader(text, start)
     try:
         value = _checked(reader.value())
-    except ValueError as error:
-        return JsonBlock(start, max(reader.place, start + 1), problem=str(error))
-    return JsonBlock(start, reader.place, value, closed=reader.closed, strict=False)
+        return JsonBlock(start, reader.place, value, closed=reader.closed, strict=False)
+    except (ValueError, RecursionError) as error:
+        return JsonBlock(start, max(reader.broken, start + 1), problem=str(error), read=reader.place)
 
 
 def _checked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -99,7 +101,7 @@ def _checked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     layer, depth = [value], 0
     while layer:
         if depth > MAX_DEPTH:
-            raise BrokenJsonError(_TOO_DEEP)
+            raise BrokenJsonError(f"the JSON is nested deeper than {MAX_DEPTH} levels")
         depth += 1
         inner = [each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, (dict, list))]
         layer = [item for items in inner for item in items]
@@ -125,96 +127,68 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=
 
 
 class _Reader:
-    """Writes one value of lenient JSON as JSON, token by token."""
+    """Writes one value of lenient JSON as JSON, token by token; the decoder then says whether it is some."""
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
+        self.broken = len(text)
+        """Where it is broken; the end where it was cut off."""
         self.closed = True
         """Whether all brackets were closed."""
         self._has_escapes = _CONTROL.search(text) is not None
         self._open: list[str] = []
         """The closing brackets of the open ones."""
-        self._last = ""
-        """What was read last: a bracket that opens, `key`, `:`, `value` or `,`."""
-        self._written: list[str] = []
+        self._written: list[tuple[int, str]] = []
+        """What is written, with the places that it is for."""
 
     def value(self) -> Any:  # noqa: ANN401 - any JSON value
-        while self._last != "value" or self._open:
-            found = _TOKEN.match(self.text, self.place)
-            if found is None:
-                self._end()
-            elif found.lastgroup == "space":
-                self.place = found.end()
-            else:
-                self._take(str(found.lastgroup), found[0])
-                self.place = found.end()
-        return _DECODER.decode("".join(self._written))
+        """Return the value, which ends at `place`."""
+        while (self._open or not self._written) and (found := _TOKEN.match(self.text, self.place)):
+            self._take(str(found.lastgroup), found[0])
+            self.place = found.end()
+        last = self._written[-1][1] if self._written else ","
+        if self.place == len(self.text) and last[-1] in '"]}el':  # behind a number, another digit may have followed
+            self._close("")
+        try:
+            return _DECODER.decode("".join(f"{piece} " for _, piece in self._written))
+        except json.JSONDecodeError as error:
+            ends = accumulate(len(piece) + 1 for _, piece in self._written)
+            failed = (at for (at, _), end in zip(self._written, ends, strict=True) if end > error.pos)
+            self._fail(next(failed, len(self.text)))
 
     def _take(self, kind: str, piece: str) -> None:
+        last = self._written[-1][1] if self._written else ""
+        if kind == "space" or (piece == "," and last in (",", "{", "[")):
+            return
         if piece in ("}", "]"):
+            if last == ",":
+                self._written.pop()
+            if piece not in self._open:
+                self._fail(self.place)
             self._close(piece)
-        elif piece == ",":  # written before what follows, so that surplus ones are not
-            self._last = (
-                "," if self._last in ("value", ",") else self._last if self._last in ("{", "[") else self._broken()
-            )
-        elif piece == ":":
-            self._add(":", ":" if self._last == "key" else self._broken())
-        elif self._open[-1:] == ["}"] and self._last != ":":
-            self._separate(may_lack_comma=kind == "text")
-            if kind not in ("text", "word") or self._last == "key":
-                self._broken()
-            self._add(self._quoted(piece) if kind == "text" else json.dumps(piece), "key")
-        else:
-            self._separate(may_lack_comma=kind == "mark")
-            self._add(*self._begun(kind, piece))
-
-    def _begun(self, kind: str, piece: str) -> tuple[str, str]:
-        """Return what is written for the token that begins a value, and what it is."""
-        if kind == "mark":
+            return
+        is_begun = piece in ("{", "[") or (kind == "text" and self._open[-1:] == ["}"])
+        if is_begun and last not in ("", ",", ":", "{", "["):
+            self._written.append((self.place, ","))
+        if piece in ("{", "["):
             self._open.append("}" if piece == "{" else "]")
-            if len(self._open) > MAX_DEPTH:
-                raise BrokenJsonError(_TOO_DEEP)
-            return piece, piece
+        self._written.append((self.place, self._as_json(kind, piece)))
+
+    def _as_json(self, kind: str, piece: str) -> str:
         if kind == "text":
-            return self._quoted(piece), "value"
-        constant = _CONSTANTS.get(piece.lower())
-        if constant is None and self.place + len(piece) == len(self.text):  # another digit or letter may have followed
-            raise BrokenJsonError(_CUT_OFF)
-        return constant or (piece if kind == "number" else self._broken()), "value"
-
-    def _add(self, written: str, what: str) -> None:
-        self._written.append(written)
-        self._last = what
-
-    def _separate(self, *, may_lack_comma: bool) -> None:
-        if self._last == "value" and not may_lack_comma:
-            self._broken()
-        if self._last in ("value", ","):
-            self._written.append(",")
+            return f'"{_ESCAPE.sub(self._escape, piece[1:-1])}"'
+        if kind == "bare" and not _BARE.fullmatch(piece):
+            self._fail(self.place if self.place + len(piece) < len(self.text) else len(self.text))
+        return json.dumps(piece) if kind == "key" else piece.lower().replace("none", "null")
 
     def _close(self, piece: str) -> None:
-        """End what is open up to this bracket."""
-        if piece not in self._open or self._last in ("key", ":"):
-            self._broken()
-        while self._open[-1] != piece:
-            self._written.append(self._open.pop())
+        """End what is open up to this bracket, or all of it."""
+        while self._open:
+            own = self._open.pop()
+            self._written.append((self.place, own))
+            if own == piece:
+                return
             self.closed = False
-        self._add(self._open.pop(), "value")
-
-    def _end(self) -> None:
-        """End all that is open where the text ends behind a value."""
-        mark = self.text[self.place : self.place + 1]
-        if mark not in ("", '"', "'"):
-            self._broken()
-        if mark or self._last != "value":
-            self.place = len(self.text)
-            raise BrokenJsonError(_CUT_OFF)
-        self._written += reversed(self._open)
-        self._open.clear()
-        self.closed = False
-
-    def _quoted(self, piece: str) -> str:
-        return f'"{_ESCAPE.sub(self._escape, piece[1:-1])}"'
 
     def _escape(self, found: re.Match[str]) -> str:
         escaped = found[1] or found[0]
@@ -222,11 +196,14 @@ class _Reader:
             return found[0]
         if found[1] and escaped != "'":
             if self._has_escapes or not escaped.isascii():  # `C:\new\app`: a new line?
-                self._broken()
+                self._fail(self.place)
             escaped = f"\\{escaped}"
         return json.dumps(escaped)[1:-1]
 
-    def _broken(self) -> Any:  # noqa: ANN401 - never returns
-        line = self.text.count("\n", 0, self.place) + 1
-        shown = self.text[self.place : self.place + 20].split("\n")[0]
+    def _fail(self, place: int) -> NoReturn:
+        self.broken = place
+        if place == len(self.text):
+            raise BrokenJsonError(_CUT_OFF)
+        line = self.text.count("\n", 0, place) + 1
+        shown = self.text[place : place + 20].split("\n")[0]
         raise BrokenJsonError(f"the JSON is broken in line {line}, at {shown!r}")
