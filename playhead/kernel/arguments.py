@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
@@ -20,12 +19,8 @@ from playhead.trace.values import JsonValue, from_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-_PLAIN: Final = {
-    "int_type": re.compile(r"[+-]?\d+", re.ASCII),
-    "float_type": re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII),
-}
-"""Numbers as text that are read as what they look like."""
+_NUMBERS: Final = ("int_type", "float_type")
+"""What pydantic's strict mode says of what is no number; it also says so of `5.0` for an integer, which is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +77,7 @@ class Arguments:
     def check(self, arguments: dict[str, JsonValue]) -> None:
         """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
 
-        Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without a word. Only numbers written plainly as text
-        are left to it.
+        Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without a word.
 
         Raises:
             ValidationError: they do not fit.
@@ -95,7 +89,7 @@ class Arguments:
             coerced = [
                 InitErrorDetails(type=each["type"], loc=each["loc"], input=each["input"])
                 for each in error.errors(include_url=False)
-                if _is_coerced(each["type"], each["input"])
+                if each["type"] == "bool_type" or (each["type"] in _NUMBERS and isinstance(each["input"], (bool, str)))
             ]
             if coerced:
                 raise ValidationError.from_exception_data(error.title, coerced) from None
@@ -130,16 +124,6 @@ def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any
             f"{name_of(function)}: parameter {parameter} cannot be passed by name; a model passes arguments by name only"
         )
     return parameter
-
-
-def _is_coerced(error: str, value: object) -> bool:
-    """Return whether a value of another type was made a number or a boolean, in a way that nobody would expect."""
-    if error == "bool_type":
-        return isinstance(value, (int, float, str))
-    plain = _PLAIN.get(error)
-    if plain is None or not isinstance(value, (bool, str)):
-        return False
-    return isinstance(value, bool) or plain.fullmatch(value.strip()) is None
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.trace.types import Alternative, Rationale
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 MAX_WHY: Final = 280
 MAX_REJECTED_BECAUSE: Final = 160
 MAX_BLOCKS: Final = 256
 """Blocks looked at; no turn has that many calls, but a text may be anything."""
-_TAG: Final = re.compile(
-    r"<rationale(?:\s+call\s*=\s*[\"']?(\d{1,4})[\"']?)?\s*>|(?P<end></rationale\s*>)", re.IGNORECASE
+_BLOCK: Final = re.compile(
+    r"<rationale(?:\s+call\s*=\s*[\"']?(\d{1,4})[\"']?)?\s*>((?:(?!</?rationale\b).)*)</rationale\s*>",
+    re.IGNORECASE | re.DOTALL,
 )
 _ORPHAN: Final = re.compile(r"</?rationale\b[^>]{0,80}>", re.IGNORECASE)
-
-
-class _Block(NamedTuple):
-    number: int | None
-    body: str
-    start: int
-    end: int
 
 
 def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
@@ -38,11 +32,11 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
     if "<" not in text and not thinking:
         return {}
     found: dict[int, Rationale] = {}
-    for place, block in enumerate(islice(_blocks(f"{text}\n{thinking or ''}"), MAX_BLOCKS), 1):
-        rationale = parse_rationale(_load(block.body))
+    for place, block in enumerate(islice(_BLOCK.finditer(f"{text}\n{thinking or ''}"), MAX_BLOCKS), 1):
+        rationale = _stated(block)
         if rationale is None:
             continue
-        number = block.number or place
+        number = int(block[1] or place)
         while number in found:
             number += 1
         found[number] = rationale
@@ -58,13 +52,8 @@ def strip_rationales(text: str, *, readable: bool = False) -> str:
     """
     if "<" not in text:
         return text.strip()
-    rest, position = [], 0
-    for block in _blocks(text):
-        if readable and parse_rationale(_load(block.body)) is None:
-            continue
-        rest.append(text[position : block.start])
-        position = block.end
-    return _ORPHAN.sub("", "".join([*rest, text[position:]])).strip()
+    rest = _BLOCK.sub(lambda block: block[2] if readable and _stated(block) is None else "", text)
+    return _ORPHAN.sub("", rest).strip()
 
 
 def parse_rationale(value: object) -> Rationale | None:
@@ -84,28 +73,8 @@ def parse_rationale(value: object) -> Rationale | None:
     )
 
 
-def _blocks(text: str) -> Iterator[_Block]:
-    """Yield every block, from an opening tag to the next closing one, in one pass over whatever the text holds."""
-    opening: re.Match[str] | None = None
-    for tag in _TAG.finditer(text):
-        if tag["end"] is None:
-            opening = opening or tag
-        elif opening is not None:
-            number = int(opening[1]) if opening[1] else None
-            yield _Block(number, text[opening.end() : tag.start()], opening.start(), tag.end())
-            opening = None
-
-
-def _load(body: str) -> object:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        pass
-    start, end = body.find("{"), body.rfind("}")
-    try:
-        return json.loads(body[start : end + 1]) if 0 <= start < end else None
-    except (ValueError, RecursionError):
-        return None
+def _stated(block: re.Match[str]) -> Rationale | None:
+    return parse_rationale(next((each.value for each in json_blocks(block[2])), None))
 
 
 def _alternative(value: object) -> Alternative | None:

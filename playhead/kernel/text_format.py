@@ -10,13 +10,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.repair.schema import facts
 from playhead.kernel.state import Thread
 from playhead.trace.events.tools import result_in_text
 from playhead.trace.types import Message, TextPart
 from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from playhead.kernel.ports import ThreadPort
     from playhead.trace.types import Content, Range, ToolCall, ToolSpec
@@ -61,20 +62,9 @@ def _is_simple(schema: object) -> bool:
     return all(isinstance(each, dict) and each.keys() <= _INNER for each in inner)
 
 
-def _parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> str:
+def _parameter(name: str, schema: dict[str, Any], *, is_required: bool) -> str:
     default = f" = {_as_json(schema['default'])}" if schema.get("default") is not None else ""
-    return f"{name}{'' if is_required else '?'}: {_type(schema)}{default}"
-
-
-def _type(schema: Mapping[str, Any]) -> str:
-    if "const" in schema or "enum" in schema:
-        return " | ".join(map(_as_json, schema.get("enum") or [schema.get("const")]))
-    if "anyOf" in schema:
-        return " | ".join(map(_type, schema["anyOf"]))
-    kind = schema.get("type", "any")
-    if kind == "array" and schema.get("items"):
-        return f"list of {_type(schema['items'])}"
-    return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+    return f"{name}{'' if is_required else '?'}: {facts(schema, {})}{default}"
 
 
 def _as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value

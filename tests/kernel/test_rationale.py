@@ -45,10 +45,10 @@ def block(words: str, call: str = "") -> str:
         (block("a", ' call="1"') * 3, None, {1: why("a"), 2: why("a"), 3: why("a")}),
         (block("b", ' call="2"') + block("c"), None, {2: why("b"), 3: why("c")}),
         ("<rationale>no json</rationale>" + block("b"), None, {2: why("b")}),
-        ("<rationale>{'why': 'a'}</rationale>", None, {}),
+        ("<rationale>{'why': 'a'}</rationale>", None, {1: why("a")}),
         ('<rationale>```json\n{"why": "a"}\n```</rationale>', None, {1: why("a")}),
         ('<rationale>It is this: {"why": "a"} I think.</rationale>', None, {1: why("a")}),
-        ('<rationale>"a"</rationale>', None, {1: why("a")}),
+        ('<rationale>"a"</rationale>', None, {}),
         ('<rationale>{"why": "{a} </b>"}</rationale>', None, {1: why("{a} </b>")}),
         ('<rationale>{"why": "a"}', None, {}),
         ('{"why": "a"}</rationale>', None, {}),
@@ -163,7 +163,7 @@ def test_no_value_does_harm(value: Any):
     """Any JSON value is read without an error, also as the body of a block."""
     expected = parse_rationale(value)
     written = json.dumps(value)
-    if "</" not in written and expected is not None:
+    if "</" not in written and isinstance(value, dict) and expected is not None:
         assert read_rationales(f"<rationale>{written}</rationale>", None) == {1: expected}
 
 

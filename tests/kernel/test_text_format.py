@@ -315,7 +315,7 @@ OBJECT: dict[str, Any] = {"type": "object"}
         ({**OBJECT, "properties": {"a": {"type": ["string", "null"]}}}, "- t(a?: string | null): Do."),
         ({**OBJECT, "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}}}, "- t(a?: string | null): Do."),
         ({**OBJECT, "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}, "- t(a?: list of integer): Do."),
-        ({**OBJECT, "properties": {"a": {"description": "The\n a."}}}, "- t(a?: any): Do.\n  a: The a."),
+        ({**OBJECT, "properties": {"a": {"description": "The\n a."}}}, "- t(a?: anything): Do.\n  a: The a."),
         (
             {**OBJECT, "properties": {"a": {"type": "integer", "minimum": 3}}},
             '- t: Do.\n  arguments as JSON Schema: {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}',

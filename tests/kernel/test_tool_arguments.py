@@ -56,11 +56,11 @@ async def told(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any
             {"point": {"x": 1, "y": 2}, "colour": "red", "style": "dashed", "width": 3, "tags": ["a"]},
             "Point(x=1.0, y=2.0) Colour.RED dashed 3 ['a']",
         ),
-        ({"point": {"x": "1.5"}, "width": "2"}, "Point(x=1.5, y=0.0) Colour.RED full 2 None"),
+        ({"point": {"x": 1}, "width": 2.0}, "Point(x=1.0, y=0.0) Colour.RED full 2 None"),
     ],
 )
 async def test_arguments_that_fit(tmp_path: Path, arguments: dict[str, Any], drawn: str):
-    """The body gets typed values: models, enums, defaults, and numbers that a model wrote as text."""
+    """The body gets typed values: models, enums, defaults, and integers that were written as `2.0`."""
     assert await told(tmp_path, draw, **arguments) == (True, drawn)
 
 
@@ -74,6 +74,7 @@ PARAMETERS = "Parameters: point, colour, style, width, tags"
         ({"point": {}}, "point.x: Field required"),
         ({"point": {"x": 1}, "colour": "blue"}, "colour: Input should be 'red'"),
         ({"point": {"x": 1}, "style": "dotted"}, "style: Input should be 'full' or 'dashed'"),
+        ({"point": {"x": 1}, "width": "2"}, "width: Input should be a valid integer"),
         ({"point": {"x": 1}, "width": 0}, "width: Input should be greater than or equal to 1"),
         ({"point": {"x": 1}, "tags": ["a", 5]}, "tags.1: Input should be a valid string"),
         ({"point": {"x": 1}, "colr": "red"}, "colr: Extra inputs are not permitted"),

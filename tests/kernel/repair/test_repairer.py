@@ -218,10 +218,16 @@ async def test_broken_json_in_text_is_an_event(tmp_path: Path):
 
 
 async def test_off_leaves_calls_as_they_are(tmp_path: Path):
-    """Without repair the same call is refused, and plain numbers as text are read, as they always were."""
-    turns = [call("Look", key="a"), call("pay", amount="1.5", days="2", limit={"amount": "3"}), text("done")]
+    """Without repair a call runs as it was written, or is refused: no number is read from a text."""
+    turns = [
+        call("Look", key="a"),
+        call("pay", amount="1.5"),
+        call("pay", limit={"amount": "3"}),
+        call("pay", days=2),
+        text("done"),
+    ]
     ran = await record_agent(agent_of(tmp_path, turns, look, pay, repair=False), tmp_path)
-    assert (DONE, ran.events("tool-call-repaired")) == ([(1.5, True, 2, 3.0)], [])
+    assert (DONE, ran.events("tool-call-repaired")) == ([(0.0, True, 2, None)], [])
     assert (await reproduce(ran.recording.path)).identical
 
 
