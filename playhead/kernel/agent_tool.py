@@ -37,8 +37,8 @@ SCHEMA = {
 }
 
 
-_ELSEWHERE = {"address", "prices", "sources", "hooks", "fallbacks"}
-"""Header fields that depend on the machine, or are fingerprinted separately here."""
+_ELSEWHERE = {"address", "prices", "fallbacks"}
+"""Header fields that depend on the machine."""
 
 
 class AgentTool:
@@ -211,16 +211,13 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
 
 def _declaration(name: str, agent: AgentTool) -> SourceInfo:
     """Return a fingerprint of the whole declaration of an agent below; None for it when a part is unknown."""
-    hooks, header, sources = agent.hooks(), agent.header, agent.sources()
-    if any(each.fingerprint is None for each in sources):
+    header = agent.declared(agent.hooks())
+    if any(each.fingerprint is None for each in header.sources):
         return SourceInfo(kind="agent", name=name)
     parts: list[Any] = [
         header.model_dump(mode="json", exclude=_ELSEWHERE),
         to_json(header.request_parameters),
         [each.model for each in header.fallbacks],
         [each.spec.model_dump(mode="json") for each in (agent, *agent.tools.values())],
-        [each.model_dump(mode="json") for each in (() if hooks is None else hooks.info())],
-        [each.info().model_dump(mode="json") for each in agent.guards()],
-        [each.model_dump(mode="json") for each in sources],
     ]
     return SourceInfo(kind="agent", name=name, fingerprint="", values=fingerprint_key.fingerprint(parts))

@@ -69,7 +69,7 @@ class ThreadRecord:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
         added = await self._added_reply(response)
         if added is not None and self._session.curator is not None:
-            self._session.curator.note_reply(added, response)
+            self._session.curator.note_reply(response)
         return added
 
     async def _added_reply(self, response: LlmResponded) -> Message | None:

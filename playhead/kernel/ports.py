@@ -129,7 +129,7 @@ class CuratorPort(Protocol):
     def note_result(self, message: Message, planned: PlannedCall, completed: ToolCallCompleted) -> None:
         """Learn of a result that joined the thread."""
 
-    def note_reply(self, message: Message, response: LlmResponded) -> None:
+    def note_reply(self, response: LlmResponded) -> None:
         """Learn of an answer that joined the thread."""
 
     def note_nudge(self, message: Message) -> None:

@@ -57,17 +57,17 @@ class Compactor:
         self._tokens_of_tools = sum(map(len, described)) // CHARS_PER_TOKEN
         self._sizes: dict[int, int] = {}
         """Estimated tokens of messages, by id."""
-        self._counted = (-1, 0)
-        """The newest answer, and the tokens that the provider counted before it: as recorded, so a replay comes to the same."""
+        self._counted = 0
+        """Tokens of the newest request by the provider's count, which the recording holds, so that a replay comes to the same."""
         self._lines: dict[int, Line] = {}
         """What would be left of each result, by the id of its message."""
         self._nudges: set[int] = set()
         self._priors: dict[int, PriorWork] = {}
         self._written: set[tuple[str, str]] = set()
 
-    def note_reply(self, message: Message, response: LlmResponded) -> None:
+    def note_reply(self, response: LlmResponded) -> None:
         """Learn of an answer that joined the thread."""
-        self._counted = (message.id, response.usage.input_tokens)
+        self._counted = response.usage.input_tokens
 
     def note_nudge(self, message: Message) -> None:
         """Learn of a word of the kernel's, which may go with its turn."""
@@ -128,8 +128,7 @@ class Compactor:
         rest = [message for turn in parts.turns[-keep:] for message in turn]
         thread = Thread().add(*parts.head, told, *parts.between, *stays, *rest)
         self._decide(lines, dropped, "in the model's own words" if summary else "one line is left")
-        self._counted = (-1, 0)
-        won = sum(map(self._size, goes)) - (0 if told is None else self._size(told))
+        self._counted = 0
         self._session.emit(
             ContextSynthesized(
                 mode="deep" if summary else "fast",
@@ -137,7 +136,7 @@ class Compactor:
                 dropped=len(goes),
                 why=why,
                 tokens_before=before,
-                tokens_after=max(before - won, 0),
+                tokens_after=self._tokens(thread),
             )
         )
         return transition(state, thread=thread)
@@ -193,11 +192,8 @@ class Compactor:
         return first
 
     def _tokens(self, thread: Thread) -> int:
-        """Return the tokens of a thread: by an estimate, or, if that is more, by what the provider counted last."""
-        reply, counted = self._counted
-        sizes = {message.id: self._size(message) for message in thread.messages}
-        since = sum(size for number, size in sizes.items() if number >= reply) if reply in sizes else 0
-        return max(self._tokens_of_tools + sum(sizes.values()), counted + since)
+        """Return the tokens of a thread: by an estimate, or, if that is more, as the provider counted the newest request."""
+        return max(self._counted, self._tokens_of_tools + sum(map(self._size, thread.messages)))
 
     def _size(self, message: Message) -> int:
         if message.id not in self._sizes:

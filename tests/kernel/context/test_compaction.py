@@ -136,8 +136,9 @@ class TestWhen:
         ]
         run = await run_with(tmp_path, [*counted, text("done")], profile=profile)
         (event,) = run.events("context-synthesized")
-        assert (event.mode, event.why) == ("fast", "763 of 1000 tokens, over the soft bound of 0.75")
-        assert (event.tokens_before, event.tokens_after) == (763, 771)  # the results are so short that nothing is won
+        assert (event.mode, event.why) == ("fast", "750 of 1000 tokens, over the soft bound of 0.75")
+        assert event.tokens_before == 750
+        assert event.tokens_after < 250  # which is an estimate: what the provider would count is not known
 
     async def test_the_hard_bound(self, tmp_path: Path):
         """From a larger share on only the newest turn stays, also when that is too long by itself."""
