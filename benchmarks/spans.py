@@ -20,7 +20,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from benchmarks.step_cost import playhead_loop
 from playhead import tool
 from playhead.spans import SpanBuilder, SpanOptions, resource_of, spans_of
-from playhead.spans.encoding import encode, encoded
+from playhead.spans.encoding import encode
 from playhead.trace.reader import Problem, scan
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ def row(path: Path, cap: int | None) -> str:
         builder = SpanBuilder(options, resource)
         for record in records:
             for span in builder.feed(record):
-                encoded(span)
+                encode([span])
 
     spans = fold()
     count = len(spans)
     lived = cpu_us(live, count)
-    ours = cpu_us(lambda: [encoded(span) for span in spans], count)
+    ours = cpu_us(lambda: encode(spans), count)
     theirs = cpu_us(lambda: encode_spans(spans).SerializeToString(), count)
     whole = cpu_us(lambda: send(path, options, None), count)
     zipped = cpu_us(lambda: send(path, options, 1), count)

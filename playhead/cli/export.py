@@ -102,10 +102,11 @@ def command(  # noqa: PLR0913 - the options
     patience_s = _seconds(retry_for, "--retry-for")
     destination = None if form is not None else _destination(to, headers)
     paths = _chosen(options.open_store(trace_dir), runs, since)
-    from playhead.cli.exporting import Order, Told, export  # noqa: PLC0415 - costs 0.3 s
-    from playhead.spans.encoding import require_opentelemetry  # noqa: PLC0415 - the same
+    from playhead.spans.destination import require_opentelemetry  # noqa: PLC0415 - `--help` needs none of it
 
     require_opentelemetry()
+    from playhead.cli.exporting import Order, Told, export  # noqa: PLC0415 - costs 0.3 s
+
     shown = _shown(no_content=no_content, all_messages=all_messages, gen_ai=gen_ai)
     told = Told(form, output, as_json=as_json)
     with told.sink(destination, paths) as sink:

@@ -17,13 +17,10 @@ from playhead.spans import SpanBuilder
 from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Otlp
 from playhead.spans.files import SpanFile
-from playhead.spans.notices import notices
-from playhead.spans.open_files import OpenFiles
+from playhead.spans.notices import Undelivered, count_undelivered, notices
 from playhead.spans.pump import Pump
 from playhead.spans.run_export import RunExport
-from playhead.spans.running import SILENT_S, is_over, is_running, perhaps_on, silent_s
-from playhead.spans.sources import TraceSource
-from playhead.spans.undelivered import Undelivered, count_undelivered
+from playhead.spans.sources import SILENT_S, TraceSource, is_over, is_running, perhaps_on, silent_s
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
@@ -104,8 +101,7 @@ class Order:
 
     def runs(self) -> list[RunExport]:
         """Return the runs on their way."""
-        files = OpenFiles()
-        return [self._run(path, files) for path in self.paths]
+        return [self._run(path) for path in self.paths]
 
     def perhaps_on(self, run: RunExport) -> str | None:
         """Return the other machine on which a run may go on, so that its open spans are not sent."""
@@ -113,10 +109,10 @@ class Order:
             return None
         return perhaps_on(run.path)
 
-    def _run(self, path: Path, files: OpenFiles) -> RunExport:
+    def _run(self, path: Path) -> RunExport:
         cursor = None if self.destination is None else Cursor(path, self.destination)
         builder = partial(SpanBuilder, self.shown)
-        source = partial(TraceSource, path, partial(is_over, path, assume_dead=self.assume_dead), files)
+        source = partial(TraceSource, path, partial(is_over, path, assume_dead=self.assume_dead))
         return RunExport(run_id_of(path), path, source, builder, cursor, resume=self.resume)
 
 
@@ -141,8 +137,8 @@ def _summaries(pump: Pump, runs: list[RunExport], order: Order, where: str) -> l
 def _exit_code(pump: Pump, runs: list[RunExport], summaries: list[dict[str, Any]]) -> int:
     if any(run.failure is not None for run in runs):
         return UNREADABLE
-    refused = pump.totals.refused or any(run.settled.refused_before for run in runs)
-    damaged = any(problem.kind != "truncated" for run in runs for problem in run.reading.missing.problems)
+    refused = pump.totals.refused or any(run.refused_before for run in runs)
+    damaged = any(problem.kind != "truncated" for run in runs for problem in run.problems)
     unsent = any(summary["perhaps_on"] for summary in summaries)
     return exits.FAILED if pump.stopped or refused or damaged or unsent else exits.OK
 
@@ -191,18 +187,17 @@ def _is_hopeless(pump: Pump, late_at: float) -> bool:
 
 def _summary(run: RunExport, order: Order, where: str, left: Undelivered) -> dict[str, Any]:
     assert run.path is not None  # noqa: S101 - the command line exports files
-    settled = run.settled
     return {
         "run": run.run_id,
         "path": str(run.path),
         "to": where,
-        "sent": settled.accepted,
-        "refused": settled.refused,
-        "skipped": settled.skipped - settled.refused_before,
-        "refused_before": settled.refused_before,
+        "sent": run.accepted,
+        "refused": run.refused,
+        "skipped": run.skipped - run.refused_before,
+        "refused_before": run.refused_before,
         "undelivered": left.spans,
         "all_counted": left.all_counted,
-        "interrupted": run.reading.interrupted,
+        "interrupted": run.interrupted,
         "running": not run.done and is_running(run.path),
         "perhaps_on": order.perhaps_on(run),
         "error": run.failure,
@@ -240,13 +235,13 @@ def _note(pump: Pump, runs: list[RunExport], where: str) -> None:
 
 def _without(pump: Pump) -> str:
     """Say of how many runs nothing arrived: they waited together for the destination, not one after the other."""
-    runs = sum(not (run.settled.accepted or run.settled.skipped) for run in pump.runs)
+    runs = sum(not (run.accepted or run.skipped) for run in pump.runs)
     return f"Nothing of {runs:,} runs was delivered. " if runs > 1 else ""
 
 
 def _of_cursor(run: RunExport) -> Iterator[str]:
-    cursor = run.settled.cursor
-    if run.settled.refused_before:
+    cursor = run.cursor
+    if run.refused_before:
         yield "what was refused before is sent again by the same command without --resume"
     if cursor is not None and cursor.error is not None:
         yield f"what was sent cannot be written down: {cursor.error}: {cursor.path}"

@@ -10,9 +10,16 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UsageError
-from playhead.spans.destination import Destination, from_environment, is_wanted, named, not_offered
+from playhead.spans.destination import (
+    Destination,
+    from_environment,
+    is_wanted,
+    named,
+    not_offered,
+    require_opentelemetry,
+)
 from playhead.spans.live import LiveExport
-from playhead.spans.undelivered import Again
+from playhead.spans.notices import Again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,7 +88,7 @@ def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -
     """
 
     def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
-        from playhead.spans.processor import ToProcessor  # noqa: PLC0415 - in the thread
+        from playhead.spans.delivery import ToProcessor  # noqa: PLC0415 - in the thread
 
         return ToProcessor(processor), _builders(None, options)
 
@@ -128,10 +135,9 @@ def _refuse(why: str) -> None:
 
 def _to(destination: Destination, service: str | None, options: SpanOptions | None, again: Again) -> LiveExport:
     def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
-        from playhead.spans.delivery import Otlp  # noqa: PLC0415 - in the thread
-        from playhead.spans.encoding import require_opentelemetry  # noqa: PLC0415 - in the thread
-
         require_opentelemetry()
+        from playhead.spans.delivery import Otlp  # noqa: PLC0415 - in the thread
+
         return Otlp(destination), _builders(service, options)
 
     return LiveExport(destination.name, connect, destination, again=again)

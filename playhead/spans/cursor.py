@@ -9,90 +9,39 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from playhead.spans.naming import NAMED
+from pydantic import BaseModel, ValidationError
+
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control_files import is_private, read_object, write_over
 from playhead.trace.run_ids import checked_run_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from playhead.spans.destination import Destination
 
 FOLDER: Final = ".export"
 """Beside the traces."""
-MAX_REFUSED: Final = 200
-"""Refusals that are written down one by one; of the others it is counted how many spans they are about."""
 _LARGEST: Final = 1024 * 1024
 """Bytes of a cursor's file."""
 NOTHING: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Spans of a run that the destination does not take."""
-
-    count: int
-    """How many."""
-    first_seq: int
-    """The event that closed the first of those that may be meant."""
-    last_seq: int
-    """The same of the last."""
-    reason: str
-    """In the destination's words."""
-    spans: tuple[str, ...] = ()
-    """Names and ids of the first of those that may be meant."""
-    among: int | None = None
-    """Of how many spans it is some, when the destination did not say which of them; None: all of those that may be meant."""
-
-
-def in_words(refusals: Iterable[Refused]) -> list[str]:
-    """Return what was refused and why, one line for each reason; where it is not known which spans are meant, it says so."""
-    lines, whole = [], dict[str, list[Refused]]()
-    for each in refusals:
-        if each.among is None:
-            whole.setdefault(each.reason, []).append(each)
-        else:
-            which = f"{each.count:,} of {each.among:,} spans, not saying which of them"
-            lines.append(f"{which}: {each.reason} ({_names(each.spans, each.among)})")
-    for reason, same in whole.items():
-        count = sum(each.count for each in same)
-        names = [name for each in same for name in each.spans]
-        lines.append(f"{count:,} span{'' if count == 1 else 's'}: {reason} ({_names(names, count)})")
-    return lines
-
-
-def _names(names: Sequence[str], of: int) -> str:
-    return ", ".join(names[:NAMED]) + (", …" if of > len(names[:NAMED]) else "")
-
-
-@dataclass
-class Reached:
+class Reached(BaseModel, strict=True):
     """How far a run has come."""
 
     seq: int = NOTHING
     """Every span that closed up to this event is settled; -1: none."""
     accepted: int = 0
     """Spans that were accepted."""
+    refused: int = 0
+    """Spans that were refused for good."""
     complete: bool = False
     """Whether the run has ended and all of its spans are settled."""
     interrupted_at: int | None = None
     """The last event of the run when its open spans were sent as interrupted."""
-    refused: list[Refused] = field(default_factory=list)
-    """What was refused."""
-    more_refused: int = 0
-    """Spans that were refused, too, and are not in the list."""
-
-    def refuse(self, refused: Refused) -> None:
-        """Note what was refused."""
-        if len(self.refused) < MAX_REFUSED:
-            self.refused.append(refused)
-        else:
-            self.more_refused += refused.count
 
 
 class Cursor:
@@ -111,8 +60,8 @@ class Cursor:
             said = read_object(self.path, os.geteuid(), _LARGEST)
             if said.get("first") != first or any(said.get(name) != value for name, value in self._about.items()):
                 return Reached()
-            reached = _reached_from(said["reached"])
-        except (OSError, ValueError, KeyError, TypeError):
+            reached = Reached.model_validate(said.get("reached"))
+        except (OSError, ValueError, TypeError, ValidationError):
             return Reached()
         self._saved = reached.seq
         return reached
@@ -123,7 +72,7 @@ class Cursor:
             return
         try:
             _make(self.path.parent)
-            write_over(self.path, {**self._about, "first": first, "reached": asdict(reached)})
+            write_over(self.path, {**self._about, "first": first, "reached": reached.model_dump()})
         except OSError as error:
             self.error = error.strerror or type(error).__name__
             return
@@ -132,20 +81,8 @@ class Cursor:
 
 def _make(folder: Path) -> None:
     """Make the folder for nobody but the user; raises `OSError` when others can write into it."""
-    with suppress(FileExistsError):
-        folder.parent.mkdir(mode=0o700)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    if not (is_private(folder.parent, os.geteuid()) and is_private(folder, os.geteuid())):
-        raise PermissionError(1, "others can write into it", str(folder))
-
-
-def _reached_from(said: dict[str, Any]) -> Reached:
-    """Return what a file says; raises `ValueError`, `KeyError` or `TypeError` when it says nothing of the kind."""
-    numbers = [said["seq"], said["accepted"], said["more_refused"]]
-    interrupted_at = said["interrupted_at"]
-    if any(type(number) is not int for number in [*numbers, interrupted_at or 0]):
-        raise ValueError("no numbers")
-    refused = [Refused(**{**each, "spans": tuple(each["spans"])}) for each in said["refused"]]
-    complete = said["complete"] is True
-    return Reached(said["seq"], said["accepted"], complete, interrupted_at, refused, said["more_refused"])
+    for each in (folder.parent, folder):
+        with suppress(FileExistsError):
+            each.mkdir(mode=0o700)
+        if not is_private(each, os.geteuid()):
+            raise PermissionError(1, "others can write into it", str(each))

@@ -7,16 +7,18 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from playhead.spans.encoding import MAX_BYTES, encoded, request_of, without_content
+from playhead.spans.encoding import encode, without_content
 from playhead.spans.wire import Answer, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
     from playhead.spans.destination import Destination
 
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""Of one request, before it is compressed; what some collectors take at most."""
 FIRST_PAUSE_S: Final = 1.0
 """Seconds until a destination that did not answer is asked again; doubled each time."""
 LONGEST_PAUSE_S: Final = 60.0
@@ -25,6 +27,8 @@ MAX_REQUESTS: Final = 128
 MAX_REFUSALS: Final = 32
 """Requests that a destination may refuse before it has taken any: then it is not the spans, and no more are looked at one by
 one."""
+BREAKS: Final = 3
+"""Times that a collector may break before it is found out at which spans."""
 _NOT_TRIED: Final = "; it has taken nothing at all, so these were not tried one by one"
 _JITTER: Final = 0.2
 
@@ -75,158 +79,114 @@ class Sink(Protocol):
         ...
 
 
+class ToProcessor:
+    """Hands spans to an application's own span processor; what it does with them, it alone knows."""
+
+    def __init__(self, processor: SpanProcessor) -> None:
+        self._processor = processor
+
+    def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
+        """Hand spans over in order; one at which the processor raises counts as refused."""
+        delivered = Delivered(settled=len(spans))
+        for place, span in enumerate(spans):
+            try:
+                self._processor.on_end(span)
+            except Exception as error:  # noqa: BLE001 - a processor is code of the user's
+                delivered.refusals.append(Refusal(place, place, 1, type(error).__name__))
+        return delivered
+
+    def close(self) -> None:
+        """Do nothing: the processor is its application's."""
+
+
 class Otlp:
     """Delivers spans by OTLP over HTTP. For one thread."""
 
     def __init__(self, destination: Destination) -> None:
-        self.destination = destination
         self._wire = Wire(destination)
-        self._experience = _Experience()
+        self._has_taken = False
+        self._refusals = self._breaks = 0
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now.
+
+        A request that is too large, or holds what is refused, is halved until it is known which spans it is. So is one at which the
+        collector has broken again and again; where it then takes none of the spans, it is broken itself, and nothing is settled.
 
         Args:
             spans: what to deliver.
             timeout_s: seconds that it may take; None: each request as long as the destination says.
         """
-        return _Delivery(self._wire, spans, self._experience, timeout_s).run()
+        late_at = None if timeout_s is None else time.monotonic() + timeout_s
+        searching = self._breaks >= BREAKS
+        delivered, left, broke = Delivered(), [range(len(spans))], None
+        for _ in range(MAX_REQUESTS):
+            if not left or delivered.stopped is not None:
+                break
+            part = left.pop()
+            answer = self._sent(spans[part.start : part.stop], late_at)
+            if searching and answer.meaning == "failed":
+                broke, answer = answer, Answer("refused", answer.reason)
+            if len(part) > 1 and self._is_halved(answer, searching=searching):
+                middle = part.start + len(part) // 2
+                left += [range(middle, part.stop), range(part.start, middle)]
+            elif answer.meaning == "too-large":
+                self._send_without_content(spans[part.start], part, answer, delivered, late_at)
+            else:
+                _settle(delivered, part, answer)
+        if broke is not None and delivered.refused == delivered.settled:
+            delivered = Delivered(stopped=broke)
+        self._breaks = (
+            self._breaks + 1 if delivered.stopped is not None and delivered.stopped.meaning == "failed" else 0
+        )
+        return delivered
 
     def close(self) -> None:
         """Close the connection."""
         self._wire.close()
 
+    def _is_halved(self, answer: Answer, *, searching: bool) -> bool:
+        blames_spans = searching or self._has_taken or self._refusals < MAX_REFUSALS
+        return answer.meaning == "too-large" or (answer.meaning == "refused" and blames_spans)
 
-@dataclass
-class _Experience:
-    """What a destination has done with the requests so far."""
+    def _sent(self, spans: Sequence[ReadableSpan], late_at: float | None) -> Answer:
+        body = encode(spans)
+        if len(body) > MAX_BYTES and len(spans) > 1:
+            return Answer("too-large")
+        left_s = None if late_at is None else late_at - time.monotonic()
+        if left_s is not None and left_s <= 0:
+            return Answer("unavailable", "there was no time left")
+        answer = self._wire.post(body, timeout_s=left_s)
+        self._has_taken = self._has_taken or answer.meaning == "accepted"
+        self._refusals += answer.meaning == "refused"
+        return answer
 
-    has_taken: bool = False
-    """Whether it has taken any."""
-    refusals: int = 0
-    """Requests that it has refused before."""
-
-    @property
-    def blames_spans(self) -> bool:
-        """Whether a refusal is for some of the spans, so that it is worthwhile to find out which."""
-        return self.has_taken or self.refusals < MAX_REFUSALS
-
-
-class _Delivery:
-    """The requests by which some spans are delivered."""
-
-    def __init__(
-        self, wire: Wire, spans: Sequence[ReadableSpan], experience: _Experience, timeout_s: float | None
+    def _send_without_content(
+        self, span: ReadableSpan, part: range, too_large: Answer, delivered: Delivered, late_at: float | None
     ) -> None:
-        self._wire, self._spans, self._experience = wire, spans, experience
-        self._messages = [encoded(span) for span in spans]
-        self._left = _parts(self._messages)
-        self._late_at = None if timeout_s is None else time.monotonic() + timeout_s
-        self._delivered = Delivered()
-
-    def run(self) -> Delivered:
-        """Send one request after the other."""
-        for _ in range(MAX_REQUESTS):
-            if not self._left or self._delivered.stopped is not None:
-                break
-            self._send(self._left.pop())
-        return self._delivered
-
-    def _send(self, part: range) -> None:
-        """Send a request; one that is too large, or holds what is refused, is halved until it is known which spans it is."""
-        answer = self._post(request_of(self._of(part), self._messages[part.start : part.stop]))
-        self._learn(answer)
-        several = len(part) > 1
-        if answer.meaning == "accepted":
-            self._accept(part, answer)
-        elif several and (
-            answer.meaning == "too-large" or (answer.meaning == "refused" and self._experience.blames_spans)
-        ):
-            self._halve(part)
-        elif answer.meaning == "too-large":
-            self._send_without_content(part, answer)
-        elif answer.meaning == "refused":
-            self._refuse(part, len(part), answer.reason + (_NOT_TRIED if several else ""))
-        else:
-            self._delivered.stopped = answer
-
-    def _post(self, body: bytes) -> Answer:
-        if self._late_at is None:
-            return self._wire.post(body)
-        left_s = self._late_at - time.monotonic()
-        return (
-            self._wire.post(body, timeout_s=left_s) if left_s > 0 else Answer("unavailable", "there was no time left")
-        )
-
-    def _learn(self, answer: Answer) -> None:
-        self._experience.has_taken = self._experience.has_taken or answer.meaning == "accepted"
-        self._experience.refusals += answer.meaning == "refused"
-
-    def _halve(self, part: range) -> None:
-        middle = part.start + len(part) // 2
-        self._left += [range(middle, part.stop), range(part.start, middle)]
-
-    def _send_without_content(self, part: range, refused: Answer) -> None:
         """Deliver a span that is too large by itself without its content: better than not at all."""
-        (span,) = self._of(part)
-        answer = self._post(request_of([span], [without_content(span)]))
-        if answer.meaning in {"too-large", "refused"}:
-            self._refuse(part, 1, refused.reason)
-        elif answer.meaning == "accepted":
-            self._delivered.without_content.append(part.start)
-            self._accept(part, answer)
-        else:
-            self._delivered.stopped = answer
-
-    def _accept(self, part: range, answer: Answer) -> None:
-        """Note that a request was taken, but for so many of its spans as the collector says."""
-        if answer.rejected:
-            self._refuse(part, min(answer.rejected, len(part)), answer.reason or "no reason given")
-            return
-        self._delivered.settled += len(part)
-        self._delivered.remarks += [answer.reason] if answer.reason else []
-
-    def _refuse(self, part: range, count: int, reason: str) -> None:
-        self._delivered.refusals.append(Refusal(part.start, part.stop - 1, count, reason))
-        self._delivered.settled += len(part)
-
-    def _of(self, part: range) -> Sequence[ReadableSpan]:
-        return self._spans[part.start : part.stop]
+        answer = self._sent([without_content(span)], late_at)
+        if answer.meaning == "accepted":
+            delivered.without_content.append(part.start)
+        elif answer.meaning in {"too-large", "refused"}:
+            answer = Answer("refused", too_large.reason)
+        _settle(delivered, part, answer)
 
 
-def deliver_one_by_one(sink: Sink, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
-    """Deliver spans each in a request of its own, to find the one at which the collector breaks.
-
-    Where it takes some and breaks at others, these are refused. Where it takes none, it is the collector that is broken,
-    and nothing is settled.
-    """
-    found = Delivered()
-    late_at = None if timeout_s is None else time.monotonic() + timeout_s
-    for place, span in enumerate(spans):
-        one = sink.deliver([span], timeout_s=None if late_at is None else max(late_at - time.monotonic(), 0.0))
-        if one.stopped is not None and one.stopped.meaning != "failed":
-            found.stopped = one.stopped
-            break
-        reason = one.refusals[0].reason if one.refusals else "" if one.stopped is None else one.stopped.reason
-        if one.refusals or one.stopped is not None:
-            found.refusals.append(Refusal(place, place, 1, reason))
-        found.without_content += [place] if one.without_content else []
-        found.remarks += one.remarks
-        found.settled += 1
-    if found.refused < found.settled:
-        return found
-    return Delivered(stopped=found.stopped or Answer("failed", found.refusals[0].reason if found.refusals else ""))
-
-
-def _parts(messages: Sequence[bytes]) -> list[range]:
-    """Return which spans go into one request each, the first last; a span that is too large has one of its own."""
-    parts, start, size = [], 0, 0
-    for place, message in enumerate(messages):
-        if place > start and size + len(message) > MAX_BYTES:
-            parts.append(range(start, place))
-            start, size = place, 0
-        size += len(message)
-    return [*parts, range(start, len(messages))][::-1]
+def _settle(delivered: Delivered, part: range, answer: Answer) -> None:
+    """Note what an answer means for these spans."""
+    if answer.meaning == "refused":
+        why = answer.reason + (_NOT_TRIED if len(part) > 1 else "")
+        delivered.refusals.append(Refusal(part.start, part.stop - 1, len(part), why))
+    elif answer.meaning != "accepted":
+        delivered.stopped = answer
+        return
+    elif answer.rejected:
+        why = answer.reason or "no reason given"
+        delivered.refusals.append(Refusal(part.start, part.stop - 1, min(answer.rejected, len(part)), why))
+    elif answer.reason:
+        delivered.remarks.append(answer.reason)
+    delivered.settled += len(part)
 
 
 class Patience:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from playhead.errors import SettingsError, UsageError
+from playhead.errors import MissingDependencyError, SettingsError, UsageError
 from playhead.trace.secret_words import forms_of, words_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ PROTOCOL: Final = "http/protobuf"
 _OTHER_SIGNALS: Final = ("logs", "metrics")
 """What collectors take beside spans, each at a path of its own."""
 _LONGEST: Final = 200
-"""Characters of a list of exporters that are read."""
+"""Characters of somebody else's text that are read, or passed on."""
 
 log = logging.getLogger("playhead")
 
@@ -111,6 +111,20 @@ class Destination:
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "[hidden]")
         return text
+
+
+def require_opentelemetry() -> None:
+    """See to it that what exports is installed.
+
+    Raises:
+        MissingDependencyError: it is not.
+    """
+    try:
+        import opentelemetry.proto.trace.v1.trace_pb2  # noqa: PLC0415 - to see whether it is there
+        import opentelemetry.sdk.trace  # noqa: F401, PLC0415 - the same
+        import requests  # noqa: F401, PLC0415 - the same
+    except ImportError:
+        raise MissingDependencyError("exporting needs: pip install 'playhead[otel]'") from None
 
 
 def is_wanted() -> bool:
@@ -289,3 +303,8 @@ def _compression() -> Compression:
 def _client() -> tuple[str, str] | str | None:
     certificate, key = _variable("CLIENT_CERTIFICATE"), _variable("CLIENT_KEY")
     return (certificate, key) if certificate and key else certificate
+
+
+def plain(text: str) -> str:
+    """Return the start of somebody else's text as one plain line."""
+    return "".join(each if each.isprintable() else " " for each in text[:_LONGEST])

@@ -25,5 +25,6 @@ def failed(span: OpenSpan, kind: str, message: str, now: int, masking: Masking) 
 
 def noted(span: OpenSpan, name: str, now: int, **attributes: str | float | None) -> None:
     """Note something that happened while the span was open."""
-    present = {key: value for key, value in attributes.items() if value is not None}
+    said = {key: clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
+    present = {key: value for key, value in said.items() if value is not None}
     span.events.append(Event(name, present, timestamp=now))

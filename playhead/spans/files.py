@@ -7,8 +7,10 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from google.protobuf.json_format import MessageToDict
+
 from playhead.spans.delivery import Delivered
-from playhead.spans.encoding import encode
+from playhead.spans.encoding import request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,29 +52,14 @@ class SpanFile:
 
 
 def otlp_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
-    """Return spans as OTLP's JSON: ids in hexadecimal digits, 64-bit integers as text, enumerations as numbers.
-
-    It is a `TracesData`, which is also what a request to a collector looks like; a file holds one a line.
-    """
-    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - for those who export
-    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData  # noqa: PLC0415 - the same
-
-    data = TracesData.FromString(encode(spans))
-    said: dict[str, Any] = MessageToDict(data, use_integers_for_enums=True)
+    """Return a request as OTLP's JSON: ids in hexadecimal digits, 64-bit integers as text, enumerations as numbers."""
+    said: dict[str, Any] = MessageToDict(request_of(spans), use_integers_for_enums=True)
     for resource in said.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
-                _hexadecimal(span)
-                for link in span.get("links", ()):
-                    _hexadecimal(link)
+                for holder in (span, *span.get("links", ())):  # protobuf's own JSON says ids in base 64
+                    holder.update({name: base64.b64decode(holder[name]).hex() for name in _IDS if name in holder})
     return said
-
-
-def _hexadecimal(holder: dict[str, Any]) -> None:
-    """Replace the ids, which protobuf's own JSON says in base 64."""
-    for name in _IDS:
-        if name in holder:
-            holder[name] = base64.b64decode(holder[name]).hex()
 
 
 def openinference_json(span: ReadableSpan) -> dict[str, Any]:
@@ -110,12 +97,9 @@ def _listed(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _time(nanoseconds: int | None) -> str | None:
     """Return a time as ISO 8601 with microseconds, which is what a trace knows; None when no calendar has it."""
+    seconds, microseconds = divmod((nanoseconds or 0) // 1000, 1_000_000)
     try:
-        return None if nanoseconds is None else _date(nanoseconds // 1000)
+        whole = datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds)
     except (OverflowError, ValueError, OSError):
         return None
-
-
-def _date(microseconds: int) -> str:
-    whole = datetime.fromtimestamp(microseconds // 1_000_000, UTC).replace(microsecond=microseconds % 1_000_000)
-    return whole.isoformat(timespec="microseconds")
+    return None if nanoseconds is None else whole.isoformat(timespec="microseconds")

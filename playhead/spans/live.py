@@ -10,19 +10,16 @@ import logging
 import sys
 import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError
 from playhead.spans.cursor import Cursor
-from playhead.spans.notices import notices
-from playhead.spans.open_files import OpenFiles
+from playhead.spans.notices import Again, command, count_undelivered, message, notices
 from playhead.spans.run_export import RunExport
 from playhead.spans.sources import QueueSource, TraceSource
-from playhead.spans.undelivered import Again, Undelivered, command, count_undelivered, message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
     from pathlib import Path
 
     from playhead.spans.builder import SpanBuilder
@@ -77,17 +74,16 @@ class LiveExport:
 
     def _begin_anew(self) -> None:
         """Forget all runs: at the start, and in a forked child, for they are its parent's."""
-        self._new: deque[RunExport] = deque()
-        self._files = OpenFiles()
-        self._first_turned_away: list[Path] = []
-        self._waiting = self._turned_away = self._lost_runs = self._remarks = 0
+        self._lock, self._ending = threading.Lock(), threading.Lock()
+        self._new: list[RunExport] = []
+        self._turned_away: list[Path] = []
+        self._more_turned_away = self._lost_runs = self._remarks = 0
         self._readers = 2
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
-        self._starting, self._ending = threading.Lock(), threading.Lock()
         self._wake = threading.Event()
         self._changed = threading.Condition()
-        self._hurry = self._said = self._said_trouble = self._unwritten = False
+        self._hurry = self._said = self._unwritten = False
         self._end_at = 0.0
         self._broken: str | None = None
         self._make_builder: Callable[[], SpanBuilder] | None = None
@@ -100,13 +96,14 @@ class LiveExport:
         """Send a run that begins now."""
         if self._stopped:
             return
-        if self._broken is not None or len(self._new) + self._waiting >= MAX_RUNS:
+        if self._broken is not None or len(self._runs()) >= MAX_RUNS:
             self._turn_away(recorder)
             return
-        self._new.append(self._export_of(run_id, recorder, subscriptions))
+        run = self._export_of(run_id, recorder, subscriptions)
+        with self._lock:
+            self._new.append(run)
         self._start()
-        if not self._waiting:  # else it looks by itself twice a second
-            self._wake.set()
+        self._wake.set()
 
     @property
     def stopped(self) -> bool:
@@ -116,7 +113,7 @@ class LiveExport:
     @property
     def pending(self) -> int:
         """Runs of which something may be left to deliver."""
-        return sum(not run.done for run in self._all_runs())
+        return sum(not run.done for run in self._runs())
 
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Deliver every span that is complete by now; return whether that was done in time.
@@ -126,7 +123,7 @@ class LiveExport:
         late_at = time.monotonic() + timeout_s
         if self._thread is None or not self._thread.is_alive():
             return not self.pending
-        marks = [(run, run.next_seq() - 1) for run in self._all_runs()]
+        marks = [(run, run.next_seq() - 1) for run in self._runs()]
         with self._changed:
             self._hurry = True
             self._wake.set()
@@ -139,18 +136,40 @@ class LiveExport:
             if not self._stopped:
                 self._end(timeout_s)
 
-    def undelivered(self, late_at: float | None = None) -> Undelivered:
-        """Count the spans that are not delivered by now: those that are complete, and those of runs that were cut off."""
-        runs = [run for run in self._all_runs() if not run.done]
-        return count_undelivered(runs, time.monotonic() + 10.0 if late_at is None else late_at)
-
     def _turn_away(self, recorder: Recorder) -> None:
         """Leave a run to `playhead export`, if it has a trace."""
         if recorder.writer is None:
             self._lost_runs += 1
+        elif len(self._turned_away) < _KNOWN:
+            self._turned_away.append(recorder.writer.path)
         else:
-            self._turned_away += 1
-            self._first_turned_away += [recorder.writer.path] if self._turned_away <= _KNOWN else []
+            self._more_turned_away += 1
+
+    def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
+        writer = recorder.writer
+        if writer is None:
+            queue = QueueSource(lambda: recorder.sealed)
+            subscriptions.add(None, queue.put)
+            return RunExport(run_id, None, lambda: queue, self._builder, next_seq=lambda: queue.next_seq)
+        path = writer.path
+        cursor = None if self._destination is None else Cursor(path, self._destination)
+        source = lambda: TraceSource(path, lambda: recorder.sealed)  # noqa: E731 - as above
+        return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.next_seq)
+
+    def _builder(self) -> SpanBuilder:
+        assert self._make_builder is not None  # noqa: S101 - the thread has connected before it asks
+        return self._make_builder()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None:
+                return
+            _end_with_worker(self.shutdown)
+            self._thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError as error:  # no thread to be had: too many, or the interpreter is going down
+                self._break(str(error))
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -160,11 +179,12 @@ class LiveExport:
 
             sink, self._make_builder = self._connect()
             _suppress_instrumentation()
-            pump = self._pump = Pump(sink, unreadable_s=float("inf"))
+            pump = self._pump = Pump(sink)
             while not self._stopped:
                 self._round(pump)
                 self._wait(pump)
-            self._last_round(pump)
+            self._hurry = True
+            self._round(pump)
             self._flush(self._end_at)
             sink.close()
         except (ImportError, PlayheadError) as error:
@@ -179,27 +199,17 @@ class LiveExport:
         while (left := self._time_left()) is None or left > 0:
             if self._hurry:
                 self._hurry, pump.patience.again_at = False, 0.0
-            while self._new:  # before each request: a run that is busy may never come to its end
-                pump.runs.append(self._new[0])  # so that whoever looks sees it: in one place, or in both
-                self._new.popleft()
+            with self._lock:  # before each request: a run that is busy may never come to its end
+                pump.runs += self._new
+                self._new.clear()
             step = pump.step(timeout_s=left)
-            self._after(pump)
+            for run in pump.finished():
+                self._tell_of(run)
+            self._tell(pump)
+            with self._changed:
+                self._changed.notify_all()
             if step != "sent":
                 return
-
-    def _after(self, pump: Pump) -> None:
-        """Tell what became of the spans so far."""
-        for run in pump.finished():
-            self._tell_of(run)
-        self._tell(pump)
-        self._waiting = len(pump.runs)
-        with self._changed:
-            self._changed.notify_all()
-
-    def _last_round(self, pump: Pump) -> None:
-        """Send what is left, as long as there is time."""
-        self._hurry = True
-        self._round(pump)
 
     def _time_left(self) -> float | None:
         """Return the seconds until the process ends; None while it does not."""
@@ -207,43 +217,43 @@ class LiveExport:
 
     def _wait(self, pump: Pump) -> None:
         stuck_s = pump.patience.again_at - time.monotonic()
-        pause = stuck_s if stuck_s > 0 else POLL_S if pump.runs or self._new else None
-        self._wake.wait(pause)
+        self._wake.wait(stuck_s if stuck_s > 0 else POLL_S if pump.runs or self._new else None)
         self._wake.clear()
 
     def _tell(self, pump: Pump) -> None:
-        """Say once what is wrong with the destination, or with reading the traces."""
-        long_ago = time.monotonic() - _SAID_AFTER_S
-        short = [(run, found) for run in pump.runs if (found := run.reading.shortage).reason and found.since < long_ago]
-        for run, shortage in short[:1] if not self._said_trouble else ():
-            self._said_trouble = True
-            log.warning("run %s: its spans wait, for its trace cannot be read now: %s", run.run_id, shortage.reason)
+        """Say once what is wrong with the destination."""
         for remark in pump.totals.remarks[self._remarks :]:
             self._remarks += 1
             log.warning("%s takes the spans, and says: %s", self.name, remark)
-        failing = pump.patience.failing_since
-        if failing is None or pump.stopped is None:
+        failing, stopped = pump.patience.failing_since, pump.stopped
+        if failing is None or stopped is None:
             self._said = False
         elif not (self._said or self._stopped) and (
-            pump.stopped.meaning == "unusable" or time.monotonic() - failing > _SAID_AFTER_S
+            stopped.meaning == "unusable" or time.monotonic() - failing > _SAID_AFTER_S
         ):
             self._said = True
-            log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, _reason(pump))
+            log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, stopped.reason)
 
     def _tell_of(self, run: RunExport) -> None:
         """Say what is not as it should be of a run that is done, or given up."""
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
-        cursor = run.settled.cursor
-        if cursor is not None and cursor.error is not None and not self._unwritten:
+        if run.failure is not None and run.path is not None and run.path.exists():
+            log.warning("run %s: %s: %s", run.run_id, self._again.how, command([run.path], self._again))
+        if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
             self._unwritten = True
-            log.warning("what was sent cannot be written down: %s: %s", cursor.error, cursor.path)
+            log.warning("what was sent cannot be written down: %s: %s", run.cursor.error, run.cursor.path)
 
     def _break(self, why: str) -> None:
         self._broken = why
         log.warning("spans are not exported to %s: %s", self.name, why)
 
     # --- both -------------------------------------------------------------------------------------------------------
+
+    def _runs(self) -> list[RunExport]:
+        """Return the runs that are not done, the first first."""
+        with self._lock:
+            return [*(self._pump.runs if self._pump else ()), *self._new]
 
     def _end(self, timeout_s: float) -> None:
         started = time.monotonic()
@@ -252,37 +262,34 @@ class LiveExport:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(max(self._end_at - time.monotonic(), 0.0))
-        for run in self._all_runs():
+        runs = self._runs()
+        for run in runs:
             self._tell_of(run)
-        self._say(self.undelivered(started + timeout_s))
+        if undelivered := count_undelivered([run for run in runs if not run.done], started + timeout_s):
+            log.warning("%s", message(undelivered, self.name, self._why_not(), self._again))
+        if self._turned_away:
+            count = len(self._turned_away) + self._more_turned_away
+            sends = f"{self._again.how}: {command(self._turned_away, self._again)}"
+            log.warning("%d more runs were not sent to %s; %s", count, self.name, sends)
+        if self._lost_runs:
+            said = "%d more runs were not sent to %s, and have no trace: they are lost"
+            log.warning(said, self._lost_runs, self.name)
         self._let_go()
+
+    def _why_not(self) -> str | None:
+        """Return why there are spans that were not delivered, if that is known."""
+        reason = self._broken or (self._pump.stopped.reason if self._pump and self._pump.stopped else None)
+        if reason is None and self._thread is not None and self._thread.is_alive():
+            return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
+        return reason
 
     def _let_go(self) -> None:
         """Close the runs, when both have ended that read them: the thread, and the count of what is left."""
-        with self._starting:
+        with self._lock:
             self._readers -= 1
         if not self._readers:
-            for run in self._all_runs():
+            for run in self._runs():
                 run.close()
-
-    def _start(self) -> None:
-        if self._thread is not None:
-            return
-        with self._starting:
-            if self._thread is None:
-                _end_with_worker(self.shutdown)
-                thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError as error:  # no thread to be had: too many, or the interpreter is going down
-                    self._break(str(error))
-                self._thread = thread
-
-    def _all_runs(self) -> list[RunExport]:
-        """Return the runs that are not done, the first first; read in this order, for the thread moves them in the other."""
-        new = _copy(self._new)
-        sent = [] if self._pump is None else _copy(self._pump.runs)
-        return list(dict.fromkeys([*sent, *new]))
 
     def _flush_within(self, late_at: float) -> bool:
         """Flush what the spans were handed to, in a thread of its own, for it may take no notice of the time."""
@@ -304,66 +311,12 @@ class LiveExport:
             log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
             return False
 
-    def _builder(self) -> SpanBuilder:
-        assert self._make_builder is not None  # noqa: S101 - the thread has connected before it asks
-        return self._make_builder()
-
-    def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
-        writer = recorder.writer
-        if writer is None:
-            queue = QueueSource(lambda: recorder.sealed)
-            subscriptions.add(None, queue.put)
-            return RunExport(run_id, None, lambda: queue, self._builder, next_seq=lambda: queue.next_seq)
-        path = writer.path
-        cursor = None if self._destination is None else Cursor(path, self._destination)
-        return RunExport(
-            run_id,
-            path,
-            lambda: TraceSource(path, lambda: recorder.sealed, self._files),
-            self._builder,
-            cursor,
-            next_seq=lambda: writer.next_seq,
-        )
-
-    def _say(self, undelivered: Undelivered) -> None:
-        """Say what could not be delivered."""
-        if undelivered:
-            log.warning("%s", message(undelivered, self.name, self._why_not(undelivered), self._again))
-        if self._turned_away:
-            sends = f"{self._again.how}: {command(self._first_turned_away, self._again)}"
-            log.warning("%d more runs were not sent to %s; %s", self._turned_away, self.name, sends)
-        if self._lost_runs:
-            log.warning(
-                "%d more runs were not sent to %s, and have no trace: they are lost", self._lost_runs, self.name
-            )
-
-    def _why_not(self, undelivered: Undelivered) -> str | None:
-        """Return why there are spans that were not delivered, if that is known."""
-        shortages = (run.reading.shortage.reason for run in undelivered.runs)
-        trouble = next(filter(None, shortages), None)
-        reason = self._broken or (None if self._pump is None else _reason(self._pump)) or trouble
-        if reason is None and self._thread is not None and self._thread.is_alive():
-            return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
-        return reason
-
 
 def _end_with_worker(end: Callable[[], None]) -> None:
     """End with a process of `multiprocessing`, too: one that was forked ends without what `atexit` would do."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(None, end, exitpriority=0)
-
-
-def _copy(runs: Collection[RunExport]) -> list[RunExport]:
-    while True:
-        try:
-            return list(runs)
-        except RuntimeError:  # the thread has just changed it
-            continue
-
-
-def _reason(pump: Pump) -> str | None:
-    return None if pump.stopped is None else pump.stopped.reason
 
 
 def _suppress_instrumentation() -> None:

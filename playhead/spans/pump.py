@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import TraceError
-from playhead.spans.delivery import Patience, Sink, deliver_one_by_one
-from playhead.spans.encoding import MAX_BYTES, size_of
+from playhead.spans.delivery import MAX_BYTES, Patience, Sink
+from playhead.spans.encoding import size_of
 
 if TYPE_CHECKING:
     from playhead.spans.delivery import Delivered
@@ -18,18 +18,14 @@ if TYPE_CHECKING:
 
 MAX_SPANS: Final = 512
 """Spans of one request."""
-BREAKS: Final = 3
-"""Times that a collector may break at a request before its spans are sent one by one."""
 MAX_REMARKS: Final = 10
 """Texts of a destination that are passed on; it may count something in each."""
 _MORE_REMARKS: Final = "more of this kind, which is not told any more"
-UNREADABLE_S: Final = 10.0
-"""Seconds after which a trace that cannot be read, for now, is given up."""
 _ROOM: Final = MAX_BYTES * 3 // 4
 """Bytes of one request by estimate; what is larger after all is split."""
 
 Step = Literal["sent", "stuck", "idle"]
-"""`sent`: something was settled. `stuck`: the destination takes nothing now, or what is left cannot be read now. `idle`: there is nothing to send now."""
+"""`sent`: something was settled. `stuck`: the destination takes nothing now. `idle`: there is nothing to send now."""
 
 
 @dataclass
@@ -53,41 +49,35 @@ class Totals:
 class Pump:
     """Delivers the spans of runs, each run's in order. For one thread."""
 
-    def __init__(self, sink: Sink, patience: Patience | None = None, *, unreadable_s: float = UNREADABLE_S) -> None:
-        """Deliver to a sink.
-
-        Args:
-            sink: takes the spans.
-            patience: when it is asked again.
-            unreadable_s: seconds after which a trace that cannot be read for now is given up.
-        """
+    def __init__(self, sink: Sink, patience: Patience | None = None) -> None:
+        """Deliver to a sink; patience says when it is asked again."""
         self.sink = sink
-        self._unreadable_s = unreadable_s
         self.patience = patience or Patience()
         self.runs: list[RunExport] = []
         """Those that are not done, in the order in which they came."""
-        self._turn = 0
         self.totals = Totals()
         self.stopped: Answer | None = None
         """Why the destination took nothing the last time; None when it did."""
+        self._turn = 0
         self._batch: list[Closed] = []
-        self._broke = 0
 
     def step(self, *, timeout_s: float | None = None) -> Step:
         """Deliver one request, unless there is nothing to deliver, or the destination wants to be left alone."""
         if time.monotonic() < self.patience.again_at:
             return "stuck"
-        self._batch = self._batch or self._gather()
+        self._gather()
         if not self._batch:
-            return "stuck" if any(run.reading.shortage.reason for run in self.runs) else "idle"
-        delivered = self._delivered(timeout_s)
-        self._settle(delivered)
-        stopped = self.stopped = delivered.stopped
-        if stopped is None:
+            return "idle"
+        delivered = self.sink.deliver([each.span for each in self._batch], timeout_s=timeout_s)
+        settled, self._batch = self._batch[: delivered.settled], self._batch[delivered.settled :]
+        for run, count in Counter(each.run for each in settled).items():
+            run.settle(count, delivered, settled)
+        self.totals.add(delivered)
+        self.stopped = delivered.stopped
+        if delivered.stopped is None:
             self.patience.succeeded()
             return "sent"
-        self._broke = self._broke + 1 if stopped.meaning == "failed" else 0
-        self.patience.failed(stopped)
+        self.patience.failed(delivered.stopped)
         return "sent" if delivered.settled else "stuck"
 
     def finished(self) -> list[RunExport]:
@@ -99,42 +89,23 @@ class Pump:
             self.runs = [run for run in self.runs if not run.done]
         return done
 
-    def _delivered(self, timeout_s: float | None) -> Delivered:
-        """Deliver the request; one at which the collector breaks again and again, span by span."""
-        if self._broke < BREAKS:
-            return self.sink.deliver([each.span for each in self._batch], timeout_s=timeout_s)
-        self._broke = 0
-        self._batch += self._gather() if len(self._batch) == 1 else []  # for one alone says nothing of the collector
-        return deliver_one_by_one(self.sink, [each.span for each in self._batch], timeout_s=timeout_s)
-
-    def _gather(self) -> list[Closed]:
-        """Return the next spans, of each run in turn until a request is full."""
-        batch: list[Closed] = []
-        size = 0
+    def _gather(self) -> None:
+        """Add the next spans, of each run in turn until a request is full."""
+        size = sum(size_of(closed.span) for closed in self._batch)
         first = self._turn % len(self.runs) if self.runs else 0
         for run in [each for each in (*self.runs[first:], *self.runs[:first]) if each.failure is None]:
-            while len(batch) < MAX_SPANS and size < _ROOM and (closed := self._taken(run)) is not None:
-                batch.append(closed)
+            while len(self._batch) < MAX_SPANS and size < _ROOM and (closed := _taken(run)) is not None:
+                self._batch.append(closed)
                 size += size_of(closed.span)
+            run.rest()
         self._turn += 1
-        return batch
 
-    def _settle(self, delivered: Delivered) -> None:
-        settled, self._batch = self._batch[: delivered.settled], self._batch[delivered.settled :]
-        for run, count in Counter(each.run for each in settled).items():
-            run.settle(count, delivered, settled)
-        self.totals.add(delivered)
 
-    def _taken(self, run: RunExport) -> Closed | None:
-        try:
-            closed = run.take()
-        except (TraceError, OSError) as error:
-            run.failure = str(error)
-        except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
-            run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
-        else:
-            shortage = run.reading.shortage
-            if shortage.reason is not None and time.monotonic() - shortage.since > self._unreadable_s:
-                run.failure = shortage.reason
-            return closed
-        return None
+def _taken(run: RunExport) -> Closed | None:
+    try:
+        return run.take()
+    except (TraceError, OSError) as error:
+        run.failure = str(error)
+    except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
+        run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
+    return None

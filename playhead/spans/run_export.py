@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.spans.cursor import Refused
-from playhead.spans.naming import NAMED, name_of
-from playhead.spans.reading import Reading
-from playhead.spans.settled import Settled
-from playhead.spans.sources import TraceSource
+from playhead.spans.cursor import NOTHING, Reached
+from playhead.spans.destination import plain
+from playhead.trace.events import RunCompleted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
@@ -22,10 +21,27 @@ if TYPE_CHECKING:
     from playhead.spans.builder import SpanBuilder
     from playhead.spans.cursor import Cursor
     from playhead.spans.delivery import Delivered, Refusal
-    from playhead.spans.reading import Step
     from playhead.spans.sources import Source
+    from playhead.trace.reader import Problem
 
+NAMED: Final = 5
+"""Spans of a refusal that are named."""
+_LONGEST_NAME: Final = 80
 _OR_OTHERS: Final = "; or spans of another run are meant"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Spans of a run that the destination does not take."""
+
+    count: int
+    """How many."""
+    reason: str
+    """In the destination's words."""
+    spans: tuple[str, ...] = ()
+    """Names and ids of the first of those that may be meant."""
+    among: int | None = None
+    """Of how many spans it is some, when the destination did not say which of them; None: all of those that may be meant."""
 
 
 class Closed(NamedTuple):
@@ -62,77 +78,163 @@ class RunExport:
             resume: whether to leave out what the cursor says is settled.
             next_seq: returns the number of the event that the run records next; known of those of this process.
         """
-        self.run_id, self.path = run_id, path
+        self.run_id, self.path, self.cursor = run_id, path, cursor
         self.next_seq = next_seq
-        self.settled = Settled(cursor, resume=resume)
-        self.reading = Reading(opened, builder, self.settled.begin)
+        self.reached = Reached()
+        """What is settled by now."""
+        self.accepted = self.refused = 0
+        """What became of the spans of this export."""
+        self.refusals: list[Refused] = []
+        """What was refused by this export."""
+        self.smaller: list[str] = []
+        """Names and ids of spans that were accepted only without their content, for they were too large."""
+        self.skipped = self.refused_before = 0
+        """Spans that were settled before; of these, the ones that were refused: nobody has them."""
+        self.interrupted = 0
+        """Spans that were still open when the run was over."""
+        self.left_out = 0
+        """Events that belong to nothing that began."""
         self.failure: str | None = None
         """Why it cannot be read on; None while it can."""
-        self._make_builder = builder
+        self._opened, self._make_builder, self._resume = opened, builder, resume
+        self._source: Source | None = None
+        self._builder: SpanBuilder | None = None
         self._lock = threading.Lock()  # of the reading: the end of a process reads on, to count
+        self._reading: Iterator[Sequence[Closed] | None] | None = self._closings()
         self._waiting: deque[Closed] = deque()
         self._under_way: deque[Closed] = deque()
-        self._all_settled = False
+        self._from = Reached()
+        self._first = ""
+        self._at = NOTHING
+        self._ended = self._drained = self._all_settled = self._counted = False
 
     @property
     def done(self) -> bool:
         """Whether nothing is left to deliver, now or later."""
         return self.failure is not None or self._all_settled
 
+    @property
+    def lost(self) -> int:
+        """Events that were never folded."""
+        return 0 if self._source is None else self._source.lost
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What is wrong with the file."""
+        return () if self._source is None else self._source.problems
+
     def has_come_to(self, seq: int) -> bool:
         """Return whether every span that closed up to this event is settled."""
-        return self.done or self.settled.reached.seq >= seq
+        return self.done or self.reached.seq >= seq
 
     def take(self) -> Closed | None:
-        """Return the next span to deliver; None when there is none now. Raises like `Reading.next`."""
+        """Return the next span to deliver; None when there is none now. Raises like `playhead.trace.reader.scan`."""
         with self._lock:
-            while not self._waiting and (step := self.reading.next()) is not None:
-                self._take_in(step)
-        if not self._waiting:
-            self._note_down()
-            return None
-        closed = self._waiting[0]
-        self._under_way.append(closed)
-        self._waiting.popleft()
-        return closed
+            while not (self._waiting or self._counted) and (closed := self._read_on()):
+                self._waiting.extend(closed)
+            if self._counted or not self._waiting:
+                self._note_down()
+                return None
+            self._under_way.append(self._waiting.popleft())
+            return self._under_way[-1]
 
     def settle(self, count: int, delivered: Delivered, batch: Sequence[Closed]) -> None:
         """Note that the first `count` of the spans that were taken are settled, as it was delivered of this batch."""
         for _ in range(count):
             self._under_way.popleft()
-        refused = [found for each in delivered.refusals if (found := self._refused(each, batch)) is not None]
-        smaller = [name_of(batch[at].span) for at in delivered.without_content if batch[at].run is self]
-        self.settled.add(count, refused, smaller)
+        refusals = [found for each in delivered.refusals if (found := self._refused(each, batch)) is not None]
+        refused = sum(each.count for each in refusals)
+        self.refusals += refusals
+        self.smaller += [name_of(batch[at].span) for at in delivered.without_content if batch[at].run is self]
+        self.accepted, self.refused = self.accepted + count - refused, self.refused + refused
+        self.reached.accepted += count - refused
+        self.reached.refused += refused
         self._note_down()
 
     def count_rest(self, late_at: float) -> int | None:
-        """Return how many spans of a run without a trace are not settled, with those that are open, for now it is over.
+        """Return how many spans are not settled, with those that are open, for now the run is over; it is not read on after this.
 
-        None when some of its events were lost, or reading them takes beyond `late_at`, in monotonic seconds.
+        None when some of its events were lost or cannot be read, or reading them takes beyond `late_at`, in monotonic seconds.
         """
         with self._lock:
-            while time.monotonic() < late_at and (step := self.reading.next()) is not None:
-                self._take_in(step)
-            if self.reading.missing.lost or time.monotonic() >= late_at:
+            self._counted = True
+            number = len(self._waiting) + len(self._under_way)
+            try:
+                while time.monotonic() < late_at:
+                    closed = self._read_on()
+                    number += len(closed)
+                    if not closed:
+                        open_now = self._builder.interrupted() if self._builder and not self._drained else ()
+                        return None if self.lost else number + len(open_now)
+            except Exception:  # noqa: BLE001 - what cannot be read cannot be counted
                 return None
-            return len(self._waiting) + len(self._under_way) + self.reading.open_now()
+        return None
 
-    def rest(self) -> RunExport:
-        """Return the same run from where it stands, to be read anew as one that is over."""
-        assert self.path is not None  # noqa: S101 - a queue is read once
-        path = self.path
-        rest = RunExport(self.run_id, path, lambda: TraceSource(path, lambda: True), self._make_builder)
-        rest.settled.start_from(self.settled.reached)
-        return rest
+    def rest(self) -> None:
+        """Hold no file open until it is read on."""
+        with self._lock:
+            if self._source is not None:
+                self._source.rest()
 
     def close(self) -> None:
         """Let go of the file and of what was folded; what is not settled by then is for another export."""
-        self.settled.close()
-        self.reading.close()
+        if self.cursor is not None and self.cursor.error is not None:
+            self.cursor.save(self._first, self.reached)
+        self.rest()
+        self._builder = self._reading = None
 
-    def _take_in(self, step: Step) -> None:
-        if step.spans and not self.settled.skip(step.seq, len(step.spans), at_end=step.at_end):
-            self._waiting.extend(Closed(self, step.seq, span) for span in step.spans)
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read_on(self) -> Sequence[Closed]:
+        """Return what the next events close; nothing when there is nothing now, or nothing more."""
+        closed = () if self._reading is None else next(self._reading, ())
+        if closed is None:
+            return ()
+        self._drained = self._drained or not closed
+        return closed
+
+    def _closings(self) -> Iterator[Sequence[Closed] | None]:
+        """Yield what each event closes, and at the end what is still open; None while nothing more has come."""
+        source, builder = self._begin_reading()
+        while True:
+            for record in source.new():
+                spans = builder.feed(record)
+                self.left_out = builder.left_out
+                if self._at == NOTHING and not self._begin(record.h):
+                    return
+                self._at = record.seq
+                if isinstance(record.event, RunCompleted) and record.owner == "root":
+                    self._ended = True
+                if spans and not self._is_known(len(spans), record.seq <= self._from.seq):
+                    yield [Closed(self, record.seq, span) for span in spans]
+            if source.over:
+                break
+            yield None
+        left = [] if source.lost else builder.interrupted()
+        self.interrupted = len(left)
+        sent_before = self._from.seq == self._from.interrupted_at == self._at
+        if left and not self._is_known(len(left), sent_before):
+            yield [Closed(self, self._at + 1, span) for span in left]
+
+    def _begin_reading(self) -> tuple[Source, SpanBuilder]:
+        self._source, self._builder = self._opened(), self._make_builder()
+        return self._source, self._builder
+
+    def _begin(self, first: str) -> bool:
+        """Find out how far the run came whose first line has this hash; return whether anything is left."""
+        self._first = first
+        found = None if self.cursor is None else self.cursor.load(first)
+        if found is not None and self._resume:
+            self.reached, self._from = found, found.model_copy()
+            self.refused_before = found.refused
+            self.skipped = found.accepted + found.refused if found.complete else 0
+        return not self.reached.complete
+
+    def _is_known(self, spans: int, known: bool) -> bool:  # noqa: FBT001 - what it says
+        self.skipped += spans if known else 0
+        return known
+
+    # --- what is settled ----------------------------------------------------------------------------------------------
 
     def _refused(self, refusal: Refusal, batch: Sequence[Closed]) -> Refused | None:
         """Return what was refused of this run, at most; None when its spans are not meant."""
@@ -143,15 +245,31 @@ class RunExport:
         names = tuple(name_of(each.span) for each in own[:NAMED])
         among = None if refusal.count == len(meant) else len(own)
         reason = refusal.reason if among is None or len(own) == len(meant) else refusal.reason + _OR_OTHERS
-        return Refused(min(refusal.count, len(own)), own[0].seq, own[-1].seq, reason, names, among)
+        return Refused(min(refusal.count, len(own)), reason, names, among)
 
     def _note_down(self) -> None:
-        """Keep what is settled."""
-        following, reading = self._under_way or self._waiting, self.reading
+        """Keep what is settled: all that closed before the first span that is not."""
+        following = self._under_way or self._waiting
         if following:
-            self.settled.reach(following[0].seq - 1)
-        elif reading.drained:
-            self.settled.finish(reading.at, ended=reading.ended, interrupted=reading.interrupted > 0)
+            self._write(following[0].seq - 1, interrupted_at=self.reached.interrupted_at)
+        elif self._drained and not self._counted:
+            self._write(self._at, complete=self._ended, interrupted_at=self._at if self.interrupted else None)
             self._all_settled = True
-        else:
-            self.settled.reach(reading.at)
+        elif not self._counted:
+            self._write(self._at, interrupted_at=self.reached.interrupted_at)
+
+    def _write(self, seq: int, *, interrupted_at: int | None, complete: bool = False) -> None:
+        reached = self.reached
+        known = {"seq": max(seq, self._from.seq), "complete": complete, "interrupted_at": interrupted_at}
+        if reached.complete or reached == reached.model_copy(update=known):
+            return
+        self.reached = reached.model_copy(update=known)
+        if self.cursor is not None:
+            self.cursor.save(self._first, self.reached)
+
+
+def name_of(span: ReadableSpan) -> str:
+    """Return a span's name and id, as one plain line."""
+    context = span.context
+    name = plain(span.name)[:_LONGEST_NAME]
+    return f"{name} {context.span_id:016x}" if context is not None else name

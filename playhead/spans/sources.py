@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import errno
+import io
 import os
+import time
 from collections import deque
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Protocol
 
-from playhead.errors import TraceError
-from playhead.spans.open_files import OpenFiles, TraceFile
-from playhead.spans.running import is_over
+from playhead.errors import PlayheadError, RunIdError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
-from playhead.trace.reader import Following, Problem
+from playhead.trace.reader import Following, Problem, open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from playhead.trace.control import Control
     from playhead.trace.line import Record
 
 MAX_QUEUED: Final = 5_000
 """Events of a run without a file that wait; what comes then is lost, and counted."""
-_FOR_NOW: Final = frozenset(
-    {
-        errno.EAGAIN,
-        errno.EBUSY,
-        errno.EDQUOT,
-        errno.EINTR,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOBUFS,
-        errno.ENOMEM,
-        errno.ENOSPC,
-        errno.ESTALE,
-        errno.ETIMEDOUT,
-    }
-)
-"""What a system says when something cannot be done now, and may be later."""
+SILENT_S: Final = 600.0
+"""Seconds without a word in its trace after which a run of another machine is over, if nobody holds its lock. A call of a
+model ends by then; and what goes on after all sends its spans when they close."""
 
 
 class Source(Protocol):
@@ -50,36 +38,35 @@ class Source(Protocol):
         """What is wrong with the file, as far as it was read."""
         ...
 
-    def new(self) -> Iterator[Record]:
-        """Yield what has come since the last time; may be called again when it has ended, not when it has raised."""
-        ...
-
     @property
     def over(self) -> bool:
         """Whether everything was yielded that will ever come."""
         ...
 
-    def close(self) -> None:
-        """Let go of the file."""
+    def new(self) -> Iterator[Record]:
+        """Yield what has come since the last time; may be called again when it has ended, not when it has raised."""
+        ...
+
+    def rest(self) -> None:
+        """Hold no file open until it is read on."""
         ...
 
 
 class TraceSource:
     """A run's file, read as far as it is written. The trace is the source: what waits in it is not in memory."""
 
-    def __init__(self, path: Path, ended: Callable[[], bool] | None = None, files: OpenFiles | None = None) -> None:
+    def __init__(self, path: Path, ended: Callable[[], bool] | None = None) -> None:
         """Read a trace.
 
         Args:
             path: the file.
             ended: says whether a run whose end is not in the file has ended all the same; None: its lock does.
-            files: those among which this one is open.
 
         Raises:
             TraceNotFoundError: there is no such file, or it cannot be read.
         """
         self._is_over = ended or (lambda: is_over(path))
-        self._file = TraceFile(path, files or OpenFiles())
+        self._file = _TraceFile(path)
         self._lines = Following(path, self._file)
         self._ended = False
         self.lost = 0
@@ -92,25 +79,72 @@ class TraceSource:
         """Yield the records of the lines that are whole by now; raises like `playhead.trace.reader.scan`."""
         over = self._ended or self._is_over()  # asked before: what is written until then is read
         yield from self._records(self._lines.new())
-        self._file.raise_failure()
+        if self._file.failure is not None:
+            raise self._file.failure
         if (over or self._ended) and not self.over:
             self.over = True
-            self._file.rest()
+            self.rest()
             yield from self._records(self._lines.ending())
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._lines.close()
+    def rest(self) -> None:
+        """Hold no file open until it is read on: an agent needs the descriptors of its process."""
+        self._file.rest()
 
     def _records(self, items: Iterator[Record | Problem]) -> Iterator[Record]:
         for item in items:
             if isinstance(item, Problem):
-                _raise_for_now(item)
                 self.problems.append(item)
                 continue
             if isinstance(item.event, RunCompleted) and item.owner == "root":
                 self._ended = True
             yield item
+
+
+class _TraceFile(io.BufferedIOBase):
+    """A trace that is read as it grows, and need not be open in between."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._offset = path, 0
+        self._identity: tuple[int, int] | None = None
+        self.failure: PlayheadError | None = None
+        """Why it could not be opened again."""
+        self._opened = ExitStack()
+        self._file: io.BufferedIOBase | None = None
+        self._open()
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Return what comes next; nothing when it cannot be opened again."""
+        try:
+            file = self._file or self._open()
+        except PlayheadError as error:
+            self.failure = error
+            return b""
+        content = file.read1(size)
+        self._offset += len(content)
+        return content
+
+    def rest(self) -> None:
+        """Be closed until it is read on."""
+        self._file = None
+        self._opened.close()
+
+    def close(self) -> None:
+        """Close it for good."""
+        self.rest()
+        super().close()
+
+    def _open(self) -> io.BufferedIOBase:
+        """Open it where it was left; raises like `open_trace`, and when another file has its name by now."""
+        file = self._opened.enter_context(open_trace(self._path))
+        status = os.fstat(file.fileno())
+        identity = status.st_dev, status.st_ino
+        if self._identity not in (None, identity):
+            raise TraceNotFoundError(f"{self._path} is another file now than the one that was read")
+        self._identity = identity
+        if self._offset:
+            file.seek(self._offset)
+        self._file = file
+        return file
 
 
 class QueueSource:
@@ -144,20 +178,48 @@ class QueueSource:
         """Whether everything was yielded that will ever come."""
         return (self._is_over() or self.lost > 0) and not self._records
 
-    def close(self) -> None:
-        """Forget what is in the queue."""
-        self._records.clear()
+    def rest(self) -> None:
+        """Do nothing: there is no file."""
 
 
-def is_for_now(error: BaseException) -> bool:
-    """Return whether what could not be read may be readable later: files, memory or the disk are used up just now."""
-    cause = error.__context__ if isinstance(error, TraceError) else error
-    return isinstance(cause, OSError) and cause.errno in _FOR_NOW
+# --- whether a run whose trace has no end goes on ---------------------------------------------------------------------
 
 
-def _raise_for_now(problem: Problem) -> None:
-    """Raise what kept a part of a sound file from being read, when it may be readable later."""
-    if problem.kind in {"blob", "truncated"}:
-        for code in _FOR_NOW:
-            if os.strerror(code) in problem.message:
-                raise OSError(code, problem.message)
+def is_over(path: Path, *, assume_dead: bool = False) -> bool:
+    """Return whether nothing more comes; `assume_dead`: also when that cannot be seen from here."""
+    return not is_running(path) and (assume_dead or perhaps_on(path) is None)
+
+
+def is_running(path: Path) -> bool:
+    """Return whether a run goes on for certain: its process, wherever it is, holds the lock."""
+    control = _control_of(path)
+    return control is not None and control.held
+
+
+def perhaps_on(path: Path) -> str | None:
+    """Return the other machine on which a run may go on, as it calls itself; None when it does not, or the lock tells.
+
+    A lock is not seen on every machine that sees the file, and a container that starts again has another name. So one
+    that was silent for `SILENT_S` is over.
+    """
+    control = _control_of(path)
+    if control is None or control.process.host == os.uname().nodename or control.held:
+        return None
+    return control.process.host if silent_s(path) < SILENT_S else None
+
+
+def silent_s(path: Path) -> float:
+    """Return the seconds since something was written into a trace."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return SILENT_S
+
+
+def _control_of(path: Path) -> Control | None:
+    try:
+        from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where nothing is known of it
+
+        return Control.of(path)
+    except (ImportError, RunIdError):
+        return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.spans import running
+from playhead.spans import sources
 from playhead.trace.control import Control
 from tests.cli.command_line import objects, playhead
 from tests.cli.test_export import collector, no_telemetry  # noqa: F401 - fixtures
@@ -52,7 +52,7 @@ def test_open_spans_wait_as_long_as_it_may_go_on(elsewhere: Path, collector: Col
 
 def test_one_that_was_silent_for_long_is_over(elsewhere: Path, collector: Collector) -> None:  # noqa: F811
     """Nobody holds its lock, and nothing was written since."""
-    long_ago = time.time() - running.SILENT_S - 1
+    long_ago = time.time() - sources.SILENT_S - 1
     os.utime(elsewhere, (long_ago, long_ago))
     result = playhead("export", elsewhere, "--to", collector.address, "--resume")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -65,7 +65,7 @@ def test_follow_ends_when_it_was_silent_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It says what it waits for, and does not wait for ever."""
-    monkeypatch.setattr(running, "SILENT_S", 0.5)
+    monkeypatch.setattr(sources, "SILENT_S", 0.5)
     os.utime(elsewhere)
     result = playhead("export", elsewhere, "--to", collector.address, "--follow")
     assert (result.exit_code, result.stderr.count(HOST)) == (0, 1)
@@ -79,7 +79,7 @@ def test_one_whose_lock_is_held_goes_on_whatever_is_assumed(
     """As a container on the same machine: its lock is seen, whatever its name is."""
     import fcntl
 
-    long_ago = time.time() - running.SILENT_S - 1
+    long_ago = time.time() - sources.SILENT_S - 1
     os.utime(elsewhere, (long_ago, long_ago))
     control = Control.of(elsewhere)
     assert control is not None

@@ -56,6 +56,15 @@ class Received:
 OK = Reply()
 
 
+def ordered(request: ExportTraceServiceRequest) -> ExportTraceServiceRequest:
+    """Return a request with the attributes of each span in the order of their names."""
+    for span in spans_in(request):
+        attributes = sorted(span.attributes, key=lambda each: each.key)
+        del span.attributes[:]
+        span.attributes.extend(attributes)
+    return request
+
+
 def spans_in(request: ExportTraceServiceRequest) -> list[Span]:
     """Return the spans of a request."""
     return [span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans]

@@ -14,6 +14,7 @@ from opentelemetry.sdk.resources import Resource
 from playhead import Agent, PlayheadError, load_recording
 from playhead.spans import SpanBuilder, SpanOptions, spans_of
 from playhead.spans.encoding import encode
+from tests.spans.collector import ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,7 +57,7 @@ def built(records: Iterable[Record], options: SpanOptions | None = None) -> tupl
 
 def decoded(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
     """Return what a collector reads of these spans."""
-    return ExportTraceServiceRequest.FromString(encode(spans))
+    return ordered(ExportTraceServiceRequest.FromString(encode(spans)))
 
 
 def tree_of(spans: Sequence[ReadableSpan]) -> list[str]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.spans import delivery
-from playhead.spans.answers import Rejected, read_answer
 from playhead.spans.delivery import Delivered, Otlp, Patience, Refusal
 from playhead.spans.destination import Destination, named
-from playhead.spans.wire import Answer, Wire
+from playhead.spans.wire import Answer, Rejected, Wire, read_answer
 from tests.spans.collector import OK, Collector, Received, Reply, rejecting
 from tests.spans.spans import span
 
@@ -233,7 +232,7 @@ def test_spans_are_parted_by_size_before_anybody_complains(
     monkeypatch.setattr(delivery, "MAX_BYTES", 600)
     collector = collect()
     assert deliver(collector, 5, text="x" * 200) == Delivered(settled=5)
-    assert [each.ids for each in collector.requests] == [ids(1, 2), ids(3, 4), ids(5)]
+    assert [each.ids for each in collector.requests] == [ids(1, 2), ids(3), ids(4, 5)]
 
 
 def test_a_span_that_is_too_large_by_itself_goes_without_its_content(collect: Callable[..., Collector]) -> None:
@@ -303,6 +302,24 @@ def test_one_delivery_is_so_many_requests_at_most(
     assert set(collector.counts.values()) == {1}
 
 
+def test_a_span_at_which_a_collector_breaks_does_not_block_the_others(collect: Callable[..., Collector]) -> None:
+    """After three attempts it is found and refused, for the collector takes the others."""
+    bad = set(ids(3))
+    collector = collect(rule=lambda received: Reply(500) if bad & set(received.ids) else OK)
+    sink = Otlp(named(collector.address))
+    broken = Delivered(stopped=Answer("failed", "500 Internal Server Error"))
+    assert [sink.deliver(spans(8)) for _ in range(delivery.BREAKS)] == [broken] * delivery.BREAKS
+    assert sink.deliver(spans(8)) == Delivered(8, [Refusal(2, 2, 1, "500 Internal Server Error")])
+    assert collector.counts.keys() == set(ids(*range(1, 9))) - bad
+
+
+def test_a_collector_that_breaks_at_everything_is_broken_itself(collect: Callable[..., Collector]) -> None:
+    """No span is refused for that, however often it is tried."""
+    sink = Otlp(named(collect(usual=Reply(500)).address))
+    broken = Delivered(stopped=Answer("failed", "500 Internal Server Error"))
+    assert [sink.deliver(spans(8)) for _ in range(9)] == [broken] * 9
+
+
 def test_a_partial_success_is_counted(collect: Callable[..., Collector]) -> None:
     """The request was taken, and some of it was not: as many as the collector says, in its words."""
     collector = collect(rejecting(3, "too old\n"))
@@ -315,12 +332,12 @@ def test_a_partial_success_is_counted(collect: Callable[..., Collector]) -> None
 def test_what_stops_is_said_and_what_was_settled_stays(
     collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of three requests the second is not taken: the first is settled, the others wait."""
+    """Of several requests the second is not taken: the first is settled, the others wait."""
     monkeypatch.setattr(delivery, "MAX_BYTES", 600)
     collector = collect(OK, Reply(503, {"Retry-After": "9"}))
     delivered = deliver(collector, 6, text="x" * 200)
     stopped = Answer("unavailable", "503 Service Unavailable", retry_after_s=9.0)
-    assert delivered == Delivered(settled=2, stopped=stopped)
+    assert delivered == Delivered(settled=1, stopped=stopped)
 
 
 def test_patience_grows_and_heeds_what_it_is_told() -> None:

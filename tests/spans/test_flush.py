@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from opentelemetry.sdk.trace import SpanProcessor
 
 from playhead import Agent, tool
 from playhead.spans import export_to, live_export
-from playhead.spans.run_export import RunExport
 from playhead.testing import ScriptedModel, call, text
 from tests.spans.collector import Collector, Reply
 from tests.spans.spans import agent, ids_of
@@ -81,33 +79,6 @@ def test_it_returns_when_its_time_is_over(tmp_path: Path, collect: Callable[...,
     assert not handle.flush(0.1)
     assert time.monotonic() - started < 1
     handle.shutdown(0.2)
-
-
-class Slow(deque[RunExport]):
-    """Is interrupted by the other thread wherever a run is taken out."""
-
-    def popleft(self) -> RunExport:
-        run = super().popleft()
-        taken.set()
-        time.sleep(0.1)
-        return run
-
-
-taken = threading.Event()
-
-
-def test_a_run_that_the_thread_takes_just_now_is_waited_for(tmp_path: Path, collect: Callable[..., Collector]) -> None:
-    """There is no moment in which a run is nowhere: `flush` does not say that nothing is left, nor does the count."""
-    taken.clear()
-    collector = collect(usual=Reply(delay_s=0.1))
-    handle = live_export(collector.address)
-    handle._new = Slow()
-    agent(tmp_path).run_sync("Find it.")
-    assert taken.wait(5)
-    assert handle.pending == 1
-    assert len(handle.undelivered().runs) == 1
-    assert handle.flush(5)
-    assert len(collector.counts) == 8
 
 
 class Processor(SpanProcessor):

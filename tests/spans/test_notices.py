@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from playhead import Agent, tool
 from playhead.spans import live, live_export, pump
-from playhead.spans.cursor import Refused, in_words
 from playhead.spans.delivery import Delivered
+from playhead.spans.notices import in_words
 from playhead.spans.pump import MAX_REMARKS, Totals
+from playhead.spans.run_export import Refused
 from playhead.testing import ScriptedModel, call, text
 from tests.cli.command_line import playhead
 from tests.spans.collector import Collector, Received, Reply, rejecting
@@ -47,10 +48,10 @@ def test_spans_that_went_without_their_content_are_said(
 def test_refusals_are_put_into_words() -> None:
     """Those for one reason in one line; of an unknown part of several spans, all that may be meant."""
     refusals = [
-        Refused(1, 3, 3, "bad", ("a 1",)),
-        Refused(1, 2, 9, "too old", ("b 2", "c 3", "d 4"), among=3),
-        Refused(1, 7, 7, "bad", ("e 5",)),
-        Refused(9, 7, 9, "worse", ("f 6",)),
+        Refused(1, "bad", ("a 1",)),
+        Refused(1, "too old", ("b 2", "c 3", "d 4"), among=3),
+        Refused(1, "bad", ("e 5",)),
+        Refused(9, "worse", ("f 6",)),
     ]
     assert in_words(refusals) == [
         "1 of 3 spans, not saying which of them: too old (b 2, c 3, d 4)",
@@ -100,7 +101,7 @@ def test_a_batch_of_several_runs_blames_each_for_no_more_than_it_knows(
     ]
     pump.runs.extend(runs)
     assert pump.step() == "sent"
-    said = [in_words(run.settled.refused_now)[0].partition(" (")[0] for run in runs]
+    said = [in_words(run.refusals)[0].partition(" (")[0] for run in runs]
     assert said == ["1 of 2 spans, not saying which of them: too old; or spans of another run are meant"] * 2
     for run in runs:
         run.close()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from playhead.errors import TraceNotFoundError
-from playhead.spans.open_files import MAX_OPEN, OpenFiles
 from playhead.spans.sources import TraceSource
 from tests.spans.spans import record_run
-from tests.trace.traces import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,31 +72,8 @@ def test_many_runs_at_once_do_not_use_up_the_descriptors(tmp_path: Path) -> None
     done = subprocess.run([sys.executable, "-c", MANY, tmp_path], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     more, ended, spans = map(int, done.stdout.split())
-    assert more < MAX_OPEN + 24
+    assert more < 24
     assert (ended, spans) == (100, 400)
-
-
-def test_more_traces_than_may_be_open_are_read_as_they_grow(tmp_path: Path) -> None:
-    """Each is read on where it was left, and no more files are open than may be."""
-    lines = record_run(tmp_path / "whole").read_bytes().splitlines(keepends=True)
-    paths = [tmp_path / f"{number}.jsonl" for number in range(5)]
-    files, over = OpenFiles(2), False
-    with ExitStack() as stack:
-        for path in paths:
-            path.write_bytes(lines[0][:50])
-        sources = [TraceSource(path, lambda: over, files) for path in paths]
-        for source in sources:
-            stack.callback(source.close)
-        seen: list[list[int]] = [[] for _ in paths]
-        rest = b"".join(lines)[50:]
-        for start in range(0, len(rest), 1500):
-            for path, source, numbers in zip(paths, sources, seen, strict=True):
-                with path.open("ab") as file:
-                    file.write(rest[start : start + 1500])
-                numbers += [record.seq for record in source.new()]
-                assert len(files._opened) <= 2
-        assert seen == [[record.seq for record in read(tmp_path / "whole" / "run.jsonl")[0]]] * 5
-        assert not files._opened  # of what is read to its end, nothing is open
 
 
 @pytest.mark.parametrize(("replaced", "said"), [(False, "no such file"), (True, "another file now")])
@@ -108,11 +82,10 @@ def test_a_trace_that_is_gone_when_it_is_opened_again_is_an_error(tmp_path: Path
     path = record_run(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))
-    source = TraceSource(path, lambda: True, OpenFiles(1))
-    source._file.rest()
+    source = TraceSource(path, lambda: True)
+    source.rest()
     path.rename(tmp_path / "kept.jsonl")
     if replaced:
         path.write_bytes(b"".join(lines))
     with pytest.raises(TraceNotFoundError, match=said):
         list(source.new())
-    source.close()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.spans import SpanBuilder, spans_of
-from playhead.spans.cursor import MAX_REFUSED, Cursor, Reached, Refused
-from playhead.spans.delivery import Delivered, Patience, Refusal
+from playhead.spans import SpanBuilder, cursor, spans_of
+from playhead.spans.cursor import Cursor, Reached
+from playhead.spans.delivery import Delivered, Refusal
 from playhead.spans.destination import named
 from playhead.spans.pump import Pump
-from playhead.spans.run_export import RunExport
+from playhead.spans.run_export import Refused, RunExport
 from playhead.spans.sources import TraceSource
 from playhead.spans.wire import Answer
 from tests.spans.spans import id_of, ids_of, record_run
@@ -96,8 +97,8 @@ def test_a_process_that_is_killed_at_any_event_loses_no_span(tmp_path: Path, lin
             path.write_bytes(b"".join(lines[:end]) + torn)
             run = export(path, backend)
             assert Counter(backend.taken) == Counter([*closed_in(path), *opened_in(path)])
-            assert run.reading.interrupted == len(opened_in(path))
-            assert export(path, backend).settled.accepted == 0  # it is known to be there, too
+            assert run.interrupted == len(opened_in(path))
+            assert export(path, backend).accepted == 0  # it is known to be there, too
 
 
 def test_a_run_that_goes_on_after_all_sends_its_spans_when_they_close(tmp_path: Path, lines: list[bytes]) -> None:
@@ -126,7 +127,7 @@ def test_a_collector_that_dies_at_any_span_gets_the_rest_later(tmp_path: Path, r
     counts = Counter(backend.taken)
     assert counts.keys() == set(ids_of(path))
     assert sum(counts.values()) - len(counts) <= 1  # two spans that one event closed share a place in the cursor
-    assert run.settled.skipped == len(ids_of(path)) - run.settled.accepted
+    assert run.skipped == len(ids_of(path)) - run.accepted
 
 
 def test_a_run_that_is_known_to_be_there_is_not_even_read(tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_a_run_that_is_known_to_be_there_is_not_even_read(tmp_path: Path) -> Non
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b"".join(line[:-5] + b"\n" for line in lines[1:]))
     run = export(path, Backend())
-    assert (run.settled.accepted, run.settled.skipped, run.done) == (0, 8, True)
+    assert (run.accepted, run.skipped, run.done) == (0, 8, True)
 
 
 def test_without_resume_everything_is_sent_again_and_the_cursor_stays(tmp_path: Path) -> None:
@@ -147,55 +148,35 @@ def test_without_resume_everything_is_sent_again_and_the_cursor_stays(tmp_path: 
     again = Backend(room=3)
     export(path, again, resume=False)
     assert (len(again.taken), Cursor(path, HERE).path.read_bytes()) == (3, kept)
-    assert export(path, Backend()).settled.accepted == 0
+    assert export(path, Backend()).accepted == 0
 
 
 def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> None:
-    """With the event that closed them, the reason and their names."""
+    """Their names and the reason are told, their number is written down."""
     path = record_run(tmp_path)
     second = ids_of(path)[1]
     backend = Backend(refuses=lambda each: each == second)
     run = export(path, backend)
-    assert (run.settled.accepted, run.settled.refused) == (7, 1)
-    said = json.loads(Cursor(path, HERE).path.read_text())
-    (refused,) = said["reached"]["refused"]
-    assert (refused["count"], refused["among"], refused["reason"]) == (1, None, "no")
-    assert refused["spans"] == [f"tool:lookup {second}"]
-    assert refused["first_seq"] == refused["last_seq"]
-    assert (said["reached"]["accepted"], said["reached"]["complete"]) == (7, True)
+    assert (run.accepted, run.refused) == (7, 1)
+    assert run.refusals == [Refused(1, "no", (f"tool:lookup {second}",))]
+    said = json.loads(Cursor(path, HERE).path.read_text())["reached"]
+    assert (said["accepted"], said["refused"], said["complete"]) == (7, 1, True)
     again = Backend()
     run = export(path, again)
-    assert (again.taken, run.settled.skipped, run.settled.reached.refused[0].spans) == (
-        [],
-        8,
-        (f"tool:lookup {second}",),
-    )
-
-
-def test_a_cursor_of_an_older_version_is_believed(tmp_path: Path) -> None:
-    """It does not say of how many spans a refusal is about some."""
-    path = record_run(tmp_path)
-    second = ids_of(path)[1]
-    export(path, Backend(refuses=lambda each: each == second))
-    cursor = Cursor(path, HERE)
-    said = json.loads(cursor.path.read_text())
-    del said["reached"]["refused"][0]["among"]
-    cursor.path.write_text(json.dumps(said))
-    (refused,) = cursor.load(read(path)[0][0].h).refused
-    assert (refused.count, refused.among) == (1, None)
+    assert (again.taken, run.skipped, run.refused_before) == ([], 8, 1)
 
 
 def test_each_destination_has_a_cursor_of_its_own(tmp_path: Path) -> None:
     """Readable by its owner only, beside the traces, and with the address that it is about."""
     path = record_run(tmp_path)
     export(path, Backend())
-    cursor = Cursor(path, HERE)
-    assert cursor.path == tmp_path / ".export" / HERE.key / "run.json"
-    assert cursor.path.stat().st_mode & 0o777 == 0o600
-    assert cursor.path.parent.stat().st_mode & 0o777 == cursor.path.parent.parent.stat().st_mode & 0o777 == 0o700
-    assert json.loads(cursor.path.read_text())["destination"] == "http://here:4318/v1/traces"
+    kept = Cursor(path, HERE)
+    assert kept.path == tmp_path / ".export" / HERE.key / "run.json"
+    assert kept.path.stat().st_mode & 0o777 == 0o600
+    assert kept.path.parent.stat().st_mode & 0o777 == kept.path.parent.parent.stat().st_mode & 0o777 == 0o700
+    assert json.loads(kept.path.read_text())["destination"] == "http://here:4318/v1/traces"
     first = read(path)[0][0].h
-    assert cursor.load(first).complete
+    assert kept.load(first).complete
     for other in (named("http://there:4318"), named("http://here:4318", {"key": "other"})):
         assert Cursor(path, other).load(first) == Reached()
 
@@ -215,10 +196,10 @@ def test_a_cursor_that_cannot_be_believed_is_none(tmp_path: Path, content: str) 
     """Then everything is sent: nothing is taken for sent because of what somebody wrote into a file."""
     path = record_run(tmp_path)
     export(path, Backend())
-    cursor = Cursor(path, HERE)
-    cursor.path.write_text(content)
-    assert cursor.load(read(path)[0][0].h) == Reached()
-    assert export(path, Backend()).settled.accepted == 8
+    kept = Cursor(path, HERE)
+    kept.path.write_text(content)
+    assert kept.load(read(path)[0][0].h) == Reached()
+    assert export(path, Backend()).accepted == 8
 
 
 def test_a_cursor_of_another_trace_of_the_same_id_is_none(tmp_path: Path) -> None:
@@ -227,7 +208,7 @@ def test_a_cursor_of_another_trace_of_the_same_id_is_none(tmp_path: Path) -> Non
     export(path, Backend())
     path.unlink()
     record_run(tmp_path, steps=2)
-    assert export(path, Backend()).settled.accepted == len(ids_of(path))
+    assert export(path, Backend()).accepted == len(ids_of(path))
 
 
 def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None:
@@ -236,16 +217,8 @@ def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None
     (tmp_path / ".export").mkdir()
     (tmp_path / ".export").chmod(0o777)
     run = export(path, Backend())
-    assert run.settled.cursor is not None
-    assert (run.settled.accepted, run.settled.cursor.error) == (8, "others can write into it")
-
-
-def test_a_cursor_stays_small_however_much_is_refused() -> None:
-    """The first refusals are written down, the others counted."""
-    reached = Reached()
-    for _ in range(MAX_REFUSED + 5):
-        reached.refuse(Refused(2, 1, 1, "no"))
-    assert (len(reached.refused), reached.more_refused) == (MAX_REFUSED, 10)
+    assert run.cursor is not None
+    assert (run.accepted, run.cursor.error) == (8, "others can write into it")
 
 
 def test_a_damaged_trace_is_sent_as_far_as_it_can_be_read(tmp_path: Path) -> None:
@@ -258,7 +231,6 @@ def test_a_damaged_trace_is_sent_as_far_as_it_can_be_read(tmp_path: Path) -> Non
     assert seen == [*range(9), *range(10, len(lines))]
     assert [problem.kind for problem in source.problems] == ["bad-line", "chain", "gap"]
     assert source.over
-    source.close()
     run = export(path, Backend())
     assert run.done
 
@@ -280,50 +252,6 @@ def test_several_runs_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Counter(backend.taken) == Counter([*ids_of(paths[0]), *ids_of(paths[1])])
 
 
-class Breaking(Backend):
-    """Breaks at requests that hold one of these spans."""
-
-    def __init__(self, *poison: str) -> None:
-        super().__init__()
-        self.poison = set(poison)
-        self.requests = 0
-
-    def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
-        self.requests += 1
-        if self.poison & {id_of(each) for each in spans}:
-            return Delivered(stopped=Answer("failed", "500 Internal Server Error"))
-        return super().deliver(spans)
-
-
-def pumped(path: Path, backend: Backend, steps: int) -> RunExport:
-    """Return a run after so many attempts to deliver it, without the pauses between them."""
-    run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder)
-    pump = Pump(backend, Patience(0.0, 0.0))
-    pump.runs.append(run)
-    for _ in range(steps):
-        pump.step()
-    pump.finished()
-    run.close()
-    return run
-
-
-def test_a_span_at_which_a_collector_breaks_does_not_block_the_others(tmp_path: Path) -> None:
-    """After three attempts it is found and refused, for the collector takes the others."""
-    path = record_run(tmp_path)
-    third = ids_of(path)[2]
-    backend = Breaking(third)
-    run = pumped(path, backend, 4)
-    assert set(backend.taken) == set(ids_of(path)) - {third}
-    assert (run.settled.accepted, run.settled.refused, run.settled.reached.refused[0].spans[0][-16:]) == (7, 1, third)
-
-
-def test_a_collector_that_breaks_at_everything_is_broken_itself(tmp_path: Path) -> None:
-    """No span is refused for that, however often it is tried."""
-    path = record_run(tmp_path)
-    run = pumped(path, Breaking(*ids_of(path)), 9)
-    assert (run.settled.accepted, run.settled.refused, run.done) == (0, 0, False)
-
-
 def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
     """Why it cannot be is kept with it."""
     gone, path = tmp_path / "gone.jsonl", record_run(tmp_path)
@@ -333,7 +261,27 @@ def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -
         for each in (gone, path)
     )
     assert pump.step() == "sent"
-    assert sorted((run.run_id, run.failure, run.settled.accepted) for run in pump.finished()) == [
+    assert sorted((run.run_id, run.failure, run.accepted) for run in pump.finished()) == [
         ("gone", f"{gone}: no such file", 0),
         ("run", None, 8),
     ]
+
+
+def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end at the latest."""
+    path = record_run(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(cursor, "write_over", full)
+        run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder, Cursor(path, HERE))
+        pump = Pump(Backend())
+        pump.runs.append(run)
+        assert pump.step() == "sent"
+        assert (run.cursor is not None, run.cursor and run.cursor.error) == (True, "No space left on device")
+    pump.step()
+    pump.finished()
+    assert export(path, Backend()).accepted == 0
+
+
+def full(*_: object) -> None:
+    """Write nothing."""
+    raise OSError(errno.ENOSPC, "No space left on device")

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.sdk.trace import SpanProcessor
 
-from playhead.spans import SpanBuilder, export_to, live, live_export, pump, undelivered
+from playhead.spans import SpanBuilder, export_to, live, live_export, notices, pump
+from playhead.spans.notices import Again, Undelivered, command, count_undelivered, message
 from playhead.spans.pump import Pump
 from playhead.spans.run_export import RunExport
 from playhead.spans.sources import QueueSource, TraceSource
-from playhead.spans.undelivered import Again, Undelivered, command, count_undelivered, message
-from playhead.trace import store
 from tests.cli.command_line import playhead
 from tests.spans.spans import ids_of, record_run
 from tests.spans.test_resuming import Backend
@@ -61,13 +60,6 @@ def test_many_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_runs_of_several_folders(tmp_path: Path) -> None:
-    """By their files."""
-    runs = tuple(export_of(name, tmp_path / name / "r.jsonl") for name in ("a", "b b"))
-    said = message(Undelivered(runs, 2, True), WHERE, None, Again())
-    assert said.endswith(f"playhead export {tmp_path}/a/r.jsonl '{tmp_path}/b b/r.jsonl' --resume")
-
-
 def test_a_run_without_a_trace_is_lost() -> None:
     """No command brings it back, so none is named."""
     said = message(Undelivered((export_of("a", None),), 3, False), WHERE, "why", Again())
@@ -99,12 +91,12 @@ def test_many_runs_of_several_folders(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_time_that_is_named_is_that_of_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the runs took turns, for a destination that takes nothing: only the first of them are asked."""
-    monkeypatch.setattr(undelivered, "_EARLIEST", 2)
+    monkeypatch.setattr(notices, "_EARLIEST", 2)
     monkeypatch.setattr(pump, "MAX_SPANS", 1)
     paths = [record_run(tmp_path, name, 0) for name in "abcde"]
     for number, path in enumerate(paths):
         monkeypatch.setitem(STARTED, path, 1_000_000 * (number + 1))
-    monkeypatch.setattr(store, "summarise", lambda path: SimpleNamespace(started_us=STARTED[path]))
+    monkeypatch.setattr(notices, "summarise", lambda path: SimpleNamespace(started_us=STARTED[path]))
     sending = Pump(Backend())
     sending.runs.extend(export_of(path.stem, path) for path in paths)
     for _ in range(3):
