@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from playhead.importing.collect.bodies import JSON, MAX_BODY, PROTOBUF, RefusedError, read_body
-from playhead.importing.weight import MAX_PARTS
+from playhead.importing.limits import MAX_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

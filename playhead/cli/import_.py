@@ -92,7 +92,7 @@ def command(  # noqa: PLR0913 - options
 def _sources(files: tuple[str, ...], format_name: str | None) -> tuple[list[Source], int]:
     """Return what the files hold, and how many cannot be read."""
     from playhead.importing import read_source  # noqa: PLC0415 - `--help` needs no reader
-    from playhead.importing.room import Room  # noqa: PLC0415 - the same
+    from playhead.importing.limits import Room  # noqa: PLC0415 - the same
 
     sources, unread, room = [], 0, Room()
     for name in files:

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
 
 HALVES: Final = "halves of characters (lone surrogates, broken UTF-8) in texts, which � replaces"
 _BOM: Final = b"\xef\xbb\xbf"

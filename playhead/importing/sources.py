@@ -15,33 +15,30 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 from playhead.errors import NotImportableError, UsageError, nearest
 from playhead.importing.formats import FORMATS, OTLP_PROTOBUF
 from playhead.importing.json_text import HALVES, read_json
-from playhead.importing.limits import MAX_DOCUMENT, MAX_FILE, MAX_NOTED, MAX_VALUES
-from playhead.importing.readers import langfuse, openinference_jsonl, otlp_json, otlp_protobuf, phoenix
-from playhead.importing.readers.base import MORE_PAGES, NO_START
-from playhead.importing.room import SMALLER, Room
-from playhead.importing.weight import too_many_in_json, too_many_in_message
+from playhead.importing.limits import (
+    MAX_DOCUMENT,
+    MAX_FILE,
+    MAX_NOTED,
+    MAX_VALUES,
+    SMALLER,
+    Room,
+    too_many_in_json,
+    too_many_in_message,
+)
+from playhead.importing.readers import MORE_PAGES, NO_START, langfuse, otlp_json, otlp_protobuf, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from playhead.importing.readers.base import JsonFormat, Problems
+    from playhead.importing.readers import JsonFormat, Problems
     from playhead.importing.spans import ForeignSpan
 
-JSON_FORMATS: Final[tuple[JsonFormat, ...]] = (
-    otlp_json.FORMAT,
-    openinference_jsonl.FORMAT,
-    phoenix.FORMAT,
-    langfuse.FORMAT,
-)
+JSON_FORMATS: Final = (otlp_json.FORMAT, rows.OPENINFERENCE, rows.PHOENIX_EXPORT, langfuse.FORMAT)
 """In the order in which a document is looked at."""
 _OTHERS: Final = {
     b"(\xb5/\xfd": "it is compressed with zstd: decompress it first",
     b"PAR1": "it is a Parquet file: read it with pandas, and write it with to_json(orient='records', lines=True)",
-    b"\xff\xfe": "it is text in UTF-16: write it in UTF-8",
-    b"\xfe\xff": "it is text in UTF-16: write it in UTF-8",
-    b"SQLite format 3": "it is an SQLite database: export its traces from the program that it belongs to",
-    b"PK\x03\x04": "it is a ZIP archive: unpack it first",
     b'{"seq":0,': "it is a Playhead recording already: `playhead show` and the other commands take it by its path",
 }
 """How files begin that are often taken for an export."""
@@ -93,11 +90,26 @@ def read_source(path: Path, format_name: str | None = None, room: Room | None = 
         raise UsageError(f"there is no format {format_name!r}.{nearest(format_name, FORMATS)}")
     try:
         with _opened(path) as (file, size):
-            return _Reading(path, file, size, room or Room()).source(format_name)
+            return _source(Source(path, ""), file, size, format_name, room or Room())
     except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
         raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except NotImportableError as error:
         raise NotImportableError(f"{path}: {error}") from None
+
+
+def _source(source: Source, file: IO[bytes], size: int, format_name: str | None, room: Room) -> Source:
+    head = file.read(64)
+    file.seek(0)
+    if not size:
+        raise NotImportableError("it is empty")
+    for beginning, what in _OTHERS.items():
+        if head.startswith(beginning):
+            raise NotImportableError(what)
+    if format_name == OTLP_PROTOBUF or (format_name is None and not _looks_like_json(head)):
+        _read_protobuf(file, size, source, room)
+    else:
+        _read_json(file, size, next((each for each in JSON_FORMATS if each.name == format_name), None), source, room)
+    return source
 
 
 @contextmanager
@@ -146,75 +158,44 @@ def _unpacked_size(packed: gzip.GzipFile) -> int:
     return size
 
 
-class _Reading:
-    """A file that is read."""
-
-    def __init__(self, path: Path, file: IO[bytes], size: int, room: Room) -> None:
-        self._source = Source(path, "")
-        self._file = file
-        self._size = size
-        self._room = room
-
-    def source(self, format_name: str | None) -> Source:
-        """Return its spans."""
-        head = self._file.read(64)
-        self._file.seek(0)
-        if not self._size:
-            raise NotImportableError("it is empty")
-        for beginning, what in _OTHERS.items():
-            if head.startswith(beginning):
-                raise NotImportableError(what)
-        if format_name == OTLP_PROTOBUF or (format_name is None and not _looks_like_json(head)):
-            self._read_protobuf()
-        else:
-            self._read_json(next((each for each in JSON_FORMATS if each.name == format_name), None))
-        return self._source
-
-    def _read_protobuf(self) -> None:
-        self._source.format = OTLP_PROTOBUF
-        without = 0
-        for message in otlp_protobuf.messages(self._file, self._size):
-            known = len(self._source.spans)
-            if len(message) > MAX_VALUES and too_many_in_message(message, otlp_protobuf.descriptor(), MAX_VALUES):
-                raise NotImportableError(f"a message has more than {MAX_VALUES:,} values: {SMALLER}")
-            self._take(otlp_protobuf.spans_of_message(message, self._source.problems))
-            without = without + 1 if len(self._source.spans) == known else 0
-            if without == _WITHOUT_SPANS:
-                raise NotImportableError(f"it is no OTLP: {without:,} messages in a row hold no span")
-
-    def _read_json(self, found: JsonFormat | None) -> None:
-        """Read one document after the other; the first one that is of a known format says what they are."""
-        problems, others = self._source.problems, _Others()
-        for document in _documents(self._file, self._size, problems):
-            found = found or next((each for each in JSON_FORMATS if each.fits(document)), None)
-            if found is not None and found.fits(document):
-                problems.pop(MORE_PAGES, None)  # the next page is this one
-                self._take(found.spans(document, problems))
-            elif others.add(document) >= _LOOKED_AT and found is None:
-                break
-        if found is None:
-            raise NotImportableError(_unknown(others.first, problems))
-        self._source.format = found.name
-        problems.update({f"documents that are no {found.name}": others.count} if others.count else {})
-
-    def _take(self, spans: Iterable[ForeignSpan]) -> None:
-        for span in spans:
-            self._room.take(span)
-            self._source.spans.append(span)
+def _read_protobuf(file: IO[bytes], size: int, source: Source, room: Room) -> None:
+    source.format = OTLP_PROTOBUF
+    without = 0
+    for message in otlp_protobuf.messages(file, size):
+        if too_many_in_message(message, otlp_protobuf.descriptor(), MAX_VALUES):
+            raise NotImportableError(f"a message has more than {MAX_VALUES:,} values: {SMALLER}")
+        known = len(source.spans)
+        _take(otlp_protobuf.spans_of_message(message, source.problems), source, room)
+        without = without + 1 if len(source.spans) == known else 0
+        if without == _WITHOUT_SPANS:
+            raise NotImportableError(f"it is no OTLP: {without:,} messages in a row hold no span")
 
 
-class _Others:
-    """Documents of another format than the file's: how many, and what the first one holds."""
+def _read_json(file: IO[bytes], size: int, found: JsonFormat | None, source: Source, room: Room) -> None:
+    """Read one document after the other; the first one that is of a known format says what they are."""
+    problems, others = source.problems, 0
+    first: Any = None
+    for document in _documents(file, size, problems):
+        found = found or next((each for each in JSON_FORMATS if each.fits(document)), None)
+        if found is not None and found.fits(document):
+            problems.pop(MORE_PAGES, None)  # the next page is this one
+            _take(found.spans(document, problems), source, room)
+            continue
+        first, others = first if others else document, others + 1
+        if others >= _LOOKED_AT and found is None:
+            break
+    if found is None:
+        raise NotImportableError(
+            f"no spans of a known format in it: it holds {_shown(first)}. Looked for: {'; '.join(FORMATS.values())}"
+        )
+    source.format = found.name
+    problems.update({f"documents that are no {found.name}": others} if others else {})
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = "nothing"
 
-    def add(self, document: Any) -> int:  # noqa: ANN401 - any JSON value
-        """Count a document, and return how many there are."""
-        self.first = self.first if self.count else _shown(document)
-        self.count += 1
-        return self.count
+def _take(spans: Iterable[ForeignSpan], source: Source, room: Room) -> None:
+    for span in spans:
+        room.take(span)
+        source.spans.append(span)
 
 
 def _looks_like_json(head: bytes) -> bool:
@@ -245,13 +226,13 @@ def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
 
 def _lines(file: IO[bytes], problems: Problems) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with their numbers, up to the place where a file is nothing but blank ones."""
-    blank = 0
+    last = 0
     for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
-        blank = 0 if line.strip() else blank + 1
-        if not blank:
+        if line.strip():
+            last = number
             yield number, line
-        elif blank == _BLANK_LINES:
-            problems[f"{blank:,} blank lines in a row: what stands behind line {number:,} is not read"] += 1
+        elif number - last == _BLANK_LINES:
+            problems[f"{_BLANK_LINES:,} blank lines in a row: what stands behind line {number:,} is not read"] += 1
             return
 
 
@@ -288,15 +269,7 @@ def _check(content: bytes) -> None:
 
 def _shown(document: Any) -> str:  # noqa: ANN401 - any JSON value
     """Return what a document holds, in a few words."""
-    if isinstance(document, list):
-        document = document[0] if document else "an empty list"
-    if not isinstance(document, dict):
-        return f"{document!r:.80}" if isinstance(document, (str, int, float, bool)) else type(document).__name__
-    return f"an object with {', '.join(sorted(str(name)[:40] for name in islice(document, 1000))[:8])}"
-
-
-def _unknown(shown: str, problems: Problems) -> str:
-    """Return what was looked for, and what is there instead."""
-    wanted = "; ".join(FORMATS.values())
-    cut = f" ({sum(problems.values())} lines are no JSON)" if problems else ""
-    return f"no spans of a known format in it: it holds {shown}{cut}. Looked for: {wanted}"
+    document = document[0] if isinstance(document, list) and document else document
+    if isinstance(document, dict):
+        return f"an object with {', '.join(sorted(str(name)[:40] for name in islice(document, 1000))[:8])}"
+    return "an empty list" if document == [] else f"{document!r:.80}"

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json
 
 from playhead.importing.json_text import whole_characters
-from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
+from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES, too_many_in_json
 from playhead.importing.spans import LAST_NS
-from playhead.importing.weight import too_many_in_json
 from playhead.trace.frozen import INTEGER_LIMIT
 from playhead.trace.values import scrub
 

@@ -14,7 +14,7 @@ import pytest
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from playhead.errors import NotImportableError, UsageError
-from playhead.importing import weight
+from playhead.importing import limits
 from playhead.importing.collect import CollectServer, app, bodies
 from playhead.importing.collect.spool import FOLDER
 from playhead.importing.readers import otlp_protobuf
@@ -95,7 +95,7 @@ def test_refuses_what_is_small_and_parsed_large(
     content_type: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two bytes may be a message of 176: parts are counted before anything is parsed."""
-    monkeypatch.setattr(weight, "MAX_PARTS", 1000)
+    monkeypatch.setattr(bodies, "MAX_PARTS", 1000)
     with collecting(tmp_path) as (_, address):
         status, said = post(address, gzip.compress(content), content_type, Content_Encoding="gzip")
         assert (status, b"values: export smaller batches" in said) == (413, True)
@@ -106,18 +106,17 @@ def test_refuses_what_is_small_and_parsed_large(
     [b"\x0a\x05\x12", b"\x0b" * 9, b"\xff" * 11, b"\x0a\x03\x12\x03\x0a", b"\x0a\xff\xff\xff\xff\x0f"],
     ids=["cut off", "a group", "no end", "inner", "length"],
 )
-def test_a_message_that_is_none_is_no_large_one(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_is_none_is_no_large_one(content: bytes) -> None:
     """What is cut off, has unknown kinds or numbers without an end is refused where it is counted, too."""
-    monkeypatch.setattr(weight, "MAX_PARTS", 1)
     with pytest.raises(NotImportableError, match="no OTLP message"):
-        weight.too_many_in_message(content, otlp_protobuf.descriptor())
+        limits.too_many_in_message(content, otlp_protobuf.descriptor(), 1)
 
 
 def test_what_is_in_strings_does_not_count() -> None:
     """A large text with many commas and braces is one value; one that never ends is looked at once."""
     text = json.dumps({"resourceSpans": [], "text": '{"a": [1, 2, "\\\\"]},' * 200_000}).encode()
-    assert not weight.too_many_in_json(text)
-    assert not weight.too_many_in_json(b'"' + b'\\",' * 1_500_000)
+    assert not limits.too_many_in_json(text, limits.MAX_PARTS)
+    assert not limits.too_many_in_json(b'"' + b'\\",' * 1_500_000, limits.MAX_PARTS)
 
 
 TAKEN: dict[str, bytes] = {

@@ -19,7 +19,7 @@ from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
 from playhead.importing.conventions import CONVENTIONS, read
 from playhead.importing.json_text import whole_characters
-from playhead.importing.room import Room
+from playhead.importing.limits import Room
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.importing.tree import make_tree
 from playhead.trace.integrity import check_trace

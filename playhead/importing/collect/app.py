@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from playhead.importing.collect.bodies import Body
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
 
 MAX_HELD: Final = 4 * MAX_BODY
 """Bytes of bodies that have arrived and are not taken in yet."""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError
 from playhead.importing.json_text import read_json
-from playhead.importing.limits import MAX_SPANS
+from playhead.importing.limits import MAX_PARTS, MAX_SPANS, memory_of, too_many_in_json, too_many_in_message
 from playhead.importing.readers import otlp_json, otlp_protobuf
-from playhead.importing.weight import MAX_PARTS, memory_of, too_many_in_json, too_many_in_message
 
 if TYPE_CHECKING:
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
     from playhead.importing.spans import ForeignSpan
 
 MAX_BODY: Final = 16 * 1024**2
@@ -88,7 +87,7 @@ def read_body(content_type: str, content: bytes) -> Body:
     problems: Problems = Counter()
     try:
         if content_type == PROTOBUF:
-            if too_many_in_message(content, otlp_protobuf.descriptor()):
+            if too_many_in_message(content, otlp_protobuf.descriptor(), MAX_PARTS):
                 raise _too_many()
             found = otlp_protobuf.spans_of_message(content, problems)
         else:
@@ -108,7 +107,7 @@ def _too_many() -> RefusedError:
 
 
 def _document(content: bytes, problems: Problems) -> dict[str, Any]:
-    if too_many_in_json(content):
+    if too_many_in_json(content, MAX_PARTS):
         raise _too_many()
     try:
         document = read_json(content, problems)

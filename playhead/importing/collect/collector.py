@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.importing.collect.bodies import Body
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
     from playhead.importing.spans import ForeignSpan
     from playhead.importing.store import ImportedRun
     from playhead.trace.redaction import Redactor

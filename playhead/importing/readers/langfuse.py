@@ -13,15 +13,15 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.formats import LANGFUSE
-from playhead.importing.readers.base import MORE_PAGES, JsonFormat, first_row, listed
-from playhead.importing.readers.openinference_jsonl import attributes_of
+from playhead.importing.readers import MORE_PAGES, JsonFormat, first_row, listed
+from playhead.importing.readers.rows import attributes_of
 from playhead.importing.spans import ForeignSpan
 from playhead.importing.values import integer_of, nanoseconds_of, object_of, parsed_json, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
 
 _ROWS: Final = ("observations", "data")
 _KINDS: Final = {

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.formats import OTLP_JSON
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH
-from playhead.importing.readers.base import MORE_PAGES, NO_START, JsonFormat, first_row, listed
+from playhead.importing.readers import MORE_PAGES, NO_START, JsonFormat, first_row, listed
 from playhead.importing.spans import ForeignEvent, ForeignSpan, Status
 from playhead.importing.values import count_of, exact_nanoseconds_of, float_of, id_of, integer_of, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
 
 _STATUS: Final[dict[Any, Status]] = {1: "ok", 2: "error", "STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _SINGLE: Final = ("data", "spans")
@@ -52,12 +52,13 @@ def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa:
 
 def _each(spans: Any, resource: dict[str, Any], problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
     for span in _objects(spans):
-        made = _span(span, resource, problems)
+        made = span_of(span, resource, problems)
         if made is not None:
             yield made
 
 
-def _span(span: dict[str, Any], resource: dict[str, Any], problems: Problems) -> ForeignSpan | None:
+def span_of(span: dict[str, Any], resource: dict[str, Any], problems: Problems) -> ForeignSpan | None:
+    """Return a span, None when it has no ids; its attributes are pairs, or read already."""
     trace_id = id_of(_get(span, "traceId", "trace_id"), 16)
     span_id = id_of(_get(span, "spanId", "span_id"), 8)
     if trace_id is None or span_id is None:
@@ -95,6 +96,8 @@ def _status(code: Any) -> Status:  # noqa: ANN401
 
 
 def _attributes(pairs: Any, problems: Problems) -> dict[str, Any]:  # noqa: ANN401
+    if isinstance(pairs, dict):
+        return pairs
     found = {
         pair["key"]: value
         for pair in _objects(pairs)[:MAX_ATTRIBUTES]

@@ -1,6 +1,6 @@
-"""OTLP as protobuf: one ExportTraceServiceRequest, or many, each after its length.
+"""OTLP as protobuf: one ExportTraceServiceRequest, or many, each after its length in four bytes.
 
-Lengths are varints, as protobuf's `writeDelimitedTo` has them, or four bytes, as the collector's file exporter writes.
+The collector's file exporter writes the second. What a message says is read as OTLP JSON is.
 """
 
 from __future__ import annotations
@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT
-from playhead.importing.readers.base import NO_START
-from playhead.importing.spans import LAST_NS, ForeignEvent, ForeignSpan, Status
-from playhead.trace.varint import LONGEST, MORE, decode_varint
+from playhead.importing.readers.otlp_json import span_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import IO
 
     from google.protobuf.descriptor import Descriptor
 
-    from playhead.importing.readers.base import Problems
+    from playhead.importing.readers import Problems
+    from playhead.importing.spans import ForeignSpan
 
-_STATUS: Final[tuple[Status, ...]] = ("unset", "ok", "error")
-_NEITHER: Final = "it is neither one OTLP message nor a file of such with their lengths"
 _FIELD_1: Final = 0x0A
 """How a request with any span begins: field 1, with a length."""
 
@@ -38,10 +35,9 @@ def spans_of_message(content: bytes, problems: Problems) -> Iterator[ForeignSpan
         resource = _attributes(group.resource.attributes, problems)
         for scope in group.scope_spans:
             for span in scope.spans:
-                if len(span.trace_id) == 16 and len(span.span_id) == 8 and any(span.trace_id) and any(span.span_id):  # noqa: PLR2004 - bytes of an id
-                    yield _span(span, resource, problems)
-                else:
-                    problems["spans without a valid trace id and span id"] += 1
+                made = span_of(_plain(span, problems), resource, problems)
+                if made is not None:
+                    yield made
 
 
 def descriptor() -> Descriptor:
@@ -56,54 +52,26 @@ def messages(file: IO[bytes], size: int) -> Iterator[bytes]:
     Raises:
         NotImportableError: it is neither.
     """
-    head = file.read(16)
+    head = file.read(5)
     file.seek(0)
-    fixed = int.from_bytes(head[:4], "big")
-    if head[4:5] == bytes((_FIELD_1,)) and 0 < fixed <= size - 4 and head[:1] == b"\0":
-        yield from _delimited(file, size, _fixed_length)
+    if head[:1] == b"\0" and head[4:5] == bytes((_FIELD_1,)):
+        while head := file.read(4):
+            length = int.from_bytes(head, "big")
+            _check(min(length, size))
+            content = file.read(length) if length <= size else b""
+            if len(content) < length:
+                raise NotImportableError(
+                    "it is a file of OTLP messages with their lengths, and the last one is cut off"
+                )
+            yield content
         return
-    if head[:1] != bytes((_FIELD_1,)) or _is_delimited(head, size):
-        yield from _delimited(file, size, _varint_length)
-        return
-    if size > MAX_DOCUMENT:
-        raise NotImportableError(f"one message of {size:,} bytes; at most {MAX_DOCUMENT:,} can be read at once")
+    _check(size)
     yield file.read(size)
 
 
-def _is_delimited(head: bytes, size: int) -> bool:
-    """Tell a request of ten bytes after its length from a request, for both begin with the same byte."""
-    return size == _FIELD_1 + 1 and head[1:2] == bytes((_FIELD_1,))
-
-
-def _delimited(file: IO[bytes], size: int, read_length: Callable[[IO[bytes]], int | None]) -> Iterator[bytes]:
-    while (length := read_length(file)) is not None:
-        if size >= length > MAX_DOCUMENT:
-            raise NotImportableError(f"a message of {length:,} bytes; at most {MAX_DOCUMENT:,} can be read at once")
-        content = file.read(min(length, size))
-        if len(content) < length:
-            raise NotImportableError(_NEITHER)
-        yield content
-
-
-def _fixed_length(file: IO[bytes]) -> int | None:
-    head = file.read(4)
-    return int.from_bytes(head, "big") if len(head) == 4 else None  # noqa: PLR2004 - bytes of a length
-
-
-def _varint_length(file: IO[bytes]) -> int | None:
-    head = b""
-    while byte := file.read(1):
-        head += byte
-        if byte[0] < MORE or len(head) == LONGEST:
-            return _number(head)
-    return None
-
-
-def _number(content: bytes) -> int:
-    try:
-        return decode_varint(content)[0]
-    except ValueError:
-        raise NotImportableError(_NEITHER) from None
+def _check(length: int) -> None:
+    if length > MAX_DOCUMENT:
+        raise NotImportableError(f"a message of {length:,} bytes; at most {MAX_DOCUMENT:,} can be read at once")
 
 
 def _request(content: bytes) -> Any:  # noqa: ANN401 - a class made when it is imported
@@ -124,27 +92,28 @@ def _request(content: bytes) -> Any:  # noqa: ANN401 - a class made when it is i
     return request
 
 
-def _span(span: Any, resource: dict[str, Any], problems: Problems) -> ForeignSpan:  # noqa: ANN401
-    end_ns = min(span.end_time_unix_nano, LAST_NS) or None
-    events = (
-        ForeignEvent(event.name, min(event.time_unix_nano, LAST_NS), _attributes(event.attributes, problems))
-        for event in span.events[:MAX_ATTRIBUTES]
-    )
-    problems.update([] if span.start_time_unix_nano else [NO_START])
-    return ForeignSpan(
-        trace_id=span.trace_id.hex(),
-        span_id=span.span_id.hex(),
-        parent_id=span.parent_span_id.hex() if any(span.parent_span_id) else None,
-        name=span.name,
-        start_ns=min(span.start_time_unix_nano, LAST_NS) or end_ns or 0,
-        end_ns=end_ns,
-        status=_STATUS[span.status.code] if span.status.code < len(_STATUS) else "unset",
-        message=span.status.message,
-        attributes=_attributes(span.attributes, problems),
-        events=tuple(events),
-        resource=resource,
-        dropped=span.dropped_attributes_count + span.dropped_events_count,
-    )
+def _plain(span: Any, problems: Problems) -> dict[str, Any]:  # noqa: ANN401
+    """Return a span with the names of OTLP JSON; its attributes are read already."""
+    return {
+        "traceId": span.trace_id.hex(),
+        "spanId": span.span_id.hex(),
+        "parentSpanId": span.parent_span_id.hex(),
+        "name": span.name,
+        "startTimeUnixNano": span.start_time_unix_nano,
+        "endTimeUnixNano": span.end_time_unix_nano,
+        "status": {"code": span.status.code, "message": span.status.message},
+        "attributes": _attributes(span.attributes, problems),
+        "events": [
+            {
+                "name": event.name,
+                "timeUnixNano": event.time_unix_nano,
+                "attributes": _attributes(event.attributes, problems),
+            }
+            for event in span.events[:MAX_ATTRIBUTES]
+        ],
+        "droppedAttributesCount": span.dropped_attributes_count,
+        "droppedEventsCount": span.dropped_events_count,
+    }
 
 
 def _attributes(pairs: Any, problems: Problems) -> dict[str, Any]:  # noqa: ANN401
