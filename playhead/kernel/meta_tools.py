@@ -126,10 +126,6 @@ def ends_run(session: Session, name: str) -> bool:
     return isinstance(tool, MetaTool) and tool.ends_run
 
 
-class NoArguments(Arguments):
-    """What tools take that are only asked."""
-
-
 class FinalAnswerArguments(Arguments):
     """What `final-answer` takes."""
 
@@ -145,49 +141,39 @@ def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValu
     return "accepted"
 
 
-def _context_status(session: Session, _: Arguments) -> JsonValue:
-    """Return how much of everything is used."""
-    state = session.state
-    if state is None:
-        return None
+def _telling(*names: str) -> Callable[[Session, Arguments], JsonValue]:
+    """Return what tells these parts of where the agent stands."""
+    return lambda session, _: {name: value for name, value in _situation(session).items() if name in names}
+
+
+def _situation(session: Session) -> dict[str, JsonValue]:
+    """Return the task and what there is to solve it with, what is used of it, and what failed or was done twice of late."""
+    state, specs = session.state, session.offered_specs().items()
+    assert state is not None  # noqa: S101 - a tool is called in a turn
+    recent = [step for step in state.steps[-RECENT:] if step.tool in session.toolset]
+    failed = [step.content[:MAX_TOLD] for step in recent if step.ok is False]
+    calls = Counter(f"{step.tool}({step.content[:MAX_TOLD]})" for step in recent if step.type == "action")
     kept = [] if session.curator is None else [*session.curator.shelf.notes, *session.curator.shelf.stored]
-    status: dict[str, JsonValue] = {
+    return {
+        "task": text_of(session.task)[:MAX_TASK],
+        "tools": {name: spec.description.partition("\n")[0][:MAX_TOLD] for name, spec in specs if spec.kind != "meta"},
         "iteration": state.iteration,
         "max_iterations": session.header.max_iterations,
         "tools_used": sorted(state.tools_used),
         "required": [each.what for each in session.unmet],
         "messages": len(state.thread.messages),
         "tokens": state.usage.total_tokens,
-    }
-    return {**status, "stored": kept[-SEARCHED:]} if kept else status
-
-
-def _brief(session: Session, arguments: Arguments) -> JsonValue:
-    """Return what the task is, and what there is to solve it with."""
-    tools = {
-        name: spec.description.partition("\n")[0][:MAX_TOLD]
-        for name, spec in session.offered_specs().items()
-        if spec.kind != "meta"
-    }
-    return {"task": text_of(session.task)[:MAX_TASK], "tools": tools, "status": _context_status(session, arguments)}
-
-
-def _pulse(session: Session, _: Arguments) -> JsonValue:
-    """Return how it goes: what failed, what was done twice, what controllers decided, what is missing."""
-    state = session.state
-    if state is None:
-        return None
-    recent = [step for step in state.steps[-RECENT:] if step.tool in session.toolset]
-    failed = [step.content[:MAX_TOLD] for step in recent if step.ok is False]
-    calls = Counter(f"{step.tool}({step.content[:MAX_TOLD]})" for step in recent if step.type == "action")
-    return {
-        "required": [each.what for each in session.unmet],
+        "stored": kept[-SEARCHED:],
         "recent_calls": calls.total(),
         "recent_failures": len(failed),
         "last_error": failed[-1] if failed else None,
         "repeated_calls": [f"{call} {count} times" for call, count in calls.items() if count > 1],
         "decisions": list(state.decision_log[-RECENT:]),
     }
+
+
+_USED: Final = ("iteration", "max_iterations", "tools_used", "required", "messages", "tokens", "stored")
+_HOW_IT_GOES: Final = ("required", "recent_calls", "recent_failures", "last_error", "repeated_calls", "decisions")
 
 
 class FindArguments(Arguments):
@@ -254,9 +240,17 @@ _RECALL: Final = (
 )
 _TOOLS: Final[dict[str, tuple[str, type[Arguments], Callable[[Session, Any], JsonValue | Outcome]]]] = {
     "final-answer": ("Give the final answer and end.", FinalAnswerArguments, _final_answer),
-    "context-status": ("Tell how many turns and tokens are used.", NoArguments, _context_status),
-    "brief": ("Tell the task, the tools, and what is left of turns and calls.", NoArguments, _brief),
-    "pulse": ("Tell how it goes: failures, repeated calls, decisions, what is missing.", NoArguments, _pulse),
+    "context-status": ("Tell how many turns and tokens are used.", Arguments, _telling(*_USED)),
+    "brief": (
+        "Tell the task, the tools, and what is left of turns and calls.",
+        Arguments,
+        _telling("task", "tools", *_USED),
+    ),
+    "pulse": (
+        "Tell how it goes: failures, repeated calls, decisions, what is missing.",
+        Arguments,
+        _telling(*_HOW_IT_GOES),
+    ),
     "find": ("Find where words were seen so far: in notes, results and thoughts.", FindArguments, _find),
     "recall": (_RECALL, RecallArguments, _recall),
 }

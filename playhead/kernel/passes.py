@@ -8,6 +8,7 @@ ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.hooks import SUPPRESS
@@ -40,6 +41,7 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     tools: tuple[str, ...] | None = None,
     kernel: Kernel | None = None,
     step: str | None = None,
+    must_answer: bool = False,
 ) -> tuple[KernelState, Conclusion]:
     """Run the kernel on a thread until it answers; returns the state after it, with the thread of the pass, and how it ended.
 
@@ -52,6 +54,7 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
         tools: names of the tools that are offered; None for all, `()` for none.
         kernel: another kernel than the agent's.
         step: the step of a plan that it carries out.
+        must_answer: whether one more turn without tools may give the answer when its turns are used up.
 
     Raises:
         RunEndedError: the agent itself has ended meanwhile.
@@ -64,35 +67,22 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     # Not at its end, whatever ended the pass: the best answer that the strategy holds is kept.
     reached = session.reach(transition(reached, status="thinking"))
     session.require_running()
-    assert inner.conclusion is not None  # noqa: S101 - else the agent has ended
-    return reached, inner.conclusion
-
-
-async def answer_pass(  # noqa: PLR0913 - as `run_pass`
-    state: KernelState,
-    session: Session,
-    thread: Thread,
-    *,
-    purpose: str,
-    max_iterations: int,
-    tools: tuple[str, ...] | None = None,
-    kernel: Kernel | None = None,
-    step: str | None = None,
-) -> tuple[KernelState, Conclusion]:
-    """Run a pass that has to end with an answer: when its turns are used up, one more turn without tools may give it.
-
-    Takes and returns what `run_pass` does, and raises like it. The conclusion is not an answer when that turn gave none either.
-    """
-    state, conclusion = await run_pass(
-        state, session, thread, purpose=purpose, max_iterations=max_iterations, tools=tools, kernel=kernel, step=step
+    conclusion = inner.conclusion
+    assert conclusion is not None  # noqa: S101 - else the agent has ended
+    if not must_answer or conclusion.reason != "max_iterations":
+        return reached, conclusion
+    told = await session.messages.nudge(reached.thread, "unfinished", ANSWER_NOW)
+    reached, last = await run_pass(
+        reached, session, told, purpose=purpose, max_iterations=1, tools=(), kernel=kernel, step=step
     )
-    if conclusion.reason != "max_iterations":
-        return state, conclusion
-    told = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
-    state, last = await run_pass(
-        state, session, told, purpose=purpose, max_iterations=1, tools=(), kernel=kernel, step=step
-    )
-    return state, last if last.reason != "max_iterations" else conclusion
+    return reached, last if last.reason != "max_iterations" else conclusion
+
+
+answer_pass: Final = partial(run_pass, must_answer=True)
+"""Run a pass that has to end with an answer: when its turns are used up, one more turn without tools may give it.
+
+Takes and returns what `run_pass` does, and raises like it. The conclusion is not an answer when that turn gave none either.
+"""
 
 
 @contextmanager

@@ -179,6 +179,7 @@ async def test_context_status(tmp_path: Path):
         "required": ["call other"],
         "messages": 6,
         "tokens": 2 + 1 + 5 + 1,
+        "stored": [],
     }
 
 

@@ -44,11 +44,14 @@ async def test_brief(tmp_path: Path):
     assert await asked(tmp_path, turns, tool_budgets={"look": 2}, required_tools=["save"]) == {
         "task": "How high is Zed?",
         "tools": {"look": "Look a key up.", "save": "Save."},
-        "status": {
-            "iteration": 2, "max_iterations": 10, "tools_used": ["look", "recall"], "required": ["call save"],
-            "messages": 7, "tokens": 15, "stored": ["n"],
-        },
-    }  # fmt: skip
+        "iteration": 2,
+        "max_iterations": 10,
+        "tools_used": ["look", "recall"],
+        "required": ["call save"],
+        "messages": 7,
+        "tokens": 15,
+        "stored": ["n"],
+    }
 
 
 async def test_pulse(tmp_path: Path):
