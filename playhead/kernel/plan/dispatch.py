@@ -19,7 +19,7 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.plan.progress import Progress
+    from playhead.kernel.plan.progress import Plan
     from playhead.kernel.plan.steps import PlanStep
     from playhead.kernel.session import Kernel, Session
     from playhead.trace.types import ToolSpec
@@ -29,7 +29,7 @@ Failures = dict[str, bool]
 """Steps that failed, by id, and whether each may run again as it is: nothing can have been done twice by that, and it may help."""
 
 
-async def run_wave(progress: Progress, wave: Sequence[PlanStep], *, step_turns: int) -> Failures:
+async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> Failures:
     """Carry out the steps of a wave and return those that failed; a composite step has so many turns at most.
 
     Read-only calls are made in one turn, beside each other; every other step has its turn alone. What would take the turn
@@ -39,29 +39,29 @@ async def run_wave(progress: Progress, wave: Sequence[PlanStep], *, step_turns: 
         RunEndedError: the agent has ended meanwhile.
         ModelError: the model did not answer.
     """
-    together = [each for each in wave if progress.is_read_only(each)]
-    failures = await _run_calls(progress, together) if together else {}
+    together = [each for each in wave if plan.is_read_only(each)]
+    failures = await _run_calls(plan, together) if together else {}
     for step in wave:
-        if step not in together and progress.has_room:
+        if step not in together and plan.has_room:
             is_call = step.type == "tool_call"
-            failures |= await (_run_calls(progress, [step]) if is_call else _run_inner(progress, step, step_turns))
+            failures |= await (_run_calls(plan, [step]) if is_call else _run_inner(plan, step, step_turns))
     return failures
 
 
-async def _run_calls(progress: Progress, steps: Sequence[PlanStep]) -> Failures:
+async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
     """Make the calls of these steps, in one turn of the agent's own loop, in which the plan thinks instead of the model."""
-    asked = [(step, call) for step in steps if (call := _call_of(step, progress)) is not None]
-    failures = {step.id: False for step in steps if progress.plan.by_id[step.id].status == "failed"}
+    asked = [(step, call) for step in steps if (call := _call_of(step, plan)) is not None]
+    failures = {step.id: False for step in steps if plan.by_id[step.id].status == "failed"}
     if not asked:
         return failures
-    session, done_before = progress.session, len(progress.state.steps)
+    session, done_before = plan.session, len(plan.state.steps)
     for step, _ in asked:
-        progress.change(step.id, "in_progress")
+        plan.change(step.id, "in_progress")
     kernel = _calling(kernel_of(session), asked)
-    progress.state, _ = await run_pass(
-        progress.state, session, session.at.preamble, purpose="step", max_iterations=1, kernel=kernel
+    plan.state, _ = await run_pass(
+        plan.state, session, session.at.preamble, purpose="step", max_iterations=1, kernel=kernel
     )
-    progress.note_calls(asked[0][0].id, progress.state.steps[done_before:])
+    plan.note_calls(asked[0][0].id, plan.state.steps[done_before:])
     for step, call in asked:
         # A plan goes on with what the model may see of a result, also in arguments of later calls.
         completed = session.tools.ended.get(call.id)
@@ -70,59 +70,59 @@ async def _run_calls(progress: Progress, steps: Sequence[PlanStep]) -> Failures:
             result = completed.result if completed.ok else completed.observation()
             seen = session.messages.changed_results.get(call.id, result)
         if completed is not None and completed.ok:
-            progress.change(step.id, "completed", result=seen, error=None)
+            plan.change(step.id, "completed", result=seen, error=None)
         else:
-            progress.change(step.id, "failed", as_text(seen), error=as_text(seen))
+            plan.change(step.id, "failed", as_text(seen), error=as_text(seen))
             # A tool with side effects may have acted before it failed; a refusal would come again.
-            failures[step.id] = progress.is_read_only(step) and call.id not in session.tools.refused
-    progress.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
+            failures[step.id] = plan.is_read_only(step) and call.id not in session.tools.refused
+    plan.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
     return failures
 
 
-async def _run_inner(progress: Progress, step: PlanStep, step_turns: int) -> Failures:
+async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> Failures:
     """Let the model do an analysis, in one answer without tools, or a composite step, in a loop with its tools."""
-    session, text = progress.session, step.instruction or step.title
-    results = progress.results
+    session, text = plan.session, step.instruction or step.title
+    results = plan.results
     instruction = as_text(resolved(text, {name: shortened(as_text(results[name]), SHOWN) for name in references(text)}))
-    progress.change(step.id, "in_progress")
+    plan.change(step.id, "in_progress")
     is_analysis, run = step.type == "analysis", run_pass if step.type == "analysis" else answer_pass
     # One turn more may be needed for the result of a composite step, and one is for the answer.
-    turns = 1 if is_analysis else max(1, min(step_turns, progress.turns_left - 2))
-    tools = () if is_analysis else step.tool_hints or tuple(progress.tools)
-    thread = await fresh_thread(session, step_prompt(progress.plan, step, instruction, progress.calls_made))
-    done_before = len(progress.state.steps)
-    progress.state, conclusion = await run(
-        progress.state, session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
+    turns = 1 if is_analysis else max(1, min(step_turns, plan.turns_left - 2))
+    tools = () if is_analysis else step.tool_hints or tuple(plan.tools)
+    thread = await fresh_thread(session, step_prompt(plan, step, instruction))
+    done_before = len(plan.state.steps)
+    plan.state, conclusion = await run(
+        plan.state, session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
     )
-    new = progress.state.steps[done_before:]
-    has_acted = progress.note_calls(step.id, new)
+    new = plan.state.steps[done_before:]
+    has_acted = plan.note_calls(step.id, new)
     if conclusion.answered and conclusion.text:
-        progress.change(step.id, "completed", result=conclusion.output, error=None)
-        progress.reach(output=conclusion.output)
+        plan.change(step.id, "completed", result=conclusion.output, error=None)
+        plan.reach(output=conclusion.output)
         return {}
     found = [each.content for each in new if each.type == "observation"]
     limit = f"no answer within {turns} turn{'s' if turns > 1 else ''}"
     why = limit if conclusion.reason == "max_iterations" else conclusion.reason
     error = f"{why}; the last result was: {found[-1]}" if found else why
-    progress.change(step.id, "failed", error, error=error)
+    plan.change(step.id, "failed", error, error=error)
     return {step.id: not has_acted}
 
 
-def _call_of(step: PlanStep, progress: Progress) -> ToolCall | None:
+def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
     """Return the call of a step, with results in place of references; None when the step is over without one."""
     assert step.tool_name is not None  # noqa: S101 - a plan with such a step is refused
-    arguments = _as_declared(step, resolved(step.tool_args, progress.results), progress.tools[step.tool_name])
-    earlier = progress.earlier(step, arguments)
+    arguments = _as_declared(step, resolved(step.tool_args, plan.results), plan.tools[step.tool_name])
+    earlier = plan.earlier(step, arguments)
     if earlier is None:
-        call_id = f"{progress.plan.id}_{step.id}_{step.retries}"
+        call_id = f"{plan.id}_{step.id}_{step.retries}"
         return ToolCall(id=call_id, name=step.tool_name, arguments=arguments)
     made_in, result = earlier[0].id, earlier[1]
     if result is not None:
-        progress.change(step.id, "completed", f"the same call was made in {made_in}", result=result)
-        progress.reach(output=result)
+        plan.change(step.id, "completed", f"the same call was made in {made_in}", result=result)
+        plan.reach(output=result)
     else:
         why = f"the same call failed in {made_in} and may have had its effect; it is not made again"
-        progress.change(step.id, "failed", why, error=why)
+        plan.change(step.id, "failed", why, error=why)
     return None
 
 

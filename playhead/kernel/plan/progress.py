@@ -6,9 +6,6 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.plan.reading import ask_for_steps, with_names
-from playhead.kernel.plan.steps import Frame
 from playhead.kernel.state import Step, transition
 from playhead.trace.events import PlanCreated, PlanStepChanged
 from playhead.trace.values import as_text
@@ -16,7 +13,7 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.plan.steps import Plan, PlanStep, StepStatus
+    from playhead.kernel.plan.steps import PlanMode, PlanStep, StepStatus
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.trace.types import ToolSpec
@@ -28,24 +25,39 @@ MAX_TOLD: Final = 20
 
 
 @dataclass(slots=True)
-class Progress:
-    """Where a plan stands, together with the agent's state."""
+class Plan:
+    """The steps for a goal, in order, together with the agent's state."""
 
+    id: str
+    """Id of the plan; its versions share it."""
+    goal: str
+    """What it is for."""
+    mode: PlanMode
+    """Whether steps run one after another, or as soon as what they need is there."""
     session: Session
     state: KernelState
-    plan: Plan
+    tools: dict[str, ToolSpec]
+    """The tools that steps may call."""
+    by_id: dict[str, PlanStep] = field(default_factory=dict)
+    """The steps by their ids, in order."""
+    version: int = 0
+    """0 for the first plan; one more for each time that steps were replaced or added."""
+    next_number: int = 1
+    """The number of the next step's id."""
     replans: int = 0
-    """How often steps were replaced because some failed."""
+    """How often steps were replaced."""
     acted: dict[str, tuple[PlanStep, str | None]] = field(default_factory=dict)
     """Calls with side effects, by tool and arguments: the step that made them, and the result; None of one that failed, and may
     have acted, too."""
-    tools: dict[str, ToolSpec] = field(init=False)
-    """The tools that steps may call."""
 
-    def __post_init__(self) -> None:
-        """Look once which tools there are."""
-        session = self.session
-        self.tools = {name: spec for name, spec in session.offered_specs().items() if not is_meta(session, name)}
+    def having(self, *statuses: StepStatus) -> list[PlanStep]:
+        """Return the steps that have one of these states."""
+        return [each for each in self.by_id.values() if each.status in statuses]
+
+    def ready(self) -> list[PlanStep]:
+        """Return the pending steps that may begin now, of which in `linear` mode the first."""
+        found = [each for each in self.having("pending") if self.results.keys() >= set(each.depends_on)]
+        return found[:1] if self.mode == "linear" else found
 
     # --- what new steps have to fit into -----------------------------------------------------------------------------
 
@@ -59,56 +71,48 @@ class Progress:
         """Whether there is a turn left for another step, beside the one for the answer."""
         return self.turns_left > 1
 
-    def frame(self, gone: Sequence[PlanStep] = ()) -> Frame:
-        """Return what new steps in the place of these have to fit into; one turn is kept for the answer."""
-        still_open = sum(each not in gone for each in self.plan.having("pending"))
-        return Frame(self.plan, self.tools, max(1, self.turns_left - 1 - still_open), tuple(gone))
-
-    async def ask(self, purpose: str, prompt: str, gone: Sequence[PlanStep] = ()) -> tuple[PlanStep, ...]:
-        """Return steps in the place of these, as the model gives them; none where it gives none that can be used."""
-        self.state, steps = await ask_for_steps(self.state, self.session, self.frame(gone), purpose, prompt)
-        return steps
+    def most(self, gone: Sequence[PlanStep]) -> int:
+        """Return how many steps there may be in the place of these; one turn is kept for the answer."""
+        return max(1, self.turns_left - 1 - sum(each not in gone for each in self.having("pending")))
 
     # --- what becomes of the steps ------------------------------------------------------------------------------------
 
     @property
     def results(self) -> dict[str, JsonValue]:
         """The results of the completed steps, by their ids."""
-        return {each.id: each.result for each in self.plan.having("completed")}
+        return {each.id: each.result for each in self.having("completed")}
 
     def begin(self, steps: Sequence[PlanStep], reason: str | None = None) -> None:
         """Make these the steps of the plan, and say so."""
-        plan = self.plan
-        plan.by_id = {each.id: each for each in steps}
-        plan.next_number = max([plan.next_number, *(int(each.id[1:]) + 1 for each in steps)])
+        self.by_id = {each.id: each for each in steps}
+        self.next_number = max([self.next_number, *(int(each.id[1:]) + 1 for each in steps)])
         content = tuple(each.content() for each in steps)
         self.session.emit(
-            PlanCreated(plan_id=plan.id, version=plan.version, goal=plan.goal, steps=content, reason=reason)
+            PlanCreated(plan_id=self.id, version=self.version, goal=self.goal, steps=content, reason=reason)
         )
         made = Step(type="plan", content=json.dumps(content, ensure_ascii=False), iteration=self.state.iteration)
         self.reach(steps=(*self.state.steps, made))
 
     def replace_steps(self, gone: Sequence[PlanStep], new: Sequence[PlanStep], reason: str) -> None:
         """Put new steps in the place of others, as another version; what needed one of those needs the last new one."""
-        self.plan.version += 1
-        old = list(self.plan.by_id.values())
+        self.version += 1
+        old = list(self.by_id.values())
         place = next((number for number, each in enumerate(old) if each in gone), len(old))
         names = dict.fromkeys((each.id for each in gone), new[-1].id)
         for each in gone:
             if each.status == "pending":
-                self.change(each.id, "skipped", f"replaced in version {self.plan.version}")
-        kept = [with_names(each, names) for each in old if each.id not in names]
+                self.change(each.id, "skipped", f"replaced in version {self.version}")
+        kept = [each.with_names(names) for each in old if each.id not in names]
         self.begin([*kept[:place], *new, *kept[place:]], reason)
 
     def change(self, step_id: str, status: StepStatus, reason: str | None = None, **fields: Any) -> None:  # noqa: ANN401 - of a step
         """Change the state of a step, and say so."""
-        plan = self.plan
-        plan.by_id[step_id] = plan.by_id[step_id].model_copy(update={"status": status, **fields})
-        self.session.emit(PlanStepChanged(plan_id=plan.id, step_id=step_id, status=status, reason=reason))
+        self.by_id[step_id] = self.by_id[step_id].model_copy(update={"status": status, **fields})
+        self.session.emit(PlanStepChanged(plan_id=self.id, step_id=step_id, status=status, reason=reason))
 
     def skip_the_rest(self) -> None:
         """Skip what is pending: it needs a step that is not completed, or there are no turns left for it."""
-        for step in self.plan.having("pending"):
+        for step in self.having("pending"):
             lacking = [each for each in step.depends_on if each not in self.results]
             why = f"it needs {lacking[0]}, which is not completed" if lacking else NO_TURNS
             self.change(step.id, "skipped", why, error=why)
@@ -137,7 +141,7 @@ class Progress:
         returned = {each.call_id: each.content for each in new if each.type == "observation" and each.ok}
         made = [each for each in new if each.type == "action" and self._acts(each)]
         for each in made:
-            self.acted[_call_key(each.tool, each.content)] = (self.plan.by_id[step_id], returned.get(each.call_id))
+            self.acted[_call_key(each.tool, each.content)] = (self.by_id[step_id], returned.get(each.call_id))
         return bool(made)
 
     def _acts(self, made: Step) -> bool:

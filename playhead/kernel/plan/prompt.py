@@ -15,7 +15,8 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from playhead.kernel.plan.steps import Frame, Plan, PlanStep
+    from playhead.kernel.plan.progress import Plan
+    from playhead.kernel.plan.steps import PlanStep
     from playhead.trace.types import ToolSpec
 
 SHOWN: Final = 16_000
@@ -51,26 +52,26 @@ STRICT: Final = (
 )
 
 
-def plan_prompt(frame: Frame, required: Mapping[str, int]) -> str:
+def plan_prompt(plan: Plan, required: Mapping[str, int]) -> str:
     """Return what asks for a plan; `required` says how often which tool has to be called at least."""
     lines = [f"- {name}: at least {least} tool_call step{'s' if least > 1 else ''}" for name, least in required.items()]
     return _joined(
-        f"Task: {frame.plan.goal}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
-        _tools(frame.tools),
-        _form(frame),
+        f"Task: {plan.goal}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
+        _tools(plan.tools),
+        _form(plan, plan.most(())),
         _section("TOOL CALL REQUIREMENTS", lines),
-        f"The task again: {frame.plan.goal}",
+        f"The task again: {plan.goal}",
     )
 
 
-def more_steps_prompt(why: str, frame: Frame, acted: Sequence[str]) -> str:
+def more_steps_prompt(plan: Plan, why: str, gone: Sequence[PlanStep]) -> str:
     """Return what asks for steps in place of others, or for further ones; `why` says which."""
     return _joined(
-        f"Task: {frame.plan.goal}\n\n{why}",
-        _standing(frame.plan),
-        _acted(acted),
-        _tools(frame.tools),
-        _form(frame),
+        f"Task: {plan.goal}\n\n{why}",
+        _standing(plan),
+        _acted(plan),
+        _tools(plan.tools),
+        _form(plan, plan.most(gone)),
         "Do not list steps that are completed, and do not repeat what failed: do it in another way.",
     )
 
@@ -91,7 +92,7 @@ def answer_prompt(plan: Plan) -> str:
     return _joined(f"Task: {plan.goal}", _standing(plan), warned, asked)
 
 
-def step_prompt(plan: Plan, step: PlanStep, instruction: str, acted: Sequence[str]) -> str:
+def step_prompt(plan: Plan, step: PlanStep, instruction: str) -> str:
     """Return what the model is told in an analysis or a composite step."""
     tools = ""
     if step.type == "composite":
@@ -101,7 +102,7 @@ def step_prompt(plan: Plan, step: PlanStep, instruction: str, acted: Sequence[st
     return _joined(
         f"The task as a whole: {plan.goal}",
         _section("Results so far", _results(plan)),
-        _acted(acted) if step.type == "composite" else "",
+        _acted(plan) if step.type == "composite" else "",
         tools,
         f"Do only this part of it now: {instruction}",
         failed or "",
@@ -117,19 +118,19 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{title}:", *lines]) if lines else ""
 
 
-def _form(frame: Frame) -> str:
-    first = f"s{frame.plan.next_number}"
-    given = (*_RULES, *_TOOL_RULES) if frame.tools else _RULES
-    rules = [_ORDER[frame.plan.mode], *(each.format(first=first, most=frame.most) for each in given)]
-    if frame.plan.by_id:
+def _form(plan: Plan, most: int) -> str:
+    first = f"s{plan.next_number}"
+    given = (*_RULES, *_TOOL_RULES) if plan.tools else _RULES
+    rules = [_ORDER[plan.mode], *(each.format(first=first, most=most) for each in given)]
+    if plan.by_id:
         rules.append(f"Number the new steps from {first} on; they may refer to completed steps.")
-    types = [_TYPES] if frame.tools else []
-    return "\n".join([_FORM.format(_example(frame)), *types, "Rules:", *(f"- {each}" for each in rules)])
+    types = [_TYPES] if plan.tools else []
+    return "\n".join([_FORM.format(_example(plan)), *types, "Rules:", *(f"- {each}" for each in rules)])
 
 
-def _example(frame: Frame) -> str:
+def _example(plan: Plan) -> str:
     """Return two steps in the form of a plan, with the agent's own tools: small models write what they see."""
-    number, tools, steps = frame.plan.next_number, list(frame.tools.values()), list[dict[str, Any]]()
+    number, tools, steps = plan.next_number, list(plan.tools.values()), list[dict[str, Any]]()
     for step_id, what in ((f"s{number}", "..."), (f"s{number + 1}", f"... {{{{from_step:s{number}}}}} ...")):
         step: dict[str, Any] = {"id": step_id, "type": "analysis", "title": "...", "instruction": what}
         if tools:
@@ -138,7 +139,7 @@ def _example(frame: Frame) -> str:
             args = dict.fromkeys(names, "...") | dict.fromkeys(names[-1:], what)
             step = {"id": step_id, "type": "tool_call", "title": "...", "tool_name": spec.name, "tool_args": args}
             step["rationale"] = {"why": "...", "confidence": 0.9}
-        steps.append(step | ({"depends_on": [f"s{number}"]} if steps and frame.plan.mode == "dag" else {}))
+        steps.append(step | ({"depends_on": [f"s{number}"]} if steps and plan.mode == "dag" else {}))
     return '{"steps": [\n ' + ",\n ".join(json.dumps(each, ensure_ascii=False) for each in steps) + "\n]}"
 
 
@@ -168,5 +169,5 @@ def _named(step: PlanStep) -> str:
     return f"{step.id} ({shortened(step.name, SUMMARY)})"
 
 
-def _acted(acted: Sequence[str]) -> str:
-    return _section("Calls with side effects so far; do not make them again", [f"- {each}" for each in acted])
+def _acted(plan: Plan) -> str:
+    return _section("Calls with side effects so far; do not make them again", [f"- {each}" for each in plan.calls_made])

@@ -7,72 +7,63 @@ from typing import TYPE_CHECKING
 from playhead.errors import nearest
 from playhead.kernel.passes import offered_thread
 from playhead.kernel.plan.prompt import STRICT
-from playhead.kernel.plan.references import misspelled, references, renamed
+from playhead.kernel.plan.references import misspelled, references
 from playhead.kernel.plan.steps import PlanForm, PlanStep
 from playhead.kernel.structured import ask_for
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from playhead.kernel.plan.steps import Frame, StepForm
-    from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState, Thread
+    from playhead.kernel.plan.progress import Plan
+    from playhead.kernel.plan.steps import StepForm
+    from playhead.kernel.state import Thread
     from playhead.trace.types import ToolSpec
 
 
-async def ask_for_steps(
-    state: KernelState, session: Session, frame: Frame, purpose: str, prompt: str
-) -> tuple[KernelState, tuple[PlanStep, ...]]:
-    """Return the state with what that cost, and steps that fit the frame; none where the model gave none, as an event says.
+async def ask_for_steps(plan: Plan, purpose: str, prompt: str, gone: Sequence[PlanStep] = ()) -> tuple[PlanStep, ...]:
+    """Return steps in the place of these, as the model gives them; none where it gives none that can be used, as an event says.
 
     What is wrong with them is said once. Where they do not say why they make their calls, they are asked for once more; what stays
     unsaid is recorded when the call is made.
     """
+    session = plan.session
 
-    async def asked(thread: Thread, retries: int) -> tuple[KernelState, PlanForm | None]:
-        return await ask_for(
-            state,
+    async def asked(thread: Thread, retries: int) -> PlanForm | None:
+        plan.state, form = await ask_for(
+            plan.state,
             session,
             thread,
             PlanForm,
             purpose=purpose,
             retries=retries,
-            check=lambda it: find_problems(it, frame),
+            check=lambda each: find_problems(each, plan, gone),
         )
+        return form
 
     thread = await offered_thread(session, "prompt.plan", prompt)
-    if thread is None:
-        return state, ()
-    state, form = await asked(thread, 1)
-    if form and session.header.rationale and any(each.type == "tool_call" and not each.reason for each in form.steps):
+    form = None if thread is None else await asked(thread, 1)
+    if thread is None or form is None:
+        return ()
+    if session.header.rationale and any(each.type == "tool_call" and not each.reason for each in form.steps):
         given = thread.add(await session.messages.add_assistant(form.model_dump_json(exclude_defaults=True)))
         told = await session.messages.nudge(given, "rationale-missing", STRICT)
         if told is not given:  # no hook removed it
-            state, again = await asked(told, 0)
-            form = again or form
-    return state, () if form is None else steps_in(form, frame)
+            form = await asked(told, 0) or form
+    return steps_in(form, plan)
 
 
-def find_problems(form: PlanForm, frame: Frame) -> str | None:
-    """Return what is wrong with a plan, a line each, as the model is told; None when it can be carried out."""
-    return "\n".join(f"- {each}" for each in _problems(form, frame)) or None
+def find_problems(form: PlanForm, plan: Plan, gone: Sequence[PlanStep] = ()) -> str | None:
+    """Return what is wrong with steps in the place of others, a line each, as the model is told; None when they can be carried out."""
+    return "\n".join(f"- {each}" for each in _problems(form, plan, gone)) or None
 
 
-def steps_in(form: PlanForm, frame: Frame) -> tuple[PlanStep, ...]:
+def steps_in(form: PlanForm, plan: Plan) -> tuple[PlanStep, ...]:
     """Return the new steps of a plan without problems, with ids, and pending."""
-    numbered = list(enumerate(form.steps, frame.plan.next_number))
+    numbered = list(enumerate(form.steps, plan.next_number))
     names = {written.id or f"s{number}": f"s{number}" for number, written in numbered}
-    # The first plan is version 0; what comes after steps is another version.
-    version = frame.plan.version + bool(frame.plan.by_id)
-    return tuple(with_names(_step(written, f"s{number}", version), names) for number, written in numbered)
-
-
-def with_names(step: PlanStep, names: Mapping[str, str]) -> PlanStep:
-    """Return the step with other names for the steps that it needs."""
-    changed = {name: renamed(getattr(step, name), names) for name in ("instruction", "tool_args")}
-    needed = dict.fromkeys(names.get(each, each) for each in step.depends_on)
-    return step.model_copy(update={**changed, "depends_on": tuple(needed)})
+    version = plan.version + bool(plan.by_id)  # the first plan is version 0; what comes after steps is another version
+    return tuple(_step(written, f"s{number}", version).with_names(names) for number, written in numbered)
 
 
 def _step(written: StepForm, step_id: str, version: int) -> PlanStep:
@@ -82,22 +73,21 @@ def _step(written: StepForm, step_id: str, version: int) -> PlanStep:
     return PlanStep(**{**dict(written), **own})
 
 
-def _problems(form: PlanForm, frame: Frame) -> Iterator[str]:
-    if len(form.steps) > frame.most:
-        yield f"it has {len(form.steps)} steps; at most {frame.most} can be carried out"
+def _problems(form: PlanForm, plan: Plan, gone: Sequence[PlanStep]) -> Iterator[str]:
+    if len(form.steps) > (most := plan.most(gone)):
+        yield f"it has {len(form.steps)} steps; at most {most} can be carried out"
         return
-    known = {name for name, each in frame.plan.by_id.items() if each not in frame.gone}
-    for number, written in enumerate(form.steps, frame.plan.next_number):
+    known = {name for name, each in plan.by_id.items() if each not in gone}
+    for number, written in enumerate(form.steps, plan.next_number):
         name = written.id or f"s{number}"
         if name in known:
-            yield f"{name} is the id of another step; number new steps from s{frame.plan.next_number} on"
+            yield f"{name} is the id of another step; number new steps from s{plan.next_number} on"
         known.add(name)
-    done = {each.id for each in frame.plan.having("completed")}
-    for step in steps_in(form, frame):
-        yield from (f"{step.id}: {problem}" for problem in _problems_of(step, frame.tools))
-        yield from (
-            f"{step.id} needs {need}, which does not come before it" for need in step.depends_on if need not in done
-        )
+    done = set(plan.results)
+    for step in steps_in(form, plan):
+        yield from (f"{step.id}: {problem}" for problem in _problems_of(step, plan.tools))
+        lacking = (need for need in step.depends_on if need not in done)
+        yield from (f"{step.id} needs {need}, which does not come before it" for need in lacking)
         done.add(step.id)
 
 

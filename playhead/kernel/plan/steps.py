@@ -1,20 +1,18 @@
-"""A plan and its steps, and the forms in which a model writes them."""
+"""The steps of a plan, and the forms in which a model writes them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from playhead.kernel.plan.references import renamed
 from playhead.kernel.rationale import parse_rationale
 from playhead.trace.types import Rationale
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from playhead.trace.types import ToolSpec
 
 StepType = Literal["tool_call", "analysis", "composite"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
@@ -77,52 +75,16 @@ class PlanStep(StepForm):
         """What the model is told it is."""
         return self.title or self.instruction or self.tool_name or self.id
 
+    def with_names(self, names: Mapping[str, str]) -> PlanStep:
+        """Return the step with other names for the steps that it needs."""
+        changed = {name: renamed(getattr(self, name), names) for name in ("instruction", "tool_args")}
+        needed = dict.fromkeys(names.get(each, each) for each in self.depends_on)
+        return self.model_copy(update={**changed, "depends_on": tuple(needed)})
+
     def content(self) -> dict[str, JsonValue]:
         """Return the step as JSON, without what is empty and without what becomes of it."""
         content = self.model_dump(mode="json", exclude=_STATE, exclude_defaults=True)
         return {**content, "status": self.status}
-
-
-@dataclass(slots=True)
-class Plan:
-    """The steps for a goal, in order."""
-
-    id: str
-    """Id of the plan; its versions share it."""
-    goal: str
-    """What it is for."""
-    mode: PlanMode
-    """Whether steps run one after another, or as soon as what they need is there."""
-    by_id: dict[str, PlanStep] = field(default_factory=dict)
-    """The steps by their ids, in order."""
-    version: int = 0
-    """0 for the first plan; one more for each time that steps were replaced or added."""
-    next_number: int = 1
-    """The number of the next step's id."""
-
-    def having(self, *statuses: StepStatus) -> list[PlanStep]:
-        """Return the steps that have one of these states."""
-        return [each for each in self.by_id.values() if each.status in statuses]
-
-    def ready(self) -> list[PlanStep]:
-        """Return the pending steps that may begin now, of which in `linear` mode the first."""
-        done = {each.id for each in self.having("completed")}
-        found = [each for each in self.having("pending") if done.issuperset(each.depends_on)]
-        return found[:1] if self.mode == "linear" else found
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a plan, or new steps for one, have to fit into."""
-
-    plan: Plan
-    """The plan as it is."""
-    tools: Mapping[str, ToolSpec]
-    """The tools that steps may call, by name."""
-    most: int
-    """Steps at most."""
-    gone: tuple[PlanStep, ...] = ()
-    """The steps of the plan that they replace."""
 
 
 class PlanForm(BaseModel):

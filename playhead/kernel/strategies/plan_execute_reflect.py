@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
+from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, offered_thread, run_pass
 from playhead.kernel.plan.dispatch import run_wave
-from playhead.kernel.plan.progress import NO_TURNS, Progress
+from playhead.kernel.plan.progress import NO_TURNS, Plan
 from playhead.kernel.plan.prompt import answer_prompt, more_steps_prompt, plan_prompt, reflection_prompt
-from playhead.kernel.plan.steps import Plan, PlanStep, ReflectionForm
+from playhead.kernel.plan.reading import ask_for_steps
+from playhead.kernel.plan.steps import PlanStep, ReflectionForm
 from playhead.kernel.state import Step, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import Reactive
@@ -87,40 +89,40 @@ class PlanExecuteReflect(Strategy):
         if NAME in state.meta:
             return await Reactive().run(state, session)
         state = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
-        plan = Plan(id=str(state.meta[NAME]), goal=text_of(session.task), mode=self.plan_mode)
-        progress = Progress(session, state, plan)
+        tools = {name: spec for name, spec in session.offered_specs().items() if not is_meta(session, name)}
+        plan = Plan(str(state.meta[NAME]), text_of(session.task), self.plan_mode, session, state, tools)
         steps: Sequence[PlanStep] = ()
-        if progress.has_room:
-            required = {each.tool: each.calls for each in session.unmet if each.tool and each.tool in progress.tools}
-            steps = await progress.ask("plan", plan_prompt(progress.frame(), required))
+        if plan.has_room:
+            required = {each.tool: each.calls for each in session.unmet if each.tool and each.tool in plan.tools}
+            steps = await ask_for_steps(plan, "plan", plan_prompt(plan, required))
         if not steps:
-            why = NO_PLAN if progress.has_room else NO_ROOM
+            why = NO_PLAN if plan.has_room else NO_ROOM
             session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
             session.at.strategy = "reactive"
-            return await Reactive().run(transition(progress.state, thread=state.thread), session)
-        progress.begin(steps)
-        await self._carry_out(progress)
+            return await Reactive().run(transition(plan.state, thread=state.thread), session)
+        plan.begin(steps)
+        await self._carry_out(plan)
         for _ in range(self.max_refinements):
-            if not (missing := await self._what_is_missing(progress)) or not await self._refine(progress, missing):
+            if not (missing := await self._what_is_missing(plan)) or not await self._refine(plan, missing):
                 break
-            await self._carry_out(progress)
-        return await _answer(progress)
+            await self._carry_out(plan)
+        return await _answer(plan)
 
-    async def _carry_out(self, progress: Progress) -> None:
+    async def _carry_out(self, plan: Plan) -> None:
         """Carry out what is pending, wave by wave; the last turn of the agent is for the answer."""
-        while progress.has_room and (wave := progress.plan.ready()):
-            failures = await run_wave(progress, wave, step_turns=self.step_kernel_max_iterations)
+        while plan.has_room and (wave := plan.ready()):
+            failures = await run_wave(plan, wave, step_turns=self.step_kernel_max_iterations)
             if failures:
-                await self._recover(progress, failures)
-        progress.skip_the_rest()
+                await self._recover(plan, failures)
+        plan.skip_the_rest()
 
-    async def _recover(self, progress: Progress, failures: Failures) -> None:
+    async def _recover(self, plan: Plan, failures: Failures) -> None:
         """Let steps that failed run again, or have them replaced; what can neither stays failed, and the plan goes on."""
-        plan, lost = progress.plan, list[PlanStep]()
+        lost: list[PlanStep] = []
         for step in (plan.by_id[each] for each in failures):
             if failures[step.id] and step.retries < self.step_retries:
                 retry = step.retries + 1
-                progress.change(step.id, "pending", f"retry {retry} of {self.step_retries}", retries=retry)
+                plan.change(step.id, "pending", f"retry {retry} of {self.step_retries}", retries=retry)
             else:
                 lost.append(step)
         if lost:
@@ -128,54 +130,53 @@ class PlanExecuteReflect(Strategy):
             if self.patch_strategy == "replan-remaining":
                 lost += plan.having("pending")
                 what = "the failed step and all steps that are still open"
-            await self._replaced(progress, lost, "patch", _PATCH.format(what), reason)
+            await self._replaced(plan, lost, "patch", _PATCH.format(what), reason)
 
-    async def _refine(self, progress: Progress, missing: str) -> bool:
+    async def _refine(self, plan: Plan, missing: str) -> bool:
         """Have replaced what is not completed, or steps added where all are; return whether there is more to do."""
-        gone = [each for each in progress.plan.by_id.values() if each.status != "completed"]
+        gone = [each for each in plan.by_id.values() if each.status != "completed"]
         what, why = ("replan", _REPLAN) if gone else ("augment", _AUGMENT)
-        return await self._replaced(progress, gone, what, why.format(missing), missing)
+        return await self._replaced(plan, gone, what, why.format(missing), missing)
 
-    async def _replaced(self, progress: Progress, gone: Sequence[PlanStep], what: str, why: str, reason: str) -> bool:
+    async def _replaced(self, plan: Plan, gone: Sequence[PlanStep], what: str, why: str, reason: str) -> bool:
         """Have new steps put in the place of others; return whether the model gave some that can be used."""
-        if not progress.has_room or (gone and progress.replans >= self.max_replans):
+        if not plan.has_room or (gone and plan.replans >= self.max_replans):
             return False
-        progress.replans += bool(gone)
-        prompt = more_steps_prompt(why, progress.frame(gone), progress.calls_made)
-        steps = await progress.ask(what, prompt, gone)
+        plan.replans += bool(gone)
+        steps = await ask_for_steps(plan, what, more_steps_prompt(plan, why, gone), gone)
         if steps:
-            progress.replace_steps(gone, steps, f"{what}: {reason}")
+            plan.replace_steps(gone, steps, f"{what}: {reason}")
         return bool(steps)
 
-    async def _what_is_missing(self, progress: Progress) -> str | None:
+    async def _what_is_missing(self, plan: Plan) -> str | None:
         """Return what the results lack, as the model sees it; None when they are enough, or when it does not say."""
-        session, depth = progress.session, self.reflection_depth
-        prompt = reflection_prompt(progress.plan, deep=depth == "deep")
-        thread = await offered_thread(session, "prompt.reflect", prompt) if progress.has_room else None
+        session, depth = plan.session, self.reflection_depth
+        prompt = reflection_prompt(plan, deep=depth == "deep")
+        thread = await offered_thread(session, "prompt.reflect", prompt) if plan.has_room else None
         if thread is None:  # nothing could follow, or a hook removed the question
             return None
         capped = output_cap(session.header.parameters) is not None
         parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}
-        progress.state, found = await ask_for(
-            progress.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
+        plan.state, found = await ask_for(
+            plan.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
         )
         if found is None:
             return None
         session.emit(Reflection(text=found.reason, satisfied=found.satisfied))
-        step = Step(type="reflection", content=found.reason, iteration=progress.state.iteration)
-        progress.reach(steps=(*progress.state.steps, step))
+        step = Step(type="reflection", content=found.reason, iteration=plan.state.iteration)
+        plan.reach(steps=(*plan.state.steps, step))
         return None if found.satisfied else found.reason
 
 
-async def _answer(progress: Progress) -> KernelState:
+async def _answer(plan: Plan) -> KernelState:
     """Answer from the results; without an answer the best result is kept."""
-    session = progress.session
-    thread = await fresh_thread(session, answer_prompt(progress.plan))
+    session = plan.session
+    thread = await fresh_thread(session, answer_prompt(plan))
     state, conclusion = await run_pass(
-        progress.state, session, thread, purpose="answer", max_iterations=ANSWER_TURNS, tools=()
+        plan.state, session, thread, purpose="answer", max_iterations=ANSWER_TURNS, tools=()
     )
-    is_cut_short = any(each.error == NO_TURNS for each in progress.plan.by_id.values())
+    is_cut_short = any(each.error == NO_TURNS for each in plan.by_id.values())
     reason = "max_iterations" if conclusion.answered and is_cut_short else conclusion.reason
-    output = conclusion.output if conclusion.answered else progress.state.best
+    output = conclusion.output if conclusion.answered else plan.state.best
     session.terminate(reason, output, source=f"strategy:{NAME}", answer=conclusion.answer)
     return transition(state, output=output)

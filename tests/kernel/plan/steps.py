@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+from playhead.kernel.plan.progress import Plan
 from playhead.kernel.plan.reading import steps_in
-from playhead.kernel.plan.steps import Frame, Plan, PlanForm, PlanStep
+from playhead.kernel.plan.steps import PlanForm, PlanStep
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 WHY = {"why": "it is needed"}
 
@@ -46,14 +51,15 @@ def verdict(reason: str = "all there", *, satisfied: bool = True) -> Any:
     return text(json.dumps({"reason": reason, "satisfied": satisfied}))
 
 
-def frame(**changes: Any) -> Frame:
-    """Return a frame with two tools: `look`, which only reads, and `send`, which acts."""
+def made(mode: Any = "linear", kept: Iterable[PlanStep] = (), *, most: int = 20, next_number: int = 1) -> Plan:
+    """Return a plan of these steps with two tools: `look`, which only reads, and `send`, which acts; with room for `most` steps."""
     tools = {"look": spec("look", "key"), "send": spec("send", "to", read_only=False)}
-    kept, mode = changes.pop("kept", ()), changes.pop("mode", "linear")
-    plan = Plan("p", "goal", mode, {each.id: each for each in kept}, next_number=changes.pop("next_number", 1))
-    return Frame(**{"plan": plan, "tools": tools, "most": 20, **changes})
+    turns = SimpleNamespace(header=SimpleNamespace(max_iterations=most + 1)), SimpleNamespace(iteration=0)
+    session, state = cast("tuple[Any, Any]", turns)
+    by_id = {each.id: each for each in kept}
+    return Plan("p", "goal", mode, session, state, tools, by_id, next_number=next_number)
 
 
 def steps_of(*steps: Any, **changes: Any) -> tuple[PlanStep, ...]:
     """Return the steps that are read from what a model wrote."""
-    return steps_in(PlanForm.model_validate({"steps": list(steps)}), frame(**changes))
+    return steps_in(PlanForm.model_validate({"steps": list(steps)}), made(**changes))

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead.kernel.plan.reading import find_problems, steps_in
-from playhead.kernel.plan.steps import Plan, PlanForm, PlanStep
+from playhead.kernel.plan.steps import PlanForm, PlanStep
 from playhead.kernel.structured import FormError, read_form
 from playhead.trace.types import Rationale
-from tests.kernel.plan.steps import analysis, composite, frame, steps_of, tool_step
+from tests.kernel.plan.steps import analysis, composite, made, steps_of, tool_step
 
 
 def problems(*steps: Any, **changes: Any) -> str | None:
     """Return what is wrong with a plan."""
-    return find_problems(PlanForm.model_validate({"steps": list(steps)}), frame(**changes))
+    return find_problems(PlanForm.model_validate({"steps": list(steps)}), made(**changes))
 
 
 def test_steps_get_ids_in_order():
@@ -53,7 +53,7 @@ def test_json_as_models_write_it_is_a_plan(text: str):
     """JSON between other words, and JSON that can be repaired, are read."""
     form = read_form(text, PlanForm)
     assert not isinstance(form, FormError)
-    (step,) = steps_in(form, frame())
+    (step,) = steps_in(form, made())
     assert (step.type, step.tool_name, step.tool_args) == ("tool_call", "look", {"key": "k"})
 
 
@@ -122,7 +122,7 @@ def test_what_cannot_work_is_said(steps: list[Any], changes: dict[str, Any], exp
 
 def ready(steps: Any, mode: Any) -> list[list[str]]:
     """Return the steps in the waves in which they run when each is completed."""
-    plan, waves = Plan("p", "goal", mode, {each.id: each for each in steps}), []
+    plan, waves = made(mode, steps), []
     while wave := plan.ready():
         waves.append([each.id for each in wave])
         plan.by_id |= {each.id: each.model_copy(update={"status": "completed"}) for each in wave}
@@ -184,8 +184,8 @@ STEPS = st.lists(
 def test_a_plan_without_problems_can_be_carried_out(steps: list[Any], mode: Any):
     """Whatever a model writes is refused, or a plan of which every step can begin at some time."""
     form = read_form(str({"steps": steps}), PlanForm)
-    if isinstance(form, FormError) or find_problems(form, frame(mode=mode)) is not None:
+    if isinstance(form, FormError) or find_problems(form, made(mode)) is not None:
         return
-    hydrated = steps_in(form, frame(mode=mode))
+    hydrated = steps_in(form, made(mode))
     assert [each.id for each in hydrated] == [f"s{number}" for number in range(1, len(steps) + 1)]
     assert sum(map(len, ready(hydrated, mode))) == len(steps)
