@@ -66,13 +66,6 @@ def _has_turns_left(state: KernelState, session: Session) -> bool:
     return True
 
 
-def is_last_turn(state: KernelState, session: Session) -> bool:
-    """Return whether no turn may come after this one: what the model is told now, it would never answer."""
-    inner = session.at.inner
-    last = session.header.max_iterations if inner is None else min(inner.last, session.header.max_iterations)
-    return state.iteration + 1 >= last
-
-
 def collect_spending(state: KernelState, session: Session) -> KernelState:
     """Return the state with what was spent up to now."""
     if state.usage is session.spent.usage:

@@ -75,7 +75,7 @@ async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
     """
     for attempt in range(retries + 1):
         state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
-        answer = _checked(_read_response(response, form), check)
+        answer = _read_response(response, form, check)
         if not isinstance(answer, FormError):
             return state, answer
         session.emit(StructuredOutputFailed(expected=form.__name__, error=answer.message, attempt=attempt))
@@ -107,19 +107,17 @@ def form_prompt(form: type[BaseModel]) -> str:
     return f"{asked}\n\nRules:\n{rules}" if rules else asked
 
 
-def _read_response(response: LlmResponded, form: type[Form]) -> Form | FormError:
+def _read_response(
+    response: LlmResponded, form: type[Form], check: Callable[[Form], str | None] | None
+) -> Form | FormError:
     """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
     answer = read_form(response.text, form)
-    if incomplete(response.finish_reason) != "output_truncated":
-        return answer
-    if isinstance(answer, FormError) or not all(block.closed for block in json_blocks(response.text)):
+    is_cut = incomplete(response.finish_reason) == "output_truncated"
+    if is_cut and (isinstance(answer, FormError) or not all(block.closed for block in json_blocks(response.text))):
         return FormError("the answer was cut off because it is too long; give a shorter one")
-    return answer
-
-
-def _checked(answer: Form | FormError, check: Callable[[Form], str | None] | None) -> Form | FormError:
-    problem = None if check is None or isinstance(answer, FormError) else check(answer)
-    return answer if problem is None else FormError(_shown(problem.splitlines()))
+    if isinstance(answer, FormError) or check is None or (problem := check(answer)) is None:
+        return answer
+    return FormError(_shown(problem.splitlines()))
 
 
 async def _told(thread: Thread, response: LlmResponded, error: FormError, session: Session) -> Thread:

@@ -70,9 +70,9 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
             result = completed.result if completed.ok else completed.observation()
             seen = session.messages.changed_results.get(call.id, result)
         if completed is not None and completed.ok:
-            plan.change(step.id, "completed", result=seen, error=None)
+            plan.change(step.id, "completed", result=seen)
         else:
-            plan.change(step.id, "failed", as_text(seen), error=as_text(seen))
+            plan.change(step.id, "failed", as_text(seen))
             # A tool with side effects may have acted before it failed; a refusal would come again.
             failures[step.id] = plan.is_read_only(step) and call.id not in session.tools.refused
     plan.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
@@ -85,26 +85,26 @@ async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> Failures:
     results = plan.results
     instruction = as_text(resolved(text, {name: shortened(as_text(results[name]), SHOWN) for name in references(text)}))
     plan.change(step.id, "in_progress")
-    is_analysis, run = step.type == "analysis", run_pass if step.type == "analysis" else answer_pass
+    is_analysis = step.type == "analysis"
     # One turn more may be needed for the result of a composite step, and one is for the answer.
     turns = 1 if is_analysis else max(1, min(step_turns, plan.turns_left - 2))
     tools = () if is_analysis else step.tool_hints or tuple(plan.tools)
     thread = await fresh_thread(session, step_prompt(plan, step, instruction))
     done_before = len(plan.state.steps)
+    run = run_pass if is_analysis else answer_pass
     plan.state, conclusion = await run(
         plan.state, session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
     )
     new = plan.state.steps[done_before:]
     has_acted = plan.note_calls(step.id, new)
     if conclusion.answered and conclusion.text:
-        plan.change(step.id, "completed", result=conclusion.output, error=None)
+        plan.change(step.id, "completed", result=conclusion.output)
         plan.reach(output=conclusion.output)
         return {}
     found = [each.content for each in new if each.type == "observation"]
     limit = f"no answer within {turns} turn{'s' if turns > 1 else ''}"
     why = limit if conclusion.reason == "max_iterations" else conclusion.reason
-    error = f"{why}; the last result was: {found[-1]}" if found else why
-    plan.change(step.id, "failed", error, error=error)
+    plan.change(step.id, "failed", f"{why}; the last result was: {found[-1]}" if found else why)
     return {step.id: not has_acted}
 
 
@@ -122,7 +122,7 @@ def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
         plan.reach(output=result)
     else:
         why = f"the same call failed in {made_in} and may have had its effect; it is not made again"
-        plan.change(step.id, "failed", why, error=why)
+        plan.change(step.id, "failed", why)
     return None
 
 

@@ -106,7 +106,9 @@ class Plan:
         self.begin([*kept[:place], *new, *kept[place:]], reason)
 
     def change(self, step_id: str, status: StepStatus, reason: str | None = None, **fields: Any) -> None:  # noqa: ANN401 - of a step
-        """Change the state of a step, and say so."""
+        """Change the state of a step, and say so; of one that is not carried out the reason stays."""
+        if status in ("failed", "skipped"):
+            fields["error"] = reason
         self.by_id[step_id] = self.by_id[step_id].model_copy(update={"status": status, **fields})
         self.session.emit(PlanStepChanged(plan_id=self.id, step_id=step_id, status=status, reason=reason))
 
@@ -115,7 +117,7 @@ class Plan:
         for step in self.having("pending"):
             lacking = [each for each in step.depends_on if each not in self.results]
             why = f"it needs {lacking[0]}, which is not completed" if lacking else NO_TURNS
-            self.change(step.id, "skipped", why, error=why)
+            self.change(step.id, "skipped", why)
 
     def reach(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a state
         """Change the agent's state; its `output` is that of a run that is stopped now."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from playhead.kernel.loop import is_last_turn, run_kernel
+from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run
 from playhead.kernel.react import act_but, ask_again, observe, take_answer, think_until
 from playhead.kernel.session import Kernel
@@ -73,7 +73,7 @@ class Autonomous(Strategy):
 
     async def _act(self, state: KernelState, session: Session) -> KernelState:
         """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
-        state = transition(state, meta={**state.meta, _NUDGES: 0})
+        state = transition(state, output=None, meta={**state.meta, _NUDGES: 0})
         finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
         is_alone = len(finishing) == len(state.pending)
         return await act_but(finishing if self.finish_alone and not is_alone else (), TOO_EARLY, state, session)
@@ -85,10 +85,8 @@ class Autonomous(Strategy):
         nudges: Any = state.meta.get(_NUDGES, 0)
         can_finish = self.finish_tool_name in session.offered_specs() and incomplete(finish_reason) is None
         if self.on_text == "nudge" and can_finish and nudges < self.max_nudges:
-            if is_last_turn(state, session):  # what was written is the best there is, and no answer
-                session.conclude("max_iterations", text or state.best)
-                return transition(state, iteration=state.iteration + 1)
-            counted = transition(state, meta={**state.meta, _NUDGES: nudges + 1})
+            # Until something is done, what it wrote is the best there is.
+            counted = transition(state, output=text or None, meta={**state.meta, _NUDGES: nudges + 1})
             if again := await ask_again(counted, "unfinished", GO_ON.format(name=self.finish_tool_name), session):
                 return again
         return await take_answer(state, text, finish_reason, session)

@@ -230,11 +230,10 @@ async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[
 
 def _end(session: Session, best: Attempt, newest: Attempt) -> None:
     """End as answered where the critic lets an answer stand, or nobody judged the only one, else as unsatisfied, and say why."""
-    conclusion = best.conclusion
     if why := _not_satisfied(best, newest):
         session.terminate("unsatisfied", best.output, because=why)
-    elif conclusion.answered or conclusion.reason in INCOMPLETE.values():
-        session.conclude(conclusion.reason, best.output, answer=conclusion.answer)
+    elif best.conclusion.answered or best.conclusion.reason in INCOMPLETE.values():
+        session.conclude(best.conclusion.reason, best.output, answer=best.conclusion.answer)
     else:  # the turns of its pass were used up, and the critic is satisfied with what there was
         session.terminate("end_turn", best.output, source=f"strategy:{NAME}")
 

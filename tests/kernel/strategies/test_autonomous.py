@@ -128,11 +128,12 @@ async def test_too_many_in_a_row_are_an_answer(tmp_path: Path):
     assert ending(ran) == ended("done", "end_turn", "It is 42.", 3)
 
 
-async def test_on_the_last_turn_nobody_is_told_to_go_on(tmp_path: Path):
-    """What was written last is kept as the best there is; it is no answer."""
+async def test_what_was_written_on_the_last_turn_is_no_answer(tmp_path: Path):
+    """It is kept as the best there is, until a call has a result."""
     ran = await work(tmp_path, [call("lookup", key="a"), text("Half of it is done.")], max_iterations=2)
     assert ending(ran) == ended("done", "max_iterations", "Half of it is done.", 2)
-    assert ran.events("nudge-issued") == []
+    ran = await work(tmp_path / "later", [text("Half of it."), call("lookup", key="a")], max_iterations=2)
+    assert ending(ran) == ended("done", "max_iterations", "found a", 2)
 
 
 @pytest.mark.parametrize("said", ["finish\nIt is 42.", "`finish`:\nIt is 42.", "finish: It is 42."])
