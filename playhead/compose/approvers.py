@@ -53,8 +53,8 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
         try:
             terminal = _terminal(shown=show is not None)
             question = "\n".join([*call_lines(pending_of(request)), PROMPT])
-            async with _turn() as turn:
-                typed = await _ask(terminal, question, show or _on_stderr, turn)
+            async with _turn():
+                typed = await _ask(terminal, question, show or _on_stderr)
         except _Unanswered as why:
             return Approval(approved=False, why=str(why), by="terminal")
         return _read_answer(typed)
@@ -118,54 +118,20 @@ async def _answer_of(control: Control, pending: PendingApproval, limit_s: float)
 
 # --- the terminal -----------------------------------------------------------------------------------------------------
 
-LOOKS: Final = 40
-"""Looks at a question whose loop does not turn, until the terminal is the next one's: its run was left behind."""
-
-
-class _Ticket:
-    """A place in the line."""
-
-    def __init__(self) -> None:
-        self.beats = 0
-
-    async def wait(self) -> None:
-        """Wait a moment; raises `_Unanswered` when the question has lost its place."""
-        self.beats += 1
-        await anyio.sleep(POLL_S)
-        if self not in _line:
-            raise _Unanswered("another question has taken its place")
-
-    async def come_first(self) -> None:
-        """Wait until the terminal is free."""
-        seen, looks = (self, 0), 0
-        while (first := _line[0]) is not self:
-            now = (first, first.beats)
-            looks = looks + 1 if now == seen else 0
-            seen = now
-            if looks >= LOOKS:
-                _leave(first)
-            else:
-                await self.wait()
-
-
-_line: Final[deque[_Ticket]] = deque()
+_line: Final[deque[object]] = deque()
 """Questions that wait for the terminal, of all runs of the process: there is one terminal."""
 
 
 @asynccontextmanager
-async def _turn() -> AsyncIterator[_Ticket]:
-    """Wait until the terminal is free."""
-    ticket = _Ticket()
+async def _turn() -> AsyncIterator[None]:
+    """Wait until the terminal is free. A question whose event loop hangs keeps it."""
+    ticket = object()
     _line.append(ticket)
     try:
-        await ticket.come_first()
-        yield ticket
+        while _line[0] is not ticket:  # noqa: ASYNC110 - the first may be another loop's
+            await anyio.sleep(POLL_S)
+        yield
     finally:
-        _leave(ticket)
-
-
-def _leave(ticket: _Ticket) -> None:
-    with suppress(ValueError):  # it has lost its place
         _line.remove(ticket)
 
 
@@ -203,7 +169,7 @@ def _on_stderr(question: str) -> Callable[[bool], None]:
     return over
 
 
-async def _ask(terminal: int, question: str, show: Show, turn: _Ticket) -> str:
+async def _ask(terminal: int, question: str, show: Show) -> str:
     """Return the line that is typed in answer; raises `_Unanswered`.
 
     The terminal is looked at again and again, and never waited for: so whoever gives up leaves nobody behind that would
@@ -217,7 +183,7 @@ async def _ask(terminal: int, question: str, show: Show, turn: _Ticket) -> str:
     try:
         typed = b""
         while not typed.endswith((b"\n", b"\r")):
-            typed += await _typed(terminal, turn)
+            typed += await _typed(terminal)
             if len(typed) > _LONGEST_ANSWER:
                 raise _Unanswered("the answer was too long")
         answered = True
@@ -226,10 +192,10 @@ async def _ask(terminal: int, question: str, show: Show, turn: _Ticket) -> str:
         over(answered)
 
 
-async def _typed(terminal: int, turn: _Ticket) -> bytes:
+async def _typed(terminal: int) -> bytes:
     """Return what has been typed, once something has."""
     while True:
-        await turn.wait()
+        await anyio.sleep(POLL_S)
         try:
             if select.select([terminal], [], [], 0)[0]:
                 typed = os.read(terminal, _LONGEST_ANSWER)

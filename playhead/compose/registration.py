@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +12,6 @@ from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
 from playhead.kernel.sources import source_info
 from playhead.trace.types import HookInfo, ToolSpec
-from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from playhead.compose.patterns import Matcher
@@ -152,42 +150,16 @@ def _is_meant(matcher: Matcher, tag: str) -> bool:
         return True
 
 
-def checked_function(function: object, name: str | None) -> tuple[Callable[..., Any], str]:
-    """Return a hook's function and the name it has in the trace.
+def checked_function(function: object) -> tuple[Callable[..., Any], str]:
+    """Return a hook's function and its own name.
 
     Raises:
         UsageError: it cannot be called.
     """
     if not callable(function):
         raise UsageError(f"a hook is a function; {function!r} is none")
-    if name is not None:
-        if not isinstance(name, str) or not name:
-            raise UsageError(f"name= is the hook's name in the trace, a text; it is {name!r}")
-        return function, scrub(name)
     own = getattr(function, "__qualname__", type(function).__qualname__)
-    return function, scrub(_where(function) if "<lambda>" in own else own.replace("<locals>.", ""))
-
-
-def checked_timeout(timeout_s: float) -> float:
-    """Return a time that an asynchronous hook may take.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if type(timeout_s) not in (int, float) or not 0 < timeout_s < inf:
-        raise UsageError(f"timeout_s is a number of seconds above 0; it is {timeout_s!r}")
-    return timeout_s
-
-
-def checked_switch(option: str, value: object) -> bool:
-    """Require a real bool: a truthy value would silently disable the guard.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if type(value) is not bool:
-        raise UsageError(f"{option}= is True or False; it is {value!r}")
-    return value
+    return function, _where(function) if "<lambda>" in own else own.replace("<locals>.", "")
 
 
 def _where(function: object) -> str:

@@ -64,24 +64,11 @@ EventTag = Literal[
 AnswerTag = Literal["answer.final"]
 """Payload: the output that is about to leave, whatever ended the run."""
 
-Tag = (
-    TextTag
-    | NudgeTag
-    | TaskTag
-    | ToolsTag
-    | RequestTag
-    | ResponseTag
-    | MessageTag
-    | ResultMessageTag
-    | ObservationTag
-    | CallTag
-    | ResultTag
-    | RationaleTag
-    | EventTag
-    | AnswerTag
-)
-
-TAGS: Final[tuple[str, ...]] = tuple(tag for group in get_args(Tag) for tag in get_args(group))
+_GROUPS: Final = (
+    TextTag, NudgeTag, TaskTag, ToolsTag, RequestTag, ResponseTag, MessageTag, ResultMessageTag, ObservationTag, CallTag,
+    ResultTag, RationaleTag, EventTag, AnswerTag,
+)  # fmt: skip
+TAGS: Final[tuple[str, ...]] = tuple(tag for group in _GROUPS for tag in get_args(group))
 """Every tag of Playhead's own."""
 _declared: set[str] = set()
 

@@ -1,6 +1,6 @@
 """Registration by tag, typed: an editor completes the tags and knows what a function for one is given.
 
-The rows are the table of tags, once for what changes a payload and once for what only sees it. Any other text, such as
+The rows are the table of tags, for what changes a payload; what only sees it takes anything. Any other text, such as
 `prompt.*`, may mean payloads of several types, so a function for it takes an `object`, or anything; a function for one type
 is then refused where it would be given another.
 """
@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, TypeVar, Union, Unpack, overload
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.compose.patterns import Pattern, Several, read_pattern
-from playhead.compose.registration import (
-    DEFAULT_TIMEOUT_S,
-    Registration,
-    checked_function,
-    checked_switch,
-    checked_timeout,
-)
-from playhead.errors import UsageError, nearest
+from playhead.compose.registration import DEFAULT_TIMEOUT_S, Registration, checked_function
+from playhead.kernel.checks import checked_option
 from playhead.kernel.hooks import Refuse, Suppressed
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from playhead.compose.contexts import CallContext, HookContext, NudgeContext, ToolResultContext
@@ -60,8 +57,8 @@ CallTransform = Callable[
     "ToolCall | Refuse | Suppressed | Awaitable[ToolCall | Refuse | Suppressed | None] | None",
 ]
 """The same for a call, which may also be answered with `Refuse(why)`."""
-Tap = Callable[[Payload, SomeContext], object]
-"""Sees a payload; what it returns is ignored. Sync or async."""
+Tap = Callable[[Any, Any], object]
+"""Sees a payload and its context, as `on` types them; what it returns is ignored. Sync or async."""
 
 
 NudgeTags = Union["NudgeTag", Literal["nudge.*", "nudge.**"]]
@@ -154,52 +151,7 @@ class Registrar(ABC):
         """
         return self._for_tags("on", pattern, function, options)
 
-    @overload
-    def tap(self, pattern: TextTag, function: Tap[str, HookContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(self, pattern: NudgeTags, function: Tap[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(self, pattern: TaskTag, function: Tap[Content, HookContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(
-        self, pattern: ToolsTag, function: Tap[tuple[ToolSpec, ...], HookContext], **options: Unpack[Options]
-    ) -> Undo: ...
-    @overload
-    def tap(self, pattern: RequestTag, function: Tap[Request, HookContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(
-        self, pattern: ResponseTag, function: Tap[LlmResponded, HookContext], **options: Unpack[Options]
-    ) -> Undo: ...
-    @overload
-    def tap(self, pattern: MessageTags, function: Tap[Message, HookContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(
-        self, pattern: ResultMessageTag, function: Tap[Message, ToolResultContext], **options: Unpack[Options]
-    ) -> Undo: ...
-    @overload
-    def tap(
-        self, pattern: ObservationTag, function: Tap[Step, ToolResultContext], **options: Unpack[Options]
-    ) -> Undo: ...
-    @overload
-    def tap(self, pattern: CallTag, function: Tap[ToolCall, CallContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(
-        self, pattern: ResultTag, function: Tap[ToolCallCompleted, ToolResultContext], **options: Unpack[Options]
-    ) -> Undo: ...
-    @overload
-    def tap(self, pattern: RationaleTag, function: Tap[Rationale, CallContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(
-        self, pattern: EventTags, function: Tap[dict[str, JsonValue], HookContext], **options: Unpack[Options]
-    ) -> Undo: ...
-    @overload
-    def tap(self, pattern: AnswerTag, function: Tap[JsonValue, HookContext], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(self, pattern: Several, function: Tap[Any, Any], **options: Unpack[Options]) -> Undo: ...
-    @overload
-    def tap(self, pattern: str, function: Tap[object, Any], **options: Unpack[Options]) -> Undo: ...
-
-    def tap(self, pattern: Pattern, function: Callable[..., Any], **options: Unpack[Options]) -> Undo:
+    def tap(self, pattern: Pattern, function: Tap, **options: Unpack[Options]) -> Undo:
         """Let a function see what passes under the tags of a pattern, as all transforms left it; else as `on`."""
         return self._for_tags("tap", pattern, function, options)
 
@@ -213,21 +165,23 @@ class Registrar(ABC):
         """Add registrations, and return what undoes that."""
 
 
+class _Options(BaseModel):
+    """The same with its defaults, as it is checked."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
+
+    name: str | None = Field(default=None, min_length=1)
+    required: bool = False
+    timeout_s: float = Field(default=DEFAULT_TIMEOUT_S, gt=0, allow_inf_nan=False)
+    inherit: bool = True
+
+
 def checked_options(function: object, options: Options) -> dict[str, Any]:
     """Return the fields of a registration.
 
     Raises:
         UsageError: an option is not known, or not valid.
     """
-    unknown = options.keys() - Options.__annotations__.keys()
-    if unknown:
-        name = min(unknown)
-        raise UsageError(f"a hook has no option {name!r}.{nearest(name, Options.__annotations__)}")
-    called, shown = checked_function(function, options.get("name"))
-    return {
-        "function": called,
-        "name": shown,
-        "required": checked_switch("required", options.get("required", False)),
-        "timeout_s": checked_timeout(options.get("timeout_s", DEFAULT_TIMEOUT_S)),
-        "inherit": checked_switch("inherit", options.get("inherit", True)),
-    }
+    called, own = checked_function(function)
+    fields = checked_option("a hook", dict(options), _Options) or {}
+    return {**fields, "function": called, "name": scrub(fields["name"] or own)}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import pty
 import threading
 import time
-from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -175,50 +173,6 @@ async def test_questions_are_asked_one_after_the_other(somebody: Sitting):
     assert [shown.index(f'"amount": {amount}') for amount in range(4)] == sorted(
         shown.index(f'"amount": {amount}') for amount in range(4)
     )
-
-
-@pytest.mark.parametrize("gone", ["hung", "closed"])
-async def test_a_loop_that_hangs_holds_nobody_up(somebody: Sitting, monkeypatch: pytest.MonkeyPatch, gone: str):
-    """A run that was left behind at its question, with its loop, keeps the terminal from no other for long.
-
-    Should it go on, its question is over: what is typed answers the one that is shown.
-    """
-    monkeypatch.setattr(approvers, "LOOKS", 20)
-    hang, release, decided = threading.Event(), threading.Event(), []
-
-    async def left_behind() -> None:
-        async with anyio.create_task_group() as group:
-
-            async def ask() -> None:
-                decided.append(await ask_in_terminal()(request(tool="first")))  # type: ignore[misc]  # it is async
-
-            group.start_soon(ask)
-            await until(lambda: "first wants" in somebody.shown.getvalue())
-            hang.set()
-            release.wait(20)
-
-    def in_a_loop_that_ends_there() -> None:
-        loop = asyncio.new_event_loop()
-        kept.append(loop.create_task(left_behind()))  # nobody closes what was left behind
-        while not hang.is_set():
-            loop.run_until_complete(asyncio.sleep(0.005))
-        loop.close()
-
-    kept: list[Any] = []
-    if gone == "closed":
-        release.set()
-    target = in_a_loop_that_ends_there if gone == "closed" else partial(anyio.run, left_behind)
-    thread = threading.Thread(target=target, daemon=True)
-    thread.start()
-    await until(hang.is_set)
-    assert (await asked(somebody, b"", b"y\n", tool="second")).approved
-    release.set()
-    await until(lambda: not thread.is_alive())
-    if gone == "hung":
-        assert decided == [Approval(approved=False, why="another question has taken its place", by="terminal")]
-    for task in kept:
-        task._log_destroy_pending = False
-    assert not approvers._line
 
 
 async def test_a_question_that_is_given_up_takes_no_answer_away(somebody: Sitting):

@@ -298,7 +298,6 @@ def wrong_hooks(harness: Harness) -> None:
     harness.on("tool.call", redact_step)  # type: ignore[arg-type]
     harness.on("observation.tool-result", no_payments)  # type: ignore[arg-type]
     harness.on("message.tool-result", redact_step)  # type: ignore[arg-type]
-    harness.tap("llm.request", count)  # type: ignore[arg-type]
     harness.on("prompt.system", header_line, requird=True)  # type: ignore[call-overload]
     harness.on("prompt.system", header_line, timeout_s="5")  # type: ignore[call-overload]
     harness.before("thinck", limit)  # type: ignore[arg-type]

@@ -78,16 +78,12 @@ class _KillFile(Switch):
 
 
 def _content(file: Path) -> str:
-    """Return what the file says, as the end of a sentence; it may be anything, a pipe that never ends among it."""
+    """Return what the file says, as the end of a sentence."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Not to be waited for: it may be a pipe that nobody writes to.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", 0) as opened:
+            said = (opened.read(4 * LONGEST) or b"").decode(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    try:
-        said = os.read(descriptor, 4 * LONGEST).decode(errors="replace").strip().splitlines()
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
     plain = "".join(each if each.isprintable() else " " for each in scrub(said[0])[:LONGEST]) if said else ""
     return f": {plain.strip()}" if plain.strip() else ""
