@@ -206,8 +206,8 @@ class TestReading:
         async for _ in handle:
             break
         gc.collect()
-        assert handle._stream.queue.closed
         assert (await handle).output == "42"
+        assert handle._stream.queue.closed
 
     async def test_whoever_reads_late_misses_nothing(self, tmp_path: Path):
         """What came before is kept, each answer as one piece: nobody asked for less."""
@@ -253,7 +253,7 @@ class TestReading:
         coming = aiter(handle)
         first = asyncio.create_task(collect(coming))
         await asyncio.sleep(0)  # the first reader waits by then, and nothing has come yet
-        with pytest.raises(UsageError, match="one reader at a time"):
+        with pytest.raises(RuntimeError, match="already running"):
             await anext(coming)
         assert names(await first)[-1] == "StreamCompleted"
 

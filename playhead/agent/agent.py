@@ -309,7 +309,8 @@ class Agent(CustomTools):
         variant: Variant | None = None,
         beginning: Beginning | None = None,
     ) -> RunResult:
-        from playhead.agent.running import check_guards, open_run, record_run  # noqa: PLC0415 - what only a run needs
+        from playhead.agent import running  # noqa: PLC0415 - what only a run needs
+        from playhead.kernel.session import World  # noqa: PLC0415 - the same
 
         require_guard()
         task = checks.checked_task(task)
@@ -321,19 +322,19 @@ class Agent(CustomTools):
             "sources": root.sources(),
         }
         variant = variant or Variant({}, self.tools)
+        beginning = beginning or running.Beginning(World(), self._trace, steering=control)
         header = self.header.model_copy(update={**update, **variant.header})
-        await check_guards(root)
+        await running.check_guards(root)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
-        run = open_run(
+        run = running.open_run(
             root,
             run_id,
-            self._trace,
-            clock=self._clock,
+            beginning,
+            now=self._clock(),
             subscriptions=self._subscriptions,
-            steering=control,
-            beginning=beginning,
+            control=control,
         )
-        result = await record_run(
+        result = await running.record_run(
             run,
             header,
             self.model,
@@ -342,8 +343,8 @@ class Agent(CustomTools):
             root.composition(root.hooks()),
             waiting=waiting,
             chat=variant.chat,
-            resumed_from=None if beginning is None else beginning.resumed_from,
-            earlier_trace_id=None if beginning is None else beginning.earlier_trace_id,
+            resumed_from=beginning.resumed_from,
+            earlier_trace_id=beginning.earlier_trace_id,
         )
         if self._output_type is None or not result.success:
             return result

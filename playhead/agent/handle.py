@@ -20,18 +20,17 @@ from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Terminate
 from playhead.kernel.lifecycle.steering import STOPPED
 from playhead.kernel.lifecycle.threads import Waiting, loop_scheduler
-from playhead.trace.events import RunPaused, RunResumed, RunStarted
+from playhead.trace.events import RunPaused, RunResumed
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Generator
     from types import TracebackType
     from typing import Self
 
     from playhead.agent.streaming import Density, StreamEvent
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
-    from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder, Subscriptions
 
 
@@ -69,18 +68,14 @@ class RunControl:
         """Hear of everything that this recorder records."""
         self.stream.bind(recorder)
         subscriptions.add(None, self.stream.on_record)
-        subscriptions.add("run-started", self.on_record)
+        subscriptions.add("run-started", lambda _: self._begin())
 
     def attach(self, session: Session) -> None:
         """Learn of the run's root agent."""
         self._root = session
 
-    def on_record(self, record: Record) -> None:
-        """Hear that the run has begun: from now on there is something to end."""
-        if isinstance(record.event, RunStarted):
-            self._begin()
-
     def _begin(self) -> None:
+        """Know that the run has begun: from now on there is something to end."""
         with self._lock:
             pending = None if self._begun else self._terminating
             self._begun = True
@@ -302,11 +297,20 @@ class RunHandle:
         if ours and isinstance(self._error, Exception):  # else nobody would hear of it
             raise self._error
 
-    def __aiter__(self) -> _Events:
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
         if self._stream.read:
             raise UsageError("the events of a run can be read once; start another run, or keep what you read")
         self._stream.read = True
-        return _Events(self)
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[StreamEvent]:
+        try:
+            while (event := await self._stream.queue.get()) is not None:
+                if isinstance(event, StreamEnd):
+                    self._tell()
+                yield event
+        finally:
+            self._stream.queue.give_up()
 
     async def _wait(self) -> RunResult:
         self._told = True
@@ -362,28 +366,6 @@ class RunHandle:
         self._told = True
         if self._task.done() and not self._task.cancelled():
             self._task.exception()
-
-
-class _Events:
-    """Reads the events of a run, once."""
-
-    def __init__(self, handle: RunHandle) -> None:
-        self._handle = handle
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> StreamEvent:
-        handle = self._handle
-        event = await handle._stream.queue.get()  # noqa: SLF001 - its own
-        if event is None:
-            raise StopAsyncIteration
-        if isinstance(event, StreamEnd):
-            handle._tell()  # noqa: SLF001
-        return event
-
-    def __del__(self) -> None:
-        self._handle._stream.queue.give_up()  # noqa: SLF001 - nobody reads any more
 
 
 class _Outcome(queue.SimpleQueue[Any]):

@@ -62,19 +62,10 @@ class OneCall:
         """Run a task and wait for the result; takes and raises what the call itself does."""
         return self._agent(model, **arguments).run_sync(task)
 
-    def _agent(
-        self,
-        model: str | Model,
-        *,
-        max_tokens: int | None = None,
-        max_cost_usd: float | None = None,
-        max_time: Duration | None = None,
-        compose: Sequence[Block] = (),
-        **options: Any,  # noqa: ANN401 - those of Agent
-    ) -> Agent:
-        limits: list[Block] = []
-        if max_tokens is not None or max_cost_usd is not None:
-            limits.append(budget_limit(max_tokens=max_tokens, max_cost_usd=max_cost_usd))
+    def _agent(self, model: str | Model, *, compose: Sequence[Block] = (), **options: Any) -> Agent:  # noqa: ANN401
+        budget = {name: options.pop(name, None) for name in ("max_tokens", "max_cost_usd")}
+        max_time = options.pop("max_time", None)
+        limits = [budget_limit(**budget)] if any(each is not None for each in budget.values()) else []
         if max_time is not None:
             limits.append(timeout_after(max_time))
         return Agent(model, strategy=self.strategy, compose=[*compose, *limits], **options)

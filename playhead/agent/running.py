@@ -33,8 +33,6 @@ from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playhead.agent.handle import RunControl
     from playhead.kernel.agent_tool import AgentTool
     from playhead.kernel.guards import Composition
@@ -55,17 +53,17 @@ log = logging.getLogger("playhead")
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a run begins with that another one has begun: `playhead.replay.resume` makes it."""
+    """What a run begins with; `playhead.replay.resume` makes that of one that another one has begun."""
 
     world: World
     """What lies behind the ports."""
-    resumed_from: str
-    """The run that it continues."""
     trace: TraceTo
     """Where it is recorded."""
-    secrets: tuple[tuple[str, str], ...]
-    """Names and values of what nobody may record."""
-    on_record: tuple[OnRecord, ...]
+    resumed_from: str | None = None
+    """The run that it continues."""
+    secrets: tuple[tuple[str, str], ...] = ()
+    """Names and values of what nobody may record, beside those of the agent."""
+    on_record: tuple[OnRecord, ...] = ()
     """Who hears every event."""
     steering: Steering | None = None
     """Who stops it where it was stopped."""
@@ -248,32 +246,30 @@ async def check_guards(agent: AgentTool) -> None:
 def open_run(  # noqa: PLR0913 - all in which runs differ
     agent: AgentTool,
     run_id: str,
-    trace: TraceTo,
+    beginning: Beginning,
     *,
-    clock: Callable[[], Clock],
+    now: Clock,
     subscriptions: Subscriptions,
-    steering: RunControl | None,
-    beginning: Beginning | None,
+    control: RunControl | None,
 ) -> RunContext:
     """Return what all agents of a run share; from here to the first event nothing can fail.
 
     Raises:
         TraceExistsError, RunIdError, TraceWriteError: the trace cannot be written as asked.
     """
-    folder = trace if beginning is None else beginning.trace
-    now, redactor, settings = clock(), redactor_of(agent), None if folder is None else settings_now()
-    for name, secret in () if beginning is None else beginning.secrets:
+    redactor, settings = redactor_of(agent), None if beginning.trace is None else settings_now()
+    for name, secret in beginning.secrets:
         redactor.add_secret(secret, name)
-    writer = None if settings is None else open_writer(folder, run_id, settings, now)
+    writer = None if settings is None else open_writer(beginning.trace, run_id, settings, now)
     kept: list[Record] | None = [] if writer is None else None
     of_this_run = Subscriptions()
     if kept is not None:  # for the debrief
         of_this_run.add(None, kept.append)
-    for function in () if beginning is None else beginning.on_record:
+    for function in beginning.on_record:
         of_this_run.add(None, function)
     recorder = Recorder(now, writer, redactor, (subscriptions, of_this_run))
-    if steering is not None:
-        steering.listen(recorder, of_this_run)
+    if control is not None:
+        control.listen(recorder, of_this_run)
     if _is_exported():
         from playhead.spans.current import export_run  # noqa: PLC0415 - for those who export
 
@@ -284,13 +280,13 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     return RunContext(
         run_id,
         recorder,
-        World() if beginning is None else beginning.world,
+        beginning.world,
         agent.approver,
         kept=kept,
         on_trace_error=settings.on_trace_error if settings else "continue",
         control=None if writer is None else open_control(writer.path),
-        steering=steering if beginning is None else beginning.steering,
-        listener=None if steering is None else steering.stream.listen,
+        steering=beginning.steering,
+        listener=None if control is None else control.stream.listen,
     )
 
 

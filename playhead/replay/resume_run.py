@@ -168,7 +168,7 @@ class _Order:
                 heard.append(self.on_record)
             stops = recorded_stops(settled.recording)
             joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
-            beginning = Beginning(world, recording.run_id, folder, secrets, tuple(heard), stops, joined)
+            beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
             return await carry_on(self.agent, task, beginning, run_id, waiting)
 
 

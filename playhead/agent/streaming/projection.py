@@ -17,7 +17,6 @@ import anyio
 
 from playhead.agent import streaming as out
 from playhead.compose.runtime import ComposedHooks
-from playhead.errors import UsageError
 from playhead.kernel.hooks import PHASE_OF
 from playhead.kernel.lifecycle.threads import loop_scheduler
 from playhead.trace import events as e
@@ -65,21 +64,13 @@ class EventQueue:
             self._events.clear()
 
     async def get(self) -> StreamEvent | None:
-        """Return the next event, when there is one; None when there is none any more.
-
-        Raises:
-            UsageError: somebody else waits for it: each of the two would miss what the other gets.
-        """
+        """Return the next event, when there is one; None when there is none any more. One waits at a time."""
         while True:
             with self._lock:
                 if self._events:
                     return self._events.popleft()
                 if self.closed:
                     return None
-                if self._wake is not None:
-                    raise UsageError(
-                        "the events of a run have one reader at a time, and another one waits for the next"
-                    )
                 more = anyio.Event()
                 wake = self._wake = partial(loop_scheduler(), more.set)
             try:
