@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.compose.patterns import Breadth
 from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
-from playhead.kernel.sources import source_info
 from playhead.trace.types import HookInfo, ToolSpec
 
 if TYPE_CHECKING:
@@ -123,6 +122,8 @@ class Registration:
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its function, and of the function of the tag that says where it is asked."""
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+
         matcher = self.matcher
         asks = matcher is not None and matcher.breadth is Breadth.PREDICATE
         looked_at = (self.function, matcher.matches) if matcher is not None and asks else (self.function,)

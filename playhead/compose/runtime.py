@@ -27,7 +27,7 @@ from playhead.kernel.hooks import (
     SwitchTo,
     Unmet,
 )
-from playhead.kernel.phases import is_taken_up
+from playhead.kernel.phases import is_taken_up, of_policy
 from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.registry import make_strategy
@@ -37,7 +37,7 @@ from playhead.trace.types import HookInfo, SourceInfo
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from playhead.compose.contexts import HookContext
     from playhead.compose.registration import Policy, Registration
@@ -161,30 +161,13 @@ class ComposedHooks(Hooks):
             payload = await self._first.offer(session, tag, payload, key, details)
         if route is None or payload is SUPPRESS or type(payload) is Refuse:
             return payload
-        context = make_context(session, tag, details)
+        context, at = make_context(session, tag, details), _Place(session, tag, key)
         if route.transforms:
-            payload = await _transformed(route, _Place(session, tag, key), payload, context)
+            payload = await _transformed(route, at, payload, context)
         if route.taps and payload is not SUPPRESS and type(payload) is not Refuse:
-            shown, started = route.point.copied(payload, session.gate.shown), perf_counter()
-            for tap in route.taps:  # not through `_call`: it is the path that every event of a run takes
-                session.gate.asking = (tap.name, tag)
-                context.__dict__["_hook"] = tap
-                try:
-                    answer = tap.function(shown, context)
-                except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
-                    _raise_unless_failure(error, tap)
-                    fail(tap, _Place(session, tag, key), described(error))
-                    started = perf_counter()
-                    continue
-                if answer is not None and _is_awaitable(answer):
-                    await _finish(tap, _Place(session, tag, key), cast("Awaitable[Any]", answer))
-                    started = perf_counter()
-                    continue
-                now = perf_counter()
-                if now - started > SLOW_S and tap.policy is None:
-                    fail_slow(tap, _Place(session, tag, key), now - started)
-                started = now
-            session.gate.asking = None
+            shown = route.point.copied(payload, session.gate.shown)
+            for tap in route.taps:
+                await _call(tap, at, shown, context)
         return payload
 
     def callers(self) -> Hooks | None:
@@ -309,7 +292,9 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     before, after = point.written(payload, accepted)
     if accepted == payload and same_json(before, after):
         return payload
-    session.emit(EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after, **_of_policy(hook)))
+    session.emit(
+        EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after, **of_policy(hook.policy))
+    )
     return accepted
 
 
@@ -322,7 +307,9 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
         if given is SUPPRESS or refuses:
             before, _ = route.point.written(payload, payload)
             why: dict[str, Any] = {"why": scrub(given.why)} if refuses else {}
-            session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before, **why, **_of_policy(hook)))
+            session.emit(
+                EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before, **why, **of_policy(hook.policy))
+            )
             return given
         if given is not None:
             payload = _changed(hook, at, payload, given)
@@ -330,42 +317,27 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
 
 
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
-    """Return what a hook returns, or None when it failed."""
-    started = perf_counter()
+    """Return what a hook returns, an asynchronous one within its time, or None when it failed."""
+    gate, started, scope = at.session.gate, perf_counter(), None
     arguments[-1].__dict__["_hook"] = hook
-    at.session.gate.asking = (hook.name, at.where)
+    gate.asking = (hook.name, at.where)
     try:
         answer = hook.function(*arguments)
-    except BaseException as error:  # noqa: BLE001 - as above
-        _raise_unless_failure(error, hook)
-        at.session.gate.asking = None
-        fail(hook, at, described(error))
-        return None
-    if _is_awaitable(answer):
-        return await _finish(hook, at, answer)
-    at.session.gate.asking = None
-    if perf_counter() - started > SLOW_S and hook.policy is None:
-        fail_slow(hook, at, perf_counter() - started)
-    return answer
-
-
-async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any:  # noqa: ANN401
-    """Return what an asynchronous hook returns within its time, or None."""
-    value: Any = None
-    at.session.gate.asking = (hook.name, at.where)
-    try:
-        with anyio.move_on_after(hook.timeout_s) as scope:
-            value = await answer
-    except BaseException as error:  # noqa: BLE001 - as above
+        if hasattr(type(answer), "__await__"):
+            with anyio.move_on_after(hook.timeout_s) as scope:
+                answer = await answer
+    except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
         _raise_unless_failure(error, hook)
         fail(hook, at, described(error))
         return None
     finally:
-        at.session.gate.asking = None
-    if scope.cancel_called:
+        gate.asking = None
+    if scope is not None and scope.cancel_called:
         fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
         return None
-    return value
+    if scope is None and hook.policy is None and perf_counter() - started > SLOW_S:
+        fail_slow(hook, at, perf_counter() - started)
+    return answer
 
 
 def fail(hook: Registration, at: _Place, problem: str) -> None:
@@ -375,14 +347,14 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
         RunEndedError: it is required.
     """
     session, where, key = at
-    failures = session.agent.gate.hook_failures
-    failures[hook.name, where] = failures.get((hook.name, where), 0) + 1
-    problem = scrub(problem)
+    times, problem = _count(hook, session, where), scrub(problem)
     asking = list(_asking(hook, session)) if hook.required else []
-    if failures[hook.name, where] == 1 or asking:
+    if times == 1 or asking:
         log.warning("hook %s failed at %s of run %s: %s (said once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
-        session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **_of_policy(hook)))
+        session.emit(
+            HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **of_policy(hook.policy))
+        )
     if asking:
         for each in asking:
             each.withhold(f"hook:{hook.name}", f"the required hook {hook.name} failed at {where}: {problem}")
@@ -403,16 +375,17 @@ def _asking(hook: Registration, session: Session) -> Iterator[Session]:
 def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
     """Record that a synchronous hook held up the run; its answer counts."""
     session, where, key = at
-    failures = session.agent.gate.hook_failures
-    failures[hook.name, f"{where} (slow)"] = failures.get((hook.name, f"{where} (slow)"), 0) + 1
-    if failures[hook.name, f"{where} (slow)"] == 1:
+    if _count(hook, session, f"{where} (slow)") == 1:
         problem = f"it held up the run for {seconds:.1f} s; an `async def` hook is bounded by its timeout"
         log.warning("hook %s at %s: %s (said once)", hook.name, where, problem)
         session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem))
 
 
-def _is_awaitable(answer: object) -> bool:
-    return hasattr(type(answer), "__await__")
+def _count(hook: Registration, session: Session, where: str) -> int:
+    """Return how often a hook has failed at a place, this time included."""
+    failures = session.agent.gate.hook_failures
+    failures[hook.name, where] = failures.get((hook.name, where), 0) + 1
+    return failures[hook.name, where]
 
 
 def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseContext:
@@ -432,8 +405,3 @@ def _raise_unless_failure(error: BaseException, hook: Registration) -> None:
     ends = PlayheadError if hook.policy else (ReplayError, TraceWriteError)
     if not (isinstance(error, Exception) or is_failure(error)) or isinstance(error, ends):
         raise error
-
-
-def _of_policy(hook: Registration) -> dict[str, Any]:
-    """Return the field of an event that says which policy it comes from; a field that is not set is not written."""
-    return {} if hook.policy is None else {"policy": hook.policy}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.recorder import Recorder
     from playhead.trace.spending import Spent
-    from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
 
 
@@ -63,25 +62,13 @@ class Emission:
         if self.ended:
             raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; nothing starts any more")
 
-    def terminate(  # noqa: PLR0913 - one call says all of how it ended
-        self,
-        reason: str,
-        output: JsonValue = None,
-        *,
-        rationale: Rationale | None = None,
-        source: str = "kernel",
-        failed: bool = False,
-        error: str | None = None,
-        answer: dict[str, Any] | None = None,
-        because: str | None = None,
-        overrule: bool = False,
-    ) -> bool:
+    def terminate(self, reason: str, output: JsonValue = None, *, overrule: bool = False, **how: Any) -> bool:  # noqa: ANN401
         """End this agent: the one and only way. The first caller wins, from whatever thread; the others get False.
 
-        From here on no call starts; the loop notices at its next step. With `overrule` it wins over an answer of the
-        model, too.
+        From here on no call starts; the loop notices at its next step. `how` are fields of `Termination`. With `overrule`
+        it wins over an answer of the model, too.
         """
-        ending = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {}, because)
+        ending = Termination(reason, repair_json(output), **how)
         return self.ending.end(ending) or (overrule and self.ending.overrule(ending))
 
     def emit(self, event: EventBase) -> None:
@@ -123,15 +110,16 @@ class Emission:
     def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
         """Record how something ended, each event with its turn; False when it was left behind before."""
         recorder, in_flight, lost = self.run.recorder, self.run.in_flight, None
-        prepared = [recorder.prepare(event, self.owner) for event, _ in events]
+        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
         with in_flight.lock:  # else the trace could be closed before it is written
             if self.left_behind or not in_flight.end(self.owner, kind, name):
                 return False
-            for each, (event, turn) in zip(prepared, events, strict=True):
+            for each, turn in prepared:
                 if not recorder.write(each, turn):
-                    lost = lost or event
+                    lost = each.event
+            for event, _ in events:
                 self.bill(event)
-        for each in prepared:
+        for each, _ in prepared:
             if each.listeners:
                 recorder.tell(each)
         if lost is not None and not recorder.sealed:

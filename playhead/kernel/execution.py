@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.strategies.base import Strategy
     from playhead.trace.events import EventBase
     from playhead.trace.spending import Total
-    from playhead.trace.types import AgentHeader, Content, Message
+    from playhead.trace.types import Content, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,22 +187,14 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
     session.reach(state)
     await session.offer("lifecycle.started", {"task": to_json(task), "agent": session.header.name})
 
-    async def bootstrap(state: KernelState, session: Session) -> KernelState:
-        return transition(state, thread=await _first_messages(session, task))
-
+    session.at.phase, session.at.task = "bootstrap", task
     if session.gate.hooks is None:
-        return session.reach(await bootstrap(state, session))
-    session.at.phase = "bootstrap"
-    if session.gate.hooks.at_phase("bootstrap"):
-        skipped = await steer("bootstrap", "before", state, session) is not None
-        session.require_running()
-        session.at.task = task
-        thread = Thread().add(await session.messages.add_user(task)) if skipped else None
-        state = transition(state, thread=thread) if thread else await bootstrap(state, session)
-        session.reach(state)
-        await steer("bootstrap", "after", state, session)
-    else:
-        state = await bootstrap(state, session)
+        return session.reach(transition(state, thread=await _first_messages(session, task)))
+    skipped = await steer("bootstrap", "before", state, session) is not None
+    session.require_running()
+    thread = Thread().add(await session.messages.add_user(task)) if skipped else await _first_messages(session, task)
+    state = session.reach(transition(state, thread=thread))
+    await steer("bootstrap", "after", state, session)
     session.require_running()
     state = session.reach(await _with_seeds(state, session))
     for phase in ("guardrail", "cost-route", "strategy-select"):
@@ -214,7 +206,8 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
 async def _run_strategy(state: KernelState, session: Session) -> KernelState:
     """Run the strategy, again and again when a hook does not let its answer stand."""
     strategy, switches = strategy_of(session.header), count(1)
-    for resumed in count():
+    resumed = 0
+    while True:
         session.require_running()
         if resumed < session.header.max_iterations:
             strategy, state = await _run_to_end(strategy, state, session, switches)
@@ -227,7 +220,7 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
             return state
         if not (resumes or strategy.goes_on):
             strategy = Reactive()
-    raise AssertionError("unreachable")  # it counts for ever
+        resumed += 1
 
 
 async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState, bool]:
@@ -235,15 +228,11 @@ async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState,
 
     Returns also whether the same strategy is to go on.
     """
-    hooks = session.gate.hooks
-    if hooks is None:
+    if session.gate.hooks is None:
         return state, False
     state = session.reach(close_state(state, session))
     for phase in ("verify", "memory-flush", "cost-track", "audit"):
         await visit(phase, state, session)
-    if not hooks.at_phase("complete"):
-        return state, False
-    session.at.phase = "complete"
     said = await steer("complete", "before", state, session)
     state = cast("KernelState", session.state)
     if said is None or isinstance(said.answer, Skip):
@@ -295,8 +284,7 @@ async def _complete(state: KernelState, session: Session, error: Exception | Non
         if state.output is not None and not termination.withheld:
             answer = await session.offer("answer.final", state.output)
             state = transition(state, output=None if answer is SUPPRESS else answer)
-        hooks = session.gate.hooks
-        if error is None and hooks is not None and hooks.at_phase("complete"):
+        if error is None:
             await steer("complete", "after", state, session)
             state = transition(close_state(state, session), output=state.output)  # as hooks let it pass, be it nothing
     except RunEndedError:  # a required hook failed
@@ -316,10 +304,8 @@ def _checked_state(strategy: Strategy, returned: object) -> KernelState:
         return KernelState.model_validate(returned.__dict__)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise TypeError(
-            f"the strategy {strategy.name} returned a state whose {place} is not right: {first['msg']}"
-        ) from None
+        what = f"{'.'.join(map(str, first['loc']))} is not right: {first['msg']}"
+        raise TypeError(f"the strategy {strategy.name} returned a state whose {what}") from None
 
 
 def end_with_error(session: Session, error: BaseException) -> None:
@@ -357,7 +343,12 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     prompt = system_prompt(header, has_tools=any(tool.spec.kind != "meta" for tool in session.toolset.values()))
     offered = await session.offer("prompt.system", prompt)
     first = [messages.add("system", offered)] if offered and offered is not SUPPRESS else []
-    for example in _examples(header):
+    examples: Iterable[Message] = header.examples
+    if header.tool_format == "text":
+        from playhead.kernel.text_format import examples_in_text  # noqa: PLC0415 - few agents call in text
+
+        examples = examples_in_text(examples)
+    for example in examples:
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
     session.at.preamble = Thread().add(*first)
@@ -367,16 +358,6 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     thread = session.at.preamble.add(message)
     words = "" if header.profile is None else header.profile.guidance.task_framing
     return await messages.nudge(thread, "task-framing", words) if words else thread
-
-
-def _examples(header: AgentHeader) -> Iterable[Message]:
-    """Return the examples as the turns of this agent will look."""
-    examples: Iterable[Message] = header.examples
-    if header.tool_format == "text":
-        from playhead.kernel.text_format import examples_in_text  # noqa: PLC0415 - few agents call in text
-
-        examples = examples_in_text(examples)
-    return examples
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:
@@ -397,6 +378,4 @@ def _termination_of(session: Session, state: KernelState) -> Termination:
     """Return how this agent ended; one that was stopped because its parent ended says so."""
     if session.termination is None:
         session.terminate("parent_ended", state.best, failed=True)
-    termination = session.termination
-    assert termination is not None  # noqa: S101 - set just above at the latest
-    return termination
+    return cast("Termination", session.termination)

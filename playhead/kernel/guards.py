@@ -12,7 +12,6 @@ from playhead.errors import RunEndedError, UsageError, nearest
 from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.sources import source_info
 from playhead.trace.events import KillswitchFired
 from playhead.trace.types import HookInfo
 
@@ -51,6 +50,8 @@ class GuardMaker:
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of the caller's functions that it holds, such as an approver."""
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+
         return source_info("killswitch", self.name, self.make)
 
 

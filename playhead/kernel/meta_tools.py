@@ -106,13 +106,10 @@ def _last_turn_failed(session: Session, state: KernelState) -> bool:
     return any(session.toolset[name].spec.kind != "meta" for name in failed if name is not None)
 
 
-def visible_tools(session: Session, state: KernelState) -> list[str]:
-    """Return the names of the tools that the model is offered in this turn."""
-    return [
-        name
-        for name, tool in session.toolset.items()
-        if session.offers(name) and (not isinstance(tool, MetaTool) or not tool.unmet(session, state))
-    ]
+def visible_tools(session: Session, state: KernelState) -> tuple[ToolSpec, ...]:
+    """Return the tools that the model is offered in this turn."""
+    offered = [tool for name, tool in session.toolset.items() if session.offers(name)]
+    return tuple([tool.spec for tool in offered if not isinstance(tool, MetaTool) or not tool.unmet(session, state)])
 
 
 def is_meta(session: Session, name: str) -> bool:

@@ -63,6 +63,7 @@ class ModelDoor:
         """Who answers now."""
         self.fallbacks = fallbacks
         """Who answers when that one does not, in order."""
+        self._sent = session.header.request_parameters
         self._next_request = 0
         self._call_ids: set[str] = set()
 
@@ -86,23 +87,22 @@ class ModelDoor:
             RunEndedError: the run has ended.
         """
         session, header = self._session, self._session.header
-        sent = header.request_parameters
-        merged = {**sent, **checked_parameters(parameters)} if parameters else sent
+        hooks, inner, kept = session.gate.hooks, session.at.inner, header.parameters
+        merged = {**self._sent, **checked_parameters(parameters)} if parameters else self._sent
         number, self._next_request = self._next_request, self._next_request + 1
-        if session.gate.hooks is not None:
+        if hooks is not None:
             session.require_running()
             tools = await self._offered_tools(tools, number)
-        some: dict[str, Any] = {} if session.at.inner is None else {"step": session.at.inner.step}
+        some: dict[str, Any] = {} if inner is None else {"step": inner.step}
         if header.tool_format == "text" and tools:
             some["tools_in_text"] = session.messages.tool_ranges(tools)
             thread, tools = self._tools_in_text.thread(thread, tools, some["tools_in_text"]), ()
         named = header.record_parameters
-        request = Request(header.model, thread.messages, tools, merged, number, record_parameters=named)
-        if session.gate.hooks is not None:
+        request = Request(header.model, thread.messages, tools, merged, number, 0, named)
+        if hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
-        kept = header.parameters
-        if request.parameters is not sent:
+        if parameters or hooks is not None:
             session.run.recorder.redactor.add_parameters(request.parameters, named)
             kept = request.recorded_parameters
         asked = made(
@@ -112,10 +112,10 @@ class ModelDoor:
             messages=thread.ranges,
             tools=session.messages.tool_ranges(request.tools),
             parameters=kept,
-            purpose=purpose or (session.at.inner.purpose if session.at.inner else "think"),
+            purpose=purpose or ("think" if inner is None else inner.purpose),
             **some,
         )
-        if session.gate.hooks is None:
+        if hooks is None:
             return await self._attempts(request, asked)
         try:
             if thread.messages is not request.messages:  # what hooks put there has ids now
@@ -132,7 +132,7 @@ class ModelDoor:
         while True:
             for left in reversed(range(tries(session))):
                 try:
-                    return await self._admitted(request, asked, attempt)
+                    return await self._attempt(request, asked, attempt)
                 except ModelError as failed:
                     attempt, error = attempt + 1, failed
                     if not failed.retryable or not left:
@@ -142,16 +142,6 @@ class ModelDoor:
                 raise error
             request = replace(request, model=session.header.model)
             asked = asked.model_copy(update={"model": session.header.model})
-
-    async def _admitted(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
-        session = self._session
-        session.require_running()
-        sent = replace(request, attempt=attempt) if attempt else request
-        if session.gate.guards:
-            sent = await admit(session, sent)
-        if attempt or sent.parameters is not request.parameters:
-            asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.recorded_parameters})
-        return await self._attempt(sent, asked)
 
     @computed_once
     def _tools_in_text(self) -> ToolsInText:
@@ -196,8 +186,18 @@ class ModelDoor:
         message = self._session.messages.add("user", scrub(prompt))
         return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
 
-    async def _attempt(self, request: Request, asked: LlmRequested) -> LlmResponded:
-        session, number, attempt = self._session, asked.request, asked.attempt
+    async def _admitted(self, request: Request, asked: LlmRequested) -> tuple[Request, LlmRequested]:
+        """Return an attempt as killswitches let it pass, and as it is recorded."""
+        sent = await admit(self._session, request) if self._session.gate.guards else request
+        if sent.attempt or sent.parameters is not request.parameters:
+            asked = asked.model_copy(update={"attempt": sent.attempt, "parameters": sent.recorded_parameters})
+        return sent, asked
+
+    async def _attempt(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
+        session, number = self._session, asked.request
+        session.require_running()
+        if attempt or session.gate.guards:
+            request, asked = await self._admitted(replace(request, attempt=attempt), asked)
         clock, name = session.run.recorder.clock, f"{number}.{attempt}"
         started = clock.now_us()
         heard: list[str] = []
@@ -232,15 +232,7 @@ class ModelDoor:
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = Request(
-                request.model,
-                request.messages,
-                request.tools,
-                deepcopy(request.parameters) if request.parameters else {},
-                number,
-                attempt,
-                request.record_parameters,
-            )
+            given = replace(request, parameters=deepcopy(request.parameters) if request.parameters else {})
             completion = await self._answer(given, asked, heard)
             if session.gate.guards:
                 await in_time(session)

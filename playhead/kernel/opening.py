@@ -31,11 +31,7 @@ def open_session(  # noqa: PLR0913 - what an agent is made of
     composed: Composition | None = None,
 ) -> Session:
     """Return the session of an agent in a run, behind whose ports lies what the run's world gives this owner."""
-
-    def below(context: ToolContext) -> Session:
-        return _for_tool(session, context)
-
-    session = Session(run, header, owner, parent=parent, below=below)
+    session = Session(run, header, owner, parent=parent, for_tool=_for_tool)
     session.gate.approver = approver or session.gate.approver
     composed = composed or Composition()
     hooks = session.gate.hooks = run.world.hooks_for(session, composed.hooks)
@@ -52,14 +48,11 @@ def open_session(  # noqa: PLR0913 - what an agent is made of
 
 def _for_tool(caller: Session, context: ToolContext) -> Session:
     """Return the session under which a tool's body asks the model and calls the other tools; the calling agent pays."""
-
-    def below(context: ToolContext) -> Session:
-        return _for_tool(session, context)
-
-    session = Session(caller.run, caller.header, context.child_owner, parent=caller, payer=caller.agent, below=below)
+    run, owner = caller.run, context.child_owner
+    session = Session(run, caller.header, owner, parent=caller, payer=caller.agent, for_tool=_for_tool)
     others = {name: tool for name, tool in caller.toolset.items() if name != context.tool and tool.spec.kind != "meta"}
-    session.toolset = Toolset(caller.run.world.tools_for(context.child_owner, others))
-    session.gate.hooks = caller.run.world.hooks_for(session, caller.gate.hooks)
+    session.toolset = Toolset(run.world.tools_for(owner, others))
+    session.gate.hooks = run.world.hooks_for(session, caller.gate.hooks)
     _add_ports(session, caller.model.adapter, Composition())
     return session
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playhead.trace.events.tools import CallEnd, Rung
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """How a call ended."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
-    from playhead.kernel.session import Hooks, Session
+    from playhead.kernel.session import Session
 
 RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
 """The fields of a state that an error hook may set."""
@@ -71,11 +71,8 @@ async def run_phase(
     return reached
 
 
-async def visit(phase: PhaseName, state: KernelState | None, session: Session) -> None:
+async def visit(phase: PhaseName, state: KernelState, session: Session) -> None:
     """Ask the hooks of a phase in which the kernel itself has nothing to do."""
-    if session.gate.hooks is None or not session.gate.hooks.at_phase(phase) or state is None:
-        return
-    session.at.phase = phase
     if await steer(phase, "before", state, session) is None:
         await steer(phase, "after", cast("KernelState", session.state), session)
 
@@ -86,7 +83,10 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
     `session.state` is the state as they leave it.
     """
     session.reach(state)
-    hooks = cast("Hooks", session.gate.hooks)
+    hooks = session.gate.hooks
+    if hooks is None or not hooks.at_phase(phase):
+        return None
+    session.at.phase = phase
     said = await hooks.ask(session, phase, timing, state)
     if said is None:
         return None
@@ -140,18 +140,18 @@ def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) ->
     ended = session.termination
     why = f"the run has ended by {ended.reason if ended else 'something else'}, which stands"
     error = f"it returned {type(said.answer).__name__}, but {why}"
-    session.emit(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, **of_policy(said)))
+    session.emit(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, **of_policy(said.policy)))
 
 
-def of_policy(said: Said) -> dict[str, Any]:
+def of_policy(policy: str | None) -> dict[str, Any]:
     """Return the field of an event that says which policy it comes from; a field that is not set is not written."""
-    return {} if said.policy is None else {"policy": said.policy}
+    return {} if policy is None else {"policy": policy}
 
 
 def record_steering(said: Said, phase: PhaseName, timing: Timing, session: Session) -> None:
     """Record that a phase hook steers the run."""
     answer = said.answer
-    fields = of_policy(said)
+    fields = of_policy(said.policy)
     reason, action = getattr(answer, "reason", ""), type(answer).__name__.lower()
     match answer:
         case Stop() | Terminate():

@@ -6,8 +6,9 @@ Native tool calls come first; a model without them may write its calls as JSON i
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 FAILED_CALLS: Final = "failed_calls_in_text"
+NOTHING_TOLD: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType({})
 MAX_FAILED_CALLS: Final = 2
 """Replies of a run that look like a call that does not run, and are sent back; the next one is the answer."""
 _FINAL_ANSWER: Final = re.compile(
@@ -39,23 +41,18 @@ Answered = Callable[[KernelState, str, str | None, "Session"], Awaitable[KernelS
 """What is done with a reply that asks for no call: takes the state, the text and the finish reason."""
 
 
-async def think(state: KernelState, session: Session) -> KernelState:
-    """Ask the model what to do next."""
-    return await think_until(state, session, take_answer)
-
-
-async def think_until(state: KernelState, session: Session, answered: Answered) -> KernelState:
-    """Ask the model what to do next; `answered` takes over when it asks for no call."""
-    offered = visible_tools(session, state)
-    response = await session.model.complete(state.thread, session.specs(offered))
+async def think(state: KernelState, session: Session, answered: Answered | None = None) -> KernelState:
+    """Ask the model what to do next; `answered` takes over when it asks for no call, by default `take_answer`."""
+    response = await session.model.complete(state.thread, visible_tools(session, state))
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(read_reply(response, session), response, session)
     if not reply.calls:
         state = transition(state, thread=thread)
         again = await call_again(state, reply, session)
-        return again or await answered(state, reply.thought, response.finish_reason, session)
-    thought = Step(type="thought", content=reply.thought, iteration=state.iteration)
-    steps = (*state.steps, thought) if reply.thought else state.steps
+        return again or await (answered or take_answer)(state, reply.thought, response.finish_reason, session)
+    steps = state.steps
+    if reply.thought:
+        steps += (Step(type="thought", content=reply.thought, iteration=state.iteration),)
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
 
 
@@ -64,15 +61,17 @@ async def act(state: KernelState, session: Session) -> KernelState:
 
     What does not run any more is no part of the turn.
     """
-    last = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
-    first = [planned for planned in state.pending if planned not in last]
+    first: list[PlannedCall] = []
+    last: list[PlannedCall] = []
+    for planned in state.pending:
+        (last if ends_run(session, session.tools.meant(planned.call.name)) else first).append(planned)
     completed = await session.tools.call_all(first)
     for planned in last:
         if session.concluded:
             break
         completed.append(await session.tools.run(planned))
     asked = {planned.call.id: planned for planned in state.pending}
-    ran = tuple(session.tools.changed.get(each.call_id, asked[each.call_id]) for each in completed)
+    ran = tuple([session.tools.changed.get(each.call_id) or asked[each.call_id] for each in completed])
     return transition(state, status="observing", pending=ran, completed=tuple(completed))
 
 
@@ -88,26 +87,27 @@ async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, 
     return transition(reached, pending=(*reached.pending, *refused), completed=(*reached.completed, *told))
 
 
-async def observe(state: KernelState, session: Session) -> KernelState:
-    """Let the results join the thread, in the order in which they were asked for."""
-    return await observe_as({}, state, session)
+async def observe(
+    state: KernelState, session: Session, told: Mapping[str, tuple[str, bool]] = NOTHING_TOLD
+) -> KernelState:
+    """Let the results join the thread, in the order in which they were asked for.
 
-
-async def observe_as(told: dict[str, tuple[str, bool]], state: KernelState, session: Session) -> KernelState:
-    """Do the same; `told` has, by call id, the words that take the place of a result, and whether they tell of a success."""
-    turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
-    messages = [
-        await session.messages.add_result(planned, completed, told.get(completed.call_id, (None,))[0])
-        for planned, completed in turn
-    ]
-    steps = [step for pair in turn for step in await steps_of(*pair, state, session, told.get(pair[1].call_id))]
+    `told` has, by call id, the words that take the place of a result, and whether they tell of a success.
+    """
+    turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], [*state.steps]
+    turn.sort(key=lambda pair: pair[0].position)
+    for planned, completed in turn:
+        words = told.get(completed.call_id)
+        messages.append(await session.messages.add_result(planned, completed, words and words[0]))
+    for planned, completed in turn:
+        steps += await steps_of(planned, completed, state, session, told.get(completed.call_id))
     observed = transition(
         state,
         status="thinking",
         iteration=state.iteration + 1,
         thread=state.thread.add(*messages),
-        steps=state.steps + tuple(steps),
-        tools_used=state.tools_used | {completed.tool for _, completed in turn if completed.ok},
+        steps=tuple(steps),
+        tools_used=state.tools_used.union([completed.tool for _, completed in turn if completed.ok]),
         pending=(),
         completed=(),
     )
@@ -159,12 +159,12 @@ async def steps_of(
     told: tuple[str, bool] | None = None,
 ) -> list[Step]:
     """Return a call and what came of it as steps, as the hooks let them pass; `told` in place of what it says, and whether it is ok."""
-    common: dict[str, Any] = {"iteration": state.iteration, "tool": completed.tool, "call_id": completed.call_id}
-    arguments = as_text(planned.call.arguments if planned.call.arguments is not None else planned.call.raw_arguments)
-    action = Step(type="action", content=arguments, **common)
+    tool, call_id, call = completed.tool, completed.call_id, planned.call
+    arguments = as_text(call.arguments if call.arguments is not None else call.raw_arguments)
+    action = Step("action", arguments, state.iteration, tool, call_id)
     content, is_ok = told or (completed.observation(), completed.ok)
-    observed = Step(type="observation", content=content, ok=is_ok, **common)
+    observed = Step("observation", content, state.iteration, tool, call_id, is_ok)
     if session.gate.hooks is None:
         return [action, observed]
-    passed = await session.offer("observation.tool-result", observed, key=completed.call_id, **call_details(completed))
+    passed = await session.offer("observation.tool-result", observed, key=call_id, **call_details(completed))
     return [action] if passed is SUPPRESS else [action, passed]

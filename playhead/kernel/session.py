@@ -68,9 +68,9 @@ class Session(Emission):
         *,
         parent: Session | None = None,
         payer: Session | None = None,
-        below: Callable[[ToolContext], Session],
+        for_tool: Callable[[Session, ToolContext], Session],
     ) -> None:
-        """Begin without ports; `below` opens the session under which a tool's body asks the model and calls tools."""
+        """Begin without ports; `for_tool` opens the session under which a tool's body asks the model and calls tools."""
         self.run = run
         self.header = header
         self.owner = owner
@@ -85,7 +85,7 @@ class Session(Emission):
         """What this agent and those below it have spent, tools' own model calls included: all of it, at any moment."""
         self.ending = Ending(run.in_flight.lock)
         """How it ended, once it has."""
-        self.for_tool = below
+        self.for_tool = for_tool
 
     # --- where it stands --------------------------------------------------------------------------------------------
 
@@ -172,16 +172,12 @@ class Session(Emission):
         """Return the tools that the loop that runs may use, by name."""
         return {name: tool.spec for name, tool in self.toolset.items() if self.offers(name)}
 
-    def specs(self, names: list[str]) -> tuple[ToolSpec, ...]:
-        """Return the specifications of these tools, as the model is to be sent them."""
-        return tuple(self.toolset[name].spec for name in names)
-
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def conclude(self, reason: str, output: JsonValue = None, *, answer: dict[str, Any] | None = None) -> None:
         """End the loop that runs: the pass, where a strategy runs one, else the agent."""
         if self.at.inner is None:
-            self.terminate(reason, output, answer=answer)
+            self.terminate(reason, output, answer=answer or {})
         elif self.at.inner.conclusion is None:
             self.at.inner.conclusion = Conclusion(reason, output, answer or {})
 
@@ -533,7 +529,7 @@ class Tool(Protocol):
         """Run the body and return how it ended; raises only to end the whole run."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ToolContext:
     """Handed to a tool whose function has a parameter annotated with this class.
 
@@ -591,7 +587,7 @@ class ToolContext:
     @computed_once
     def scope(self) -> Session:
         """The session under which this body's own calls are recorded."""
-        scope = self.session.for_tool(self)
+        scope = self.session.for_tool(self.session, self)
         if self.ended:
             scope.terminate("cancelled", failed=True)
         return scope
@@ -613,7 +609,7 @@ class ToolContext:
 
     def end(self) -> None:
         """Note that the call is over: what its body has left running there ends too, and the ports refuse what it asks."""
-        object.__setattr__(self, "ended", True)
+        self.ended = True
         if "scope" in self.__dict__:
             self.scope.terminate("cancelled", failed=True)
             self.session.run.in_flight.leave(self.scope.owner)

@@ -17,12 +17,6 @@ Status = Literal["thinking", "acting", "observing", "done", "failed"]
 FINAL: frozenset[Status] = frozenset({"done", "failed"})
 
 
-class Frozen(BaseModel):
-    """A value of the kernel."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Thread:
     """The messages that the next request will send, and their ids as ranges.
@@ -90,8 +84,10 @@ class PlannedCall:
     """Whether the reply was cut off, so that arguments which are not whole are not complete."""
 
 
-class KernelState(Frozen):
+class KernelState(BaseModel):
     """Everything a strategy knows, between two steps."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     task_id: str
     """The run's id."""
@@ -158,13 +154,3 @@ def transition(state: KernelState, **changes: Any) -> KernelState:  # noqa: ANN4
         unknown = changes.keys() - _FIELDS
         raise TypeError(f"KernelState has no {', '.join(sorted(unknown))}")
     return altered(state, **changes)
-
-
-def serialize_state(state: KernelState) -> dict[str, Any]:
-    """Return the state as JSON values; sets become sorted lists."""
-    return state.model_dump(mode="json")
-
-
-def deserialize_state(data: dict[str, Any]) -> KernelState:
-    """Return the state that `serialize_state` was given."""
-    return KernelState.model_validate(data)

@@ -16,7 +16,7 @@ from playhead.trace.events import ErrorInfo
 from playhead.trace.values import JsonValue, content_hash, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from playhead.kernel.arguments import Arguments
     from playhead.kernel.session import ToolContext
@@ -51,10 +51,11 @@ class FunctionTool:
             return ErrorInfo(type="InvalidArguments", message=self._refusal(describe(error)))
         return None
 
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+    def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Coroutine[Any, Any, Outcome]:
         """Run the function within its time limit; whatever it raises becomes a failed call."""
-        if not self.spec.cache:
-            return await self._run_within_limit(arguments, context)
+        return (self._run_or_recall if self.spec.cache else self._run_within_limit)(arguments, context)
+
+    async def _run_or_recall(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         key = (self.spec.name, content_hash(arguments))
         kept_s = self.spec.cache_s
         now_us = 0 if kept_s is None else context.now_us()

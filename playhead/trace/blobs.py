@@ -159,12 +159,10 @@ def sync_folder(path: Path) -> None:
 
 def write_all(descriptor: int, content: bytes) -> None:
     """Write every byte, looping on short writes; raises `OSError` as `os.write` does."""
-    left = len(content)
-    while left:
-        written = os.write(descriptor, content[-left:] if left < len(content) else content)
+    while (written := os.write(descriptor, content)) < len(content):
         if not written:
             raise OSError(errno.EIO, "the system took nothing and gave no reason")
-        left -= written
+        content = content[written:]
 
 
 def is_reference(value: object) -> bool:

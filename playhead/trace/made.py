@@ -24,7 +24,7 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
     Raises:
         TypeError: a field that has no default is missing, or there is no such field.
     """
-    template, factories, required, keeps_more = _shape(kind)
+    template, factories, required, names, keeps_more = _shape(kind)
     values = {**template, **fields}
     if len(values) != len(template) or not required <= fields.keys():
         wrong = (required - fields.keys()) | (fields.keys() - template.keys())
@@ -34,7 +34,7 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
             values[name] = factory()
     model = _new(kind)
     _set(model, "__dict__", values)
-    _set(model, "__pydantic_fields_set__", {*fields})
+    _set(model, "__pydantic_fields_set__", names)
     _set(model, "__pydantic_extra__", {} if keeps_more else None)
     _set(model, "__pydantic_private__", None)
     return model
@@ -44,19 +44,21 @@ def altered(model: M, **changes: Any) -> M:  # noqa: ANN401 - the fields of the 
     """Return the model with these fields changed, each to a value of its type."""
     other = _new(type(model))
     _set(other, "__dict__", {**model.__dict__, **changes})
-    _set(other, "__pydantic_fields_set__", model.__pydantic_fields_set__ | changes.keys())
+    _set(other, "__pydantic_fields_set__", model.__pydantic_fields_set__)
     _set(other, "__pydantic_extra__", model.__pydantic_extra__)
     _set(other, "__pydantic_private__", None)
     return other
 
 
 @cache
-def _shape(kind: type[BaseModel]) -> tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], frozenset[str], bool]:
-    """Return a model's fields with their defaults, those whose default is made, those without one, and if it keeps others."""
+def _shape(
+    kind: type[BaseModel],
+) -> tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], frozenset[str], set[str], bool]:
+    """Return a model's fields with their defaults, those whose default is made, those without one, all, and if it keeps others."""
     fields = kind.model_fields
     factories: list[tuple[str, Any]] = [
         (name, each.default_factory) for name, each in fields.items() if each.default_factory is not None
     ]
     required = frozenset(name for name, each in fields.items() if each.is_required())
     defaults = {name: each.default for name, each in fields.items()}
-    return defaults, factories, required, kind.model_config.get("extra") == "allow"
+    return defaults, factories, required, set(fields), kind.model_config.get("extra") == "allow"

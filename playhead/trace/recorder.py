@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal
@@ -51,17 +51,16 @@ class Subscriptions:
 class Prepared:
     """An event on its way into the file."""
 
-    __slots__ = ("data", "event", "listeners", "owner", "record", "state")
+    data = b""
+    listeners: Sequence[OnRecord] = ()
+    record: Record | None = None
+    """What was written."""
+    state: Literal["late", "unheard", "withheld"] | None = None
+    """Why it is not to be written."""
 
     def __init__(self, event: EventBase, owner: str) -> None:
         self.event = event
         self.owner = owner
-        self.data = b""
-        self.listeners: list[OnRecord] = []
-        self.record: Record | None = None
-        """What was written."""
-        self.state: Literal["late", "unheard", "withheld"] | None = None
-        """Why it is not to be written."""
 
 
 class Recorder:
@@ -124,9 +123,8 @@ class Recorder:
             return prepared
         for each in self._subscriptions:
             if each.entries:
-                prepared.listeners += [
-                    function for wanted, function in each.entries if wanted is None or wanted == kind
-                ]
+                heard = [function for wanted, function in each.entries if wanted is None or wanted == kind]
+                prepared.listeners = [*prepared.listeners, *heard]
         if self.writer is None and not prepared.listeners:
             prepared.state = "unheard"
             return prepared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Annotated, Any, Final
 
-from pydantic import Field, ModelWrapValidatorHandler, PlainValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from playhead.trace.frozen import Value
 from playhead.trace.made import made
@@ -24,9 +24,7 @@ def dollars(given: object) -> float | None:
     return float(given) if 0 <= given <= LARGEST_COUNT else None
 
 
-Dollars = Annotated[
-    float | None, PlainValidator(dollars, json_schema_input_type=Annotated[float, Field(ge=0, le=LARGEST_COUNT)] | None)
-]
+Dollars = Annotated[Annotated[float, Field(ge=0, le=LARGEST_COUNT)] | None, BeforeValidator(dollars)]
 """US dollars; None when they are not known. What can be no amount is not known, wherever it is read."""
 
 

@@ -18,8 +18,6 @@ from playhead.kernel.state import (
     Status,
     Step,
     Thread,
-    deserialize_state,
-    serialize_state,
     transition,
 )
 from playhead.trace.events import ToolCallCompleted
@@ -58,7 +56,7 @@ states = st.fixed_dictionaries({"task_id": texts, "strategy": texts}, optional=f
 
 def test_the_initial_state():
     """A state starts thinking, in turn 0, with nothing done, spent or said."""
-    assert serialize_state(STATE) == {
+    assert STATE.model_dump(mode="json") == {
         "task_id": "run",
         "owner": "root",
         "strategy": "reactive",
@@ -86,22 +84,22 @@ def test_the_final_statuses():
 @given(states)
 def test_a_state_comes_back_from_json(state: KernelState):
     """Any state is the same after a trip through JSON text."""
-    text = json.dumps(serialize_state(state), allow_nan=True)
-    assert deserialize_state(json.loads(text)) == state
+    text = json.dumps(state.model_dump(mode="json"), allow_nan=True)
+    assert KernelState.model_validate(json.loads(text)) == state
 
 
 @given(st.frozensets(texts, max_size=6))
 def test_sets_are_written_sorted(names: frozenset[str]):
     """Equal states are equal text, whatever order a set iterates in."""
-    assert serialize_state(transition(STATE, tools_used=names))["tools_used"] == sorted(names)
+    assert transition(STATE, tools_used=names).model_dump(mode="json")["tools_used"] == sorted(names)
 
 
 @given(states, st.fixed_dictionaries({}, optional=fields))
 def test_a_transition_changes_nothing_in_place(state: KernelState, changes: dict[str, Any]):
     """A transition returns a new state with exactly these changes, and leaves the old one as it was."""
-    before = serialize_state(state)
+    before = state.model_dump(mode="json")
     after = transition(state, **changes)
-    assert serialize_state(state) == before
+    assert state.model_dump(mode="json") == before
     assert after is not state
     assert dict(after) == {**dict(state), **changes}
 
@@ -126,7 +124,7 @@ def test_a_state_cannot_be_changed(value: Any, name: str):
 def test_unknown_fields_of_a_serialised_state_are_refused():
     """A state of another version is not read as if it were one of this version."""
     with pytest.raises(ValidationError, match="mood"):
-        deserialize_state({**serialize_state(STATE), "mood": "good"})
+        KernelState.model_validate({**STATE.model_dump(mode="json"), "mood": "good"})
 
 
 @given(st.lists(st.integers(0, 12), max_size=12), st.integers(0, 12))

@@ -151,16 +151,17 @@ def test_results_that_strangers_may_have_written():
     [
         (["/usr/bin/python3.12", "-S", "servers/weather.py", "stdio"], "weather.py"),
         (["python", "x.py"], "x.py"),
-        (["python", "-m", "mcp_server_time", "--local-timezone", "UTC"], "mcp_server_time"),
+        (["python", "-X", "dev", "-m", "mcp_server_time", "--local-timezone", "UTC"], "mcp_server_time"),
+        (["python3", "-c", "print(1)"], "python3"),
         (["python"], "python"),
         (["node", "--no-warnings", "dist/index.js"], "index.js"),
         (["bash", "serve.sh"], "serve.sh"),
         (["npx", "-y", "@scope/server-files", "."], "server-files"),
         (["uvx", "mcp-server-time"], "mcp-server-time"),
-        (["uv", "run", "serve.py"], "uv"),
+        (["uv", "run", "serve.py"], "serve.py"),
         (["/opt/bin/mcp-server-time", "x.py"], "mcp-server-time"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_what_a_server_is_called(command: list[str], name: str):
     """An interpreter says nothing of what it runs: messages name the script, the module or the package."""

@@ -17,7 +17,7 @@ import anyio
 from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 GRACE_S: Final = 0.08
 """Seconds from being cancelled to being left behind."""
@@ -110,7 +110,7 @@ def forget(task: LeavableTask) -> None:
     asyncio._unregister_task(task)  # noqa: SLF001 - documented, for tasks that loops shall not know
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finished:
     """How a body ended."""
 
@@ -122,14 +122,14 @@ class Finished:
     """Whether it raised that in a thread."""
 
 
-async def run_body(
+def run_body(
     begin: Callable[[], Any],
     *,
     is_async: bool,
     timeout_s: float | None,
     on_late: Callable[[bool], None] = lambda _: None,
     on_left: Callable[[], object] = lambda: None,
-) -> Finished | None:
+) -> Coroutine[Any, Any, Finished | None]:
     """Run a body and return how it ended; None when its time was up first.
 
     Args:
@@ -141,7 +141,18 @@ async def run_body(
     """
     loop = asyncio_loop()
     if is_async and loop is not None:
-        return await _in_task(loop, begin, timeout_s, on_late, on_left)
+        return _in_task(loop, begin, timeout_s, on_late, on_left)
+    return _beside(loop, begin, is_async, timeout_s, on_late, on_left)
+
+
+async def _beside(  # noqa: PLR0913, PLR0917 - as `run_body`
+    loop: asyncio.AbstractEventLoop | None,
+    begin: Callable[[], Any],
+    is_async: bool,  # noqa: FBT001 - as above
+    timeout_s: float | None,
+    on_late: Callable[[bool], None],
+    on_left: Callable[[], object],
+) -> Finished | None:
     with anyio.move_on_after(timeout_s):
         if is_async:
             return await _here(begin())

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run
-from playhead.kernel.react import act_but, ask_again, observe, take_answer, think_until
+from playhead.kernel.react import act_but, ask_again, observe, take_answer, think
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
@@ -69,7 +69,7 @@ class Autonomous(Strategy):
         return [finish_tool(self.finish_tool_name)]
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:
-        return await think_until(state, session, self._on_text)
+        return await think(state, session, self._on_text)
 
     async def _act(self, state: KernelState, session: Session) -> KernelState:
         """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""

@@ -71,7 +71,7 @@ class ChainOfThought(Strategy):
             thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
             turns += 1
             state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns})
-        offered = session.specs(visible_tools(session, state)) if has_tools else ()
+        offered = visible_tools(session, state) if has_tools else ()
         response = await session.model.complete(state.thread, offered)
         state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
         thought, text = split_thinking(response.text) if self.use_thinking_tags else ("", response.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.loop import run_kernel
-from playhead.kernel.react import act, observe, think_until
+from playhead.kernel.react import act, observe, think
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
@@ -34,7 +34,7 @@ class Direct(Strategy):
 
 
 async def _think(state: KernelState, session: Session) -> KernelState:
-    return await think_until(state, session, _answer)
+    return await think(state, session, _answer)
 
 
 async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
