@@ -76,17 +76,11 @@ def unread_arguments(spec: ToolSpec, faults: Sequence[str]) -> str:
 def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any JSON value
     if is_healthy(spec, arguments):
         return Repaired(spec.name, arguments)
-    steps: list[tuple[str, Any, Any]] = []
-
-    def note(stage: str, before: Any, after: Any) -> None:  # noqa: ANN401 - any JSON value
-        if repr(after) != repr(before):  # `0 == False`
-            steps.append((stage, before, after))
-
     try:
         reading = Reading(Check(spec.parameters), spec)
-        value = reading.arguments(arguments, note)
+        value = reading.arguments(arguments)
     except UnusableSchemaError as error:
         return Repaired(spec.name, None, faults=(f"its schema cannot be used: {error}",))
     if reading.faults:
         return Repaired(spec.name, None, faults=tuple(dict.fromkeys(reading.faults)))
-    return Repaired(spec.name, value, tuple(steps))
+    return Repaired(spec.name, value, tuple(reading.steps))
