@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Final
 from playhead.errors import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from playhead.trace.types import ToolSpec
 
-SHORT: Final = 4
-"""Letters of a word in which one may be wrong, in a choice or in the name of a tool that only reads."""
-SAFE: Final = 5
-"""Letters of a word in which one may be swapped or missing, in the name of another tool."""
+LONG: Final = 5
+"""Letters of a word of which one may be wrong."""
 MAX_NAME: Final = 200
 MAX_TEXT: Final = 2000
 """Characters of a description whose words are looked at."""
@@ -53,10 +51,18 @@ def extra_words(longer: str, shorter: str) -> tuple[str, ...] | None:
     return None
 
 
-def is_slip(written: str, meant: str) -> bool:
-    """Return whether words have one wrong letter each, behind the first one. A name with digits is an identifier."""
-    wrong = _wrong_words(written, meant)
-    return bool(wrong) and all(len(one) > SHORT or len(two) > SHORT for one, two in wrong)
+def is_slip(written: str, meant: str, letters: int = LONG) -> bool:
+    """Return whether words of so many letters have one wrong one each, behind the first. A name with digits is an identifier."""
+    own, others = words(written), words(meant)
+    wrong = [(one, two) for one, two in zip(own, others, strict=False) if one != two]
+    return len(own) == len(others) and bool(wrong) and all(_is_slip(one, two, letters) for one, two in wrong)
+
+
+def _is_slip(one: str, two: str, letters: int) -> bool:
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that is not known
+
+    is_word = (one + two).isalpha() and one[0] == two[0] and max(len(one), len(two)) >= letters
+    return is_word and OSA.distance(one, two) == 1
 
 
 def is_abbreviation(one: str, other: str) -> bool:
@@ -65,27 +71,23 @@ def is_abbreviation(one: str, other: str) -> bool:
     return len(shorter) == len(longer) > 0 and all(map(_is_short_for, shorter, longer))
 
 
-def meant_tool(
-    name: str, specs: Mapping[str, ToolSpec], takes: Callable[[str], bool], *, exact: bool = False
-) -> str | None:
-    """Return the one tool that a name means, else None.
+def meant_tool(name: str, specs: Mapping[str, ToolSpec], *, exact: bool = False) -> str | None:
+    """Return the one tool that a name means, else None: a slip means no tool but one that only reads.
 
     Args:
         name: as it was written.
         specs: the tools that may be called, by name.
-        takes: whether a tool can take the arguments.
         exact: take no name but one that differs in case and separators alone.
     """
-    if name in specs:
-        return name
-    if not 0 < len(name) <= MAX_NAME:
-        return None
-    alike = [tool for tool in specs if folded(tool) == folded(name)]
-    if alike or exact:
-        return alike[0] if len(alike) == 1 else None
-    found = [tool for tool in specs if _is_without_server(name, tool)]
-    found = found or [tool for tool, spec in specs.items() if _is_slip_of_tool(name, tool, spec)]
-    return found[0] if len(found) == 1 and not _is_crowded(name, found[0], specs) and takes(found[0]) else None
+    if name in specs or len(name) > MAX_NAME:
+        return name if name in specs else None
+    found = [tool for tool in specs if folded(tool) == folded(name)]
+    if not found and not exact:
+        found = [tool for tool in specs if _is_without_server(name, tool)]
+    if not found and not exact:
+        found = [tool for tool in specs if is_slip(name, tool, LONG - 1)]
+        return found[0] if len(found) == 1 and specs[found[0]].read_only else None
+    return found[0] if len(found) == 1 else None
 
 
 def unknown_tool(name: str, specs: Mapping[str, ToolSpec]) -> str:
@@ -96,32 +98,7 @@ def unknown_tool(name: str, specs: Mapping[str, ToolSpec]) -> str:
 def _is_without_server(name: str, tool: str) -> bool:
     """Return whether one of the names has a namespace before what is otherwise the same name."""
     own, other = _SEGMENT.split(name), _SEGMENT.split(tool)
-    return (len(own) == 1 or len(other) == 1) and len(own) != len(other) and folded(own[-1]) == folded(other[-1])
-
-
-def _is_slip_of_tool(name: str, tool: str, spec: ToolSpec) -> bool:
-    """Return whether one word has a slip; of a tool with side effects, only one that makes no other word."""
-    wrong = _wrong_words(name, tool)
-    if len(wrong) != 1:
-        return False
-    one, two = wrong[0]
-    if spec.read_only:
-        return max(len(one), len(two)) >= SHORT
-    return min(len(one), len(two)) >= SAFE and (sorted(one) == sorted(two) or len(one) < len(two))
-
-
-def _wrong_words(one: str, other: str) -> list[tuple[str, str]]:
-    """Return the words that differ by one letter, where names differ in nothing else; no words where they do."""
-    own, meant = words(one), words(other)
-    wrong = [(a, b) for a, b in zip(own, meant, strict=False) if a != b]
-    slips = [(a, b) for a, b in wrong if (a + b).isalpha() and a[0] == b[0] and _distance(a, b) == 1]
-    return slips if len(own) == len(meant) and slips == wrong else []
-
-
-def _is_crowded(name: str, tool: str, specs: Mapping[str, ToolSpec]) -> bool:
-    """Return whether another tool's name is about as near: of one that only reads, as near; of another, nearly."""
-    near = 1 if specs[tool].read_only else 2
-    return any(other != tool and _distance(folded(name), folded(other)) <= near for other in specs)
+    return (len(own) == 1 or len(other) == 1) and len(own) != len(other) and folded(own[-1]) == folded(other[-1]) != ""
 
 
 def _is_short_for(shorter: str, longer: str) -> bool:
@@ -130,9 +107,3 @@ def _is_short_for(shorter: str, longer: str) -> bool:
         return True
     letters = iter(longer)
     return len(shorter) > 1 and shorter[0] == longer[0] and all(letter in letters for letter in shorter)
-
-
-def _distance(one: str, other: str) -> int:
-    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that is not known
-
-    return OSA.distance(one, other)

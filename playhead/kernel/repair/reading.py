@@ -106,7 +106,7 @@ class Reading:
     def _text(self, option: Schema, value: Any) -> str | None:  # noqa: ANN401 - any JSON value
         if not isinstance(value, str):
             return values.text_in(value)
-        fitting = {each for each in values.spellings(value, option.get("format")) if self._check.fits(option, each)}
+        fitting = {each for each in values.spellings(value) if self._check.fits(option, each)}
         return fitting.pop() if len(fitting) == 1 else None
 
     def _list(self, option: Schema, value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.bounded_schema import UnusableSchemaError
-from playhead.kernel.repair.names import folded, meant_tool
-from playhead.kernel.repair.reading import PARAMETERS, Reading
+from playhead.kernel.repair.names import meant_tool
+from playhead.kernel.repair.reading import Reading
 from playhead.kernel.repair.schema import Check, facts, schema_of
 
 if TYPE_CHECKING:
@@ -51,14 +51,7 @@ def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired
         arguments: the arguments as they were written: an object, another JSON value, or a text that may be JSON.
         specs: the tools that may be called, by name.
     """
-
-    def takes(tool: str) -> bool:
-        spec = specs[tool]
-        read = _for_tool(spec, arguments)
-        is_guess = any(how == PARAMETERS and {*map(folded, old)} != {*map(folded, new)} for how, old, new in read.steps)
-        return read.arguments is not None and (spec.read_only or not is_guess)
-
-    tool = meant_tool(name.partition("<|")[0], specs, takes)  # some servers append a token to a name
+    tool = meant_tool(name.partition("<|")[0], specs)  # some servers append a token to a name
     if tool is None:
         return Repaired(name, None)
     read = _for_tool(specs[tool], arguments)

@@ -55,8 +55,7 @@ class Repairer:
         """Return the tool that a name stands for, or the name itself."""
         if name in self._session.toolset:
             return name
-
-        return meant_tool(name, self._session.offered_specs(), lambda _: True) or name
+        return meant_tool(name, self._session.offered_specs()) or name
 
     def understood(self, call: ToolCall) -> str | None:
         """Return the note to the model about a repaired call; None for any other, or one that a hook has changed since."""
@@ -81,7 +80,6 @@ class Repairer:
         return replace(outcome, error=error.model_copy(update={"message": str(passed)}))
 
     def _read(self, planned: PlannedCall) -> PlannedCall:
-
         call, specs = planned.call, self._session.offered_specs()
         read = repair(call.name, call.raw_arguments if call.arguments is None else from_json(call.arguments), specs)
         if read.arguments is None or (planned.cut_off and call.arguments is None):

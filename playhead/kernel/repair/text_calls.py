@@ -123,7 +123,7 @@ def arguments_in(text: str, tool: ToolSpec) -> Any:  # noqa: ANN401 - any JSON v
 
 def _tool_of(call: TextCall, specs: Mapping[str, ToolSpec], *, strict: bool) -> str | None:
     """Return the offered tool that a call means: the only one that it may be repaired to when it runs."""
-    return None if strict and call.broken else meant_tool(call.name, specs, lambda _: True, exact=strict)
+    return None if strict and call.broken else meant_tool(call.name, specs, exact=strict)
 
 
 def _without(text: str, calls: list[TextCall]) -> str:

@@ -30,7 +30,7 @@ def is_nothing(value: object) -> bool:
 
 def number_in(value: object) -> int | float | None:
     """Return the number that a text is; `1.500` may be more than a thousand."""
-    text = value.strip("\"'` \t\n") if isinstance(value, str) else ""
+    text = value.strip() if isinstance(value, str) else ""
     found = _NUMBER.fullmatch(text)
     if found is None or _THOUSANDS.fullmatch(text) or len(text) > _LONGEST_NUMBER:
         return None
@@ -41,30 +41,28 @@ def number_in(value: object) -> int | float | None:
 def truth_in(value: object) -> bool | None:
     """Return the truth value that a text, 0 or 1 is."""
     if isinstance(value, str):
-        return _TRUTHS.get(value.strip("\"'` \t\n").lower())
+        return _TRUTHS.get(value.strip().lower())
     return bool(value) if value in (0, 1) else None
 
 
-def text_in(value: object, *, truth: bool = False) -> str | None:
-    """Return the text of a number, and with `truth` of a truth value."""
-    if isinstance(value, bool):
-        return json.dumps(value) if truth else None
-    return json.dumps(value) if isinstance(value, (int, float)) else None
+def text_in(value: object) -> str | None:
+    """Return the text of a number."""
+    return json.dumps(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def choice_in(value: object, allowed: list[Any]) -> Any | None:  # noqa: ANN401 - one of the choices
     """Return the one choice that a value names: in another case, as another type, or with a slip."""
-    text = value if isinstance(value, str) else text_in(value, truth=True) or ""
+    text = value if isinstance(value, str) else text_in(value) or ""
     names = {each if isinstance(each, str) else json.dumps(each): each for each in allowed}
     found = [each for each in names if folded(each) == folded(text)] or [each for each in names if is_slip(text, each)]
     return names[found[0]] if len(found) == 1 and folded(text) else None
 
 
-def spellings(text: str, form: object) -> list[str]:
+def spellings(text: str) -> list[str]:
     """Return the other ways to write a text: as a day or a time of day, without blanks around it, in another case."""
     plain = text.strip()
     day = re.sub("[.-]", "/", _MIDNIGHT.sub("", plain)).replace(",", "")
-    days = [str(each.date()) for each in _moments(day, _DAYS)] if form in ("date", None) else []
+    days = [str(each.date()) for each in _moments(day, _DAYS)]
     times = [] if re.search(r":\d(?!\d)", plain) else _moments(plain, _TIMES)
     clocks = [each.strftime(form) for each in times for form in ("%H:%M:%S", "%H:%M")[: 1 if each.second else 2]]
     return [plain, plain.upper(), plain.lower(), *days, *clocks]

@@ -256,8 +256,10 @@ def key_tool(name: str) -> ToolSpec:
 @pytest.mark.parametrize(
     ("written", "offered", "meant"),
     [
-        ("publsih_page", ["publish_page"], "publish_page"),
-        ("delete_mesage", ["delete_message"], "delete_message"),
+        ("publishPage", ["publish_page"], "publish_page"),
+        ("functions.publish_page", ["publish_page"], "publish_page"),
+        ("publsih_page", ["publish_page"], None),
+        ("delete_mesage", ["delete_message"], None),
         ("delete_fil", ["delete_file", "delete_files"], None),
         ("delete_fils", ["delete_file", "delete_files"], None),
         ("undelete_note", ["delete_note"], None),
@@ -272,17 +274,9 @@ def key_tool(name: str) -> ToolSpec:
     ],
 )
 def test_the_name_of_a_tool_with_side_effects(written: str, offered: list[str], meant: str | None):
-    """No name leads to another deed: what may be another word, or another offered tool, is refused."""
+    """No name leads to another deed: a slip is refused."""
     found = repair(written, {"key": "a"}, {name: key_tool(name) for name in offered})
     assert (found.name if found.arguments else None) == meant
-
-
-def test_a_name_that_is_nearly_a_tools_needs_that_tools_arguments():
-    """A slip in the name of a tool with side effects is read only where no parameter has to be guessed."""
-    tools = {"delete_rows": spec("delete_rows", {"where_clause": TEXT}, ("where_clause",))}
-    assert repair("delte_rows", {"where_clause": "id = 1"}, tools).name == "delete_rows"
-    assert repair("delte_rows", {"where": "id = 1"}, tools).arguments is None
-    assert repair("delete_rows", {"where": "id = 1"}, tools).arguments == {"where_clause": "id = 1"}
 
 
 @pytest.mark.parametrize(

@@ -140,8 +140,8 @@ def test_names_that_are_alike(name: str, meant: str | None):
 def test_a_name_near_that_of_a_tool_with_side_effects():
     """The taught form has to name such a tool itself, but for case and separators; another name is refused as such."""
     assert [each.name for each in read(asked("deleteFile", "taught"), in_text=True).calls] == ["deleteFile"]
-    assert read(asked("delte_file", "taught"), in_text=True).calls == ()
-    assert [each.name for each in read(asked("wipe_file", "taught"), in_text=True).calls] == ["wipe_file"]
+    for name in ("delte_file", "wipe_file"):
+        assert [each.name for each in read(asked(name, "taught"), in_text=True).calls] == [name]
 
 
 words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "```", "\n", " ", "I refuse: ", *FORMS.values()]),
