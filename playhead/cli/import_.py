@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Import traces anew that were imported before from other spans; not where spans of the recording are missing.",
+    help="Import traces anew that were imported before from other spans. A recording that holds others is kept beside it.",
 )
 @click.option(
     "--read-only",
@@ -47,13 +47,11 @@ if TYPE_CHECKING:
     metavar="TOOL",
     help="A tool that has no side effects, which no span says; may be repeated. A replay serves what it returned more often.",
 )
-@click.option("--force", is_flag=True, help="Replace even then. The recording before is kept beside the new one.")
 def command(  # noqa: PLR0913 - options
     *,
     files: tuple[str, ...],
     format_name: str | None,
     replace: bool,
-    force: bool,
     read_only: tuple[str, ...],
     trace_dir: Path | None,
     as_json: bool,
@@ -73,7 +71,7 @@ def command(  # noqa: PLR0913 - options
     sources, unread = _sources(files, format_name)
     folder = options.open_store(trace_dir).folder
     with writing_in(folder):
-        made = import_sources(sources, folder, replace=replace, force=force, read_only=read_only)
+        made = import_sources(sources, folder, replace=replace, read_only=read_only)
         runs = _imported(made, as_json=as_json)
     for source in sources:
         _say_left_out(source)
@@ -120,8 +118,7 @@ def _imported(made: Iterator[ImportedRun], *, as_json: bool) -> list[ImportedRun
 
 
 REFUSED: Final[dict[str, str]] = {
-    "differs": "--replace imports it anew, if these are all spans of the trace",
-    "lacks": "export all spans of the trace, and import them together; --force makes the recording of these alone",
+    "differs": "--replace imports it anew, and keeps the recording before beside it",
 }
 """Outcomes for which the exit code is no success, with what can be done."""
 

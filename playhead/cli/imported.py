@@ -27,10 +27,9 @@ OUTCOMES: Final = {
     "already-imported": "already imported, and nothing of this is new",
     "no-run": "not imported: no span is an agent, a model call or a tool call",
     "differs": "not imported: a run of this id was recorded from other spans",
-    "lacks": "not imported: these spans lack some that the recording was made of, which would be lost",
 }
 
-UNCHANGED: Final = ("differs", "lacks", "no-run")
+UNCHANGED: Final = ("differs", "no-run")
 """Outcomes after which there is no recording of these spans."""
 _NOT_THERE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 """Errors of a folder in which nobody can write, or that is none."""

@@ -27,7 +27,6 @@ def import_file(  # noqa: PLR0913 - what an import is made of
     *,
     format_name: str | None = None,
     replace: bool = False,
-    force: bool = False,
     read_only: Collection[str] = (),
     redactor: Redactor | None = None,
 ) -> tuple[ImportedRun, ...]:
@@ -37,9 +36,8 @@ def import_file(  # noqa: PLR0913 - what an import is made of
         path: the file, what it is, is told from its content; `-` is what comes in at stdin.
         trace_dir: the folder of traces; by default the settings' folder.
         format_name: one of `FORMATS`, where the content does not say it.
-        replace: whether a trace that was imported before from other spans is imported anew; not when spans that the recording
-            was made of are missing.
-        force: whether it is replaced even then.
+        replace: whether a trace that was imported before from other spans is imported anew; the recording before stays
+            beside it when these spans are not all that it was made of.
         read_only: names of tools that have no side effects, as the caller knows; no span says it.
         redactor: what may not reach the recordings.
 
@@ -50,9 +48,7 @@ def import_file(  # noqa: PLR0913 - what an import is made of
         OSError: a recording cannot be written.
     """
     source = read_source(Path(path), format_name)
-    runs = tuple(
-        import_sources([source], trace_dir, replace=replace, force=force, read_only=read_only, redactor=redactor)
-    )
+    runs = tuple(import_sources([source], trace_dir, replace=replace, read_only=read_only, redactor=redactor))
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
@@ -63,12 +59,11 @@ def import_file(  # noqa: PLR0913 - what an import is made of
     return made
 
 
-def import_sources(  # noqa: PLR0913 - what an import is made of
+def import_sources(
     sources: Sequence[Source],
     trace_dir: str | Path | None = None,
     *,
     replace: bool = False,
-    force: bool = False,
     read_only: Collection[str] = (),
     redactor: Redactor | None = None,
 ) -> Iterator[ImportedRun]:
@@ -83,7 +78,6 @@ def import_sources(  # noqa: PLR0913 - what an import is made of
         Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser(),
         format_name=", ".join(dict.fromkeys(source.format for source in sources)),
         replace=replace,
-        force=force,
         read_only=read_only,
         redactor=redactor,
         durability=settings.durability,

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from playhead.importing.spans import ForeignSpan
     from playhead.trace.imported import ImportedFrom
 
-Relation = Literal["same", "less", "more", "changed", "lacking"]
-"""What spans are to those of a recording: `less`: some of them and no other ones, `more`: all of them and others, `changed`:
-all of them, of which some say something else, `lacking`: some of them are not there."""
+Relation = Literal["same", "less", "more", "other"]
+"""What spans are to those of a recording: `less`: some of them and no other ones, `more`: all of them and others."""
 _MOST: Final = 10_000
 """Spans of which a recording holds the fingerprints; its first line stays small."""
 _SIZE: Final = 6
@@ -43,14 +42,10 @@ class Fingerprints:
         """Return what these spans are to those of a recording."""
         if recorded.digest == self.digest:
             return "same"
-        before = dict(_pairs(recorded.fingerprints))
+        before = dict(_pairs(recorded.fingerprints)).items()
         if not before:  # they were too many
-            return "changed" if len(self._of) >= recorded.spans else "lacking"
-        if self._of.items() <= before.items():
-            return "less"
-        if before.items() <= self._of.items():
-            return "more"
-        return "changed" if before.keys() <= self._of.keys() else "lacking"
+            return "other"
+        return "less" if self._of.items() <= before else "more" if before <= self._of.items() else "other"
 
 
 def _pairs(text: str) -> Iterator[tuple[bytes, bytes]]:

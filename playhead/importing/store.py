@@ -37,18 +37,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from playhead.importing.agents import Sorted
-    from playhead.importing.fingerprints import Relation
     from playhead.importing.spans import ForeignSpan
     from playhead.trace.events import EventBase
     from playhead.trace.imported import Replayability
     from playhead.trace.redaction import Redactor
-    from playhead.trace.types import ToolSpec
     from playhead.trace.writer import Durability
 
-Outcome = Literal["imported", "replaced", "already-imported", "differs", "lacks", "no-run"]
+Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]
 """`already-imported`: the recording was made of these spans, or of these and more. `differs`: it was made of other ones, or is
-none of an import. `lacks`: some that it was made of are not among these, and would be lost. `no-run`: no span of the trace
-is an agent's, a model call or a tool call, so there is no recording."""
+none of an import. `no-run`: no span of the trace is an agent's, a model call or a tool call, so there is no recording."""
 NO_RUN: Final = "no span is an agent, a model call or a tool call"
 _SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -78,7 +75,6 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     *,
     format_name: str,
     replace: bool = False,
-    force: bool = False,
     grow: bool = False,
     read_only: Collection[str] = (),
     redactor: Redactor | None = None,
@@ -90,9 +86,8 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
         spans: the spans, of any number of traces, in any order.
         folder: the folder of traces.
         format_name: the format that they came in.
-        replace: whether a trace that was imported before from other spans is imported anew; not when spans that the
-            recording was made of are missing.
-        force: whether it is replaced even then.
+        replace: whether a trace that was imported before from other spans is imported anew; the recording before stays
+            beside it when these spans are not all that it was made of.
         grow: whether these are spans of a trace that goes on: it is replaced when they are all that it was made of, and more,
             and nothing of it is kept aside.
         read_only: names of tools that have no side effects, as the caller knows; no span says it.
@@ -109,7 +104,7 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     store.create()
     for trace_id, group in traces.items():
         made = _Import(store, trace_id, group, format_name, frozenset(read_only), redactor, durability)
-        yield made.run(replace=replace, force=force, grow=grow)
+        yield made.run(replace=replace, grow=grow)
 
 
 def run_id_of_trace(trace_id: str) -> str:
@@ -144,7 +139,7 @@ class _Import:
         self._path = store.path_for(self._run_id)
         self._fingerprints = Fingerprints(self._tree.spans.values())
 
-    def run(self, *, replace: bool = False, force: bool = False, grow: bool = False) -> ImportedRun:
+    def run(self, *, replace: bool = False, grow: bool = False) -> ImportedRun:
         """Import the trace, unless it has been."""
         known, relation = None, None
         if self._path.exists():
@@ -154,13 +149,16 @@ class _Import:
             relation = self._fingerprints.compared(known)
             if relation == "same" and self._read_only and self._read_only != frozenset(known.read_only):
                 replace = True  # the same spans, otherwise declared: nothing is lost
-            refused = _refusal(relation, replace=replace, force=force, grow=grow)
-            if refused is not None:
-                return ImportedRun(self._run_id, self._path, refused, known)
+            if relation == "less" or (relation == "same" and not replace):
+                return ImportedRun(self._run_id, self._path, "already-imported", known)
+            if not replace and not (grow and relation == "more"):
+                return ImportedRun(self._run_id, self._path, "differs", known)
         if not self._found.tops:
             return ImportedRun(self._run_id, self._path, "no-run", self._source("not", (NO_RUN,)))
         holds_all = relation in ("same", "more") or grow
-        kept = None if known is None or holds_all else self._path.with_name(_name_aside(known, self._path))
+        # no name of a run, so that no command reads it unasked
+        aside = None if known is None or holds_all else f"{self._path.name}.{known.digest[:8]}.replaced"
+        kept = None if aside is None else self._path.with_name(aside)
         try:
             source = self._write_aside(replace=known is not None, kept=kept)
         except FileExistsError:  # somebody else imports the same
@@ -184,7 +182,11 @@ class _Import:
                     blob.replace(place / blob.name)
             if kept is not None and not kept.exists():
                 kept.hardlink_to(self._path)
-            _put(path, self._path, replace=replace)
+            if replace:
+                path.replace(self._path)
+            else:
+                self._path.hardlink_to(path)  # unlike a rename, fails when there is one already
+            sync_folder(self._path.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
         return source
@@ -223,7 +225,8 @@ class _Import:
         conversion.run()
         conversion.complete(ended=found.has_outermost)
         look_at_spans(self._tree, found, findings)
-        for name in sorted(self._read_only - {spec.name for event in events for spec in _defined(event[3])}):
+        defined = {spec.name for event in events if isinstance(event[3], ToolsDefined) for spec in event[3].tools}
+        for name in sorted(self._read_only - defined):
             findings.note("tools that were called read-only, and that no agent of the run has", name)
         source = self._source(findings.level, findings.reasons, findings.notes)
         first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
@@ -280,35 +283,6 @@ class _SpanClock:
 
     def now_us(self) -> int:
         return self._now_us
-
-
-def _defined(event: EventBase) -> tuple[ToolSpec, ...]:
-    return event.tools if isinstance(event, ToolsDefined) else ()
-
-
-def _put(path: Path, place: Path, *, replace: bool) -> None:
-    """Give a whole file its name, for good."""
-    if replace:
-        path.replace(place)
-    else:
-        place.hardlink_to(path)  # unlike a rename, fails when there is one already
-    sync_folder(place.parent)
-
-
-def _refusal(relation: Relation, *, replace: bool, force: bool, grow: bool) -> Outcome | None:
-    """Return why a recording is not replaced by spans of this relation to it; None when it is."""
-    if force or (grow and relation == "more"):
-        return None
-    if relation == "less" or (relation == "same" and not replace):
-        return "already-imported"
-    if relation == "lacking":
-        return "lacks"
-    return None if replace else "differs"
-
-
-def _name_aside(recorded: ImportedFrom, path: Path) -> str:
-    """Return how a recording is called that another one replaces: no name of a run, so that no command reads it unasked."""
-    return f"{path.name}.{recorded.digest[:8]}.replaced"
 
 
 def _imported_before(path: Path) -> ImportedFrom | None:

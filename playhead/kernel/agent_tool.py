@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
@@ -40,43 +41,35 @@ _ELSEWHERE = {"address", "prices", "fallbacks"}
 """Header fields that depend on the machine."""
 
 
+@dataclass(eq=False, kw_only=True)
 class AgentTool:
     """Runs an agent under the owner of the call that asked for it, in the same trace."""
 
-    def __init__(  # noqa: PLR0913 - what an agent is made of
-        self,
-        header: AgentHeader,
-        model: Model,
-        tools: dict[str, Tool],
-        *,
-        description: str = "",
-        read_only: bool | None = None,
-        approver: Approver | None = None,
-        redact: tuple[RedactText, ...] = (),
-        hooks: Callable[[], Hooks | None] = lambda: None,
-        guards: Callable[[], tuple[GuardMaker, ...]] = lambda: (),
-        fallbacks: Sequence[Model] = (),
-        composed: Callable[[], tuple[SourceInfo, ...]] | None = None,
-    ) -> None:
-        harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
-        self.header = header
-        self.model = model
-        self.tools = tools
-        self.approver = approver
-        self.redact = redact
-        self.hooks = hooks
-        """Asked when the agent runs: hooks may be added until then."""
-        self.guards = guards
-        """The same for its killswitches."""
-        self.fallbacks = fallbacks
-        self.composed = composed
-        """The fingerprints of hooks and killswitches, asked as they are; None where the header says all of the agent."""
+    header: AgentHeader = field(kw_only=False)
+    model: Model = field(kw_only=False)
+    tools: dict[str, Tool] = field(kw_only=False)
+    description: str = ""
+    """What the other agent is told; by default its name."""
+    read_only: bool | None = None
+    """Whether it may run beside others; None: when all of its own tools may."""
+    approver: Approver | None = None
+    redact: tuple[RedactText, ...] = ()
+    hooks: Callable[[], Hooks | None] = lambda: None
+    """Asked when the agent runs: hooks may be added until then."""
+    guards: Callable[[], tuple[GuardMaker, ...]] = tuple
+    """The same for its killswitches."""
+    fallbacks: Sequence[Model] = ()
+    composed: Callable[[], tuple[SourceInfo, ...]] | None = None
+    """The fingerprints of hooks and killswitches, asked as they are; None where the header says all of the agent."""
+
+    def __post_init__(self) -> None:
+        harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in self.tools.values())
         self._sources: tuple[object, tuple[SourceInfo, ...]] | None = None
         self.spec = ToolSpec(
-            name=header.name,
-            description=description or f"Hand a task to the agent {header.name}.",
+            name=self.header.name,
+            description=self.description or f"Hand a task to the agent {self.header.name}.",
             parameters=SCHEMA,
-            read_only=harmless if read_only is None else read_only,
+            read_only=harmless if self.read_only is None else self.read_only,
             kind="agent",
         )
 

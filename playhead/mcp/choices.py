@@ -18,7 +18,7 @@ _SECRET: Final = re.compile(r"authorization|cookie|key|passw|secret|token", re.I
 class Choices:
     """Which tools, and what of them; all names are the server's own."""
 
-    names: tuple[str, ...] | None
+    names: Collection[str] | None
     """Those to offer; None for all."""
     prefix: str
     """Put before every name."""
@@ -33,10 +33,14 @@ class Choices:
     untrusted: Collection[str] | bool = ()
     """Those whose results strangers may have written; True for all."""
 
-
-def checked_names(what: str, names: Collection[str] | bool) -> Collection[str] | bool:  # noqa: FBT001
-    """Return names of tools, or whether all of them are meant."""
-    return names if isinstance(names, bool) else checked_texts(what, checks.listed(what, names))
+    def __post_init__(self) -> None:
+        """Look at each."""
+        for what in ("names", "read_only", "requires_approval", "untrusted"):
+            given = getattr(self, what)
+            if given is not None and not isinstance(given, bool):
+                checked_texts(what, checks.listed(what, given))
+        checked_texts("prefix", [self.prefix])
+        checked_limit("timeout_s", self.timeout_s)
 
 
 def checked_texts(what: str, values: Collection[str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from playhead.errors import MissingDependencyError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.threads import run_in_thread, start_in_thread
 from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
-from playhead.mcp.choices import Choices, checked_limit, checked_names, checked_pairs, checked_texts, named_secrets
+from playhead.mcp.choices import Choices, checked_limit, checked_pairs, checked_texts, named_secrets
 from playhead.mcp.plain import one_line
 
 if TYPE_CHECKING:
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S: Final = 30.0
 _INTERPRETER: Final = re.compile(
-    r"(?:python|pypy)[\d.]*(?:\.exe)?|node|bun|deno|ruby|perl|(?:ba|da|z)?sh|npx|bunx|uv|uvx", re.IGNORECASE
+    r"(?:python|pypy)[\d.]*(?:\.exe)?|node|bun|deno|ruby|perl|(?:ba|da|z)?sh|npx|bunx|uvx", re.IGNORECASE
 )
-_WITH_VALUE: Final = frozenset({"-X", "-W", "-r", "--require", "--import", "--from", "--with"})
-"""Their options whose value is the next argument."""
 
 
 class McpServer:
@@ -131,13 +129,13 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
         UsageError: an argument is not valid.
     """
     choices = Choices(
-        names=None if names is None else checked_texts("names", checks.listed("names", names)),
-        prefix=checked_texts("prefix", [prefix])[0],
-        read_only=checked_names("read_only", read_only),
+        names=names,
+        prefix=prefix,
+        read_only=read_only,
         trust_annotations=trust_annotations,
-        requires_approval=checked_names("requires_approval", requires_approval),
-        timeout_s=checked_limit("timeout_s", timeout_s),
-        untrusted=checked_names("untrusted", untrusted),
+        requires_approval=requires_approval,
+        timeout_s=timeout_s,
+        untrusted=untrusted,
     )
     start_s = checked_limit("start_timeout_s", start_timeout_s) or START_TIMEOUT_S
     if (command is None) == (url is None):
@@ -173,19 +171,10 @@ def _program(
 
 
 def server_name(command: Sequence[str]) -> str:
-    """Return what a program is called: of an interpreter, the script, module or package that it runs."""
+    """Return what a program is called: of an interpreter, the first argument that is no option."""
     program = Path(command[0]).name
-    if not _INTERPRETER.fullmatch(program):
-        return program
-    arguments = iter(command[1:])
-    for argument in arguments:
-        if argument in _WITH_VALUE:
-            next(arguments, None)
-        elif argument in ("-c", "-e", "--eval"):
-            return program
-        elif not argument.startswith("-") and argument != "run":
-            return Path(argument).name
-    return program
+    shown = command[1:] if _INTERPRETER.fullmatch(program) else ()
+    return next((Path(each).name for each in shown if not each.startswith("-")), program)
 
 
 def _address(url: str, headers: dict[str, str]) -> Callable[[float], Connection]:

@@ -17,12 +17,9 @@ from playhead.trace.events import ErrorInfo
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from playhead.kernel.session import ToolContext
     from playhead.mcp.connection import Connection
     from playhead.mcp.definition import Definition
-    from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -32,26 +29,14 @@ class McpTool:
     def __init__(self, connection: Connection, definition: Definition) -> None:
         self._connection = connection
         self._definition = definition
-
-    @property
-    def spec(self) -> ToolSpec:
-        """Return everything about the tool that is data."""
-        return self._definition.spec
-
-    @property
-    def server(self) -> str:
-        """Return what the server is called in messages."""
-        return self._connection.name
-
-    @property
-    def listed_name(self) -> str:
-        """Return the server's own name for the tool."""
-        return self._definition.listed
-
-    @property
-    def secrets(self) -> Mapping[str, str]:
-        """Return what the server was given and nobody may record, by name."""
-        return self._connection.secrets
+        self.spec = definition.spec
+        """Everything about the tool that is data."""
+        self.listed_name = definition.listed
+        """The server's own name for the tool."""
+        self.server = connection.name
+        """What the server is called in messages."""
+        self.secrets = connection.secrets
+        """What the server was given and nobody may record, by name."""
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what does not fit the server's schema."""

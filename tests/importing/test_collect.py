@@ -160,7 +160,7 @@ def test_late_spans_of_a_recorded_trace_are_kept(tmp_path: Path) -> None:
     with collecting(tmp_path, quiet_s=0) as (made, address):
         post(address, document(3), JSON)
         [collected] = recorded(made, all_of_them=True)
-        assert collected.run.outcome == "lacks"
+        assert collected.run.outcome == "differs"
         [kept] = collected.kept_in
         assert kept.exists()
         assert len(read_recording(tmp_path / f"import-{TRACE}.jsonl").root.exchanges) == 1
@@ -358,7 +358,7 @@ def test_late_spans_are_told_without_a_word_that_would_lose_others(tmp_path: Pat
     running = Process(tmp_path / "runs")
     assert post(running.address, json.dumps(late.document).encode(), JSON)[0] == 200
     code, out, err = running.end(signal.SIGTERM)
-    assert (code, json.loads(out)["outcome"], "--replace" in out + err) == (0, "lacks", False)
+    assert (code, json.loads(out)["outcome"], "--replace" in out + err) == (0, "differs", False)
     assert "spans that came after it was recorded are in" in err
 
 

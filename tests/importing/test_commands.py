@@ -204,8 +204,6 @@ def test_import_of_other_spans_asks_for_a_clear_word(tmp_path: Path) -> None:
     late = tmp_path / "late.json"
     late.write_text(json.dumps(Trace().tool(7, 1, "log", {"m": "x"}, "ok").document))
     result = playhead("import", late, "--trace-dir", tmp_path / "t", "--replace")
-    assert (result.exit_code, "which would be lost" in result.stdout, "--force" in result.stdout) == (1, True, True)
-    result = playhead("import", late, "--trace-dir", tmp_path / "t", "--force")
     assert (result.exit_code, "kept     the recording before" in result.stdout) == (0, True)
 
 

@@ -197,13 +197,14 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - whatever a trace does to its import, the others are recorded
             self._recorded(trace, len(spans), kept=True)
             return NotRecorded(trace.trace_id, f"{type(error).__name__}: {str(error)[:200]}", files)
-        kept = run.outcome in ("differs", "lacks")
+        kept = run.outcome == "differs"
+        trace.is_ours |= run.outcome in {"imported", "replaced"}
         self._recorded(trace, len(spans), kept=kept)
         return Collected(run, trace.has_root, files if kept else ())
 
     def _recorded(self, trace: _Gathered, spans: int, *, kept: bool) -> None:
         with self._lock:
-            trace.recorded, trace.is_ours = spans, not kept
+            trace.recorded = spans
             self._kept |= trace.files if kept else set()
 
     def _forget(self, *, all_of_them: bool) -> None:

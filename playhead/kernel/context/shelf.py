@@ -19,7 +19,7 @@ LONGEST_PARSED: Final = 1_000_000
 MAX_FIELDS: Final = 30
 """Fields of an object that a preview names."""
 FEWEST_CHARS: Final = 12
-"""Characters of a line of a preview; with less room it is left out."""
+"""Characters that a line of a preview has at least, while there is room."""
 MAX_SEARCHED: Final = 1_000_000
 """Characters that one search looks at, the newest first."""
 MAX_FOUND: Final = 10
@@ -76,17 +76,17 @@ def preview_of(value: Any, *, key: str, tool: str, budget: int, items: int) -> s
     rest = "all of it"
     if isinstance(value, list):
         fields = dict.fromkeys(name for each in value[:items] if isinstance(each, dict) for name in each)
-        schema = f" | Schema: {', '.join(fields)}" if fields else ""
-        lines = [f"Type: Array({len(value)}){schema}"]
-        lines += [f"[{number}] {_as_json(each)}" for number, each in enumerate(value[:items])]
+        kind = f"Array({len(value)})" + (f" | Schema: {', '.join(fields)}" if fields else "")
+        lines = [f"[{number}] {_as_json(each)}" for number, each in enumerate(value[:items])]
         rest = f"{len(value) - items} more" if len(value) > items else rest
     elif isinstance(value, dict):
-        lines = [f"Type: Object({len(value)} fields)"]
-        lines += [f"{name}: {_as_json(each)}" for name, each in islice(value.items(), MAX_FIELDS)]
+        kind = f"Object({len(value)} fields)"
+        lines = [f"{name}: {_as_json(each)}" for name, each in islice(value.items(), MAX_FIELDS)]
     else:
-        text = str(value)
-        lines = [f"Type: Text({len(text)} characters)", text]
-    return _fitted(f"[STORED: {key} | {tool}]", lines, f'…{rest}: recall(key="{key}")', budget)
+        kind, lines = f"Text({len(str(value))} characters)", [str(value)]
+    head, last = cut(f"[STORED: {key} | {tool}]\nType: {kind}", budget // 2), f'\n…{rest}: recall(key="{key}")'
+    share = max((budget - len(head) - len(last)) // max(len(lines), 1) - 1, FEWEST_CHARS)
+    return cut("\n".join([head, *(cut(line, share) for line in lines)]), budget - len(last)) + last
 
 
 def _parsed(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -100,19 +100,6 @@ def _parsed(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 def _as_json(value: Any) -> str:  # noqa: ANN401 - JSON
     return json.dumps(value, ensure_ascii=False)
-
-
-def _fitted(head: str, lines: list[str], last: str, budget: int) -> str:
-    """Return the lines that fit, each whole or cut with `…`; the first and the last always stand."""
-    room = budget - len(head) - len(last) - 2
-    shown = []
-    for number, line in enumerate(lines):
-        share = room // (len(lines) - number) - 1
-        if share < min(len(line), FEWEST_CHARS):
-            break
-        shown.append(cut(line, share))
-        room -= len(shown[-1]) + 1
-    return "\n".join((head, *shown, last))
 
 
 def cut(text: str, most: int) -> str:

@@ -25,7 +25,7 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.models.base import ToolFormat, checked_tool_format
-from playhead.kernel.models.credentials import IN_ADDRESS, base_in_environment, provider_of, public_address
+from playhead.kernel.models.credentials import IN_ADDRESS, base_in_environment, provider_of, public_address, secrets_of
 from playhead.trace.redacted_errors import redact_error
 from playhead.trace.redaction import Redactor
 from playhead.trace.usage import Usage
@@ -81,6 +81,7 @@ class Adapter(ABC):
         self._name = name
         self._provider = provider_of(name)
         self._api_base = api_base
+        self._api_key: str | None = None
 
     @property
     def name(self) -> str:
@@ -88,9 +89,9 @@ class Adapter(ABC):
         return self._name
 
     @property
-    @abstractmethod
     def secrets(self) -> Mapping[str, str]:
-        """Return what no message may show."""
+        """Return the key in use and whatever else of the provider's secrets the environment and the address hold, by name."""
+        return secrets_of(self._provider, api_key=self._api_key, address=self._api_base)
 
     @property
     def address(self) -> str | None:

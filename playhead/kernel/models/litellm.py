@@ -26,13 +26,13 @@ from playhead.errors import (
 )
 from playhead.kernel.models.adapter import Adapter, spent
 from playhead.kernel.models.base import TextPiece, ToolFormat
-from playhead.kernel.models.credentials import key_variable, provider_of, secrets_of
+from playhead.kernel.models.credentials import key_variable, provider_of
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
 from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator
 
     from playhead.errors import PlayheadError
     from playhead.trace.types import Completion, Request
@@ -44,8 +44,6 @@ _CALLBACKS: Final = (
     "_async_success_callback",
     "_async_failure_callback",
 )
-_KEY_ANYWHERE: Final = frozenset({"anthropic", "gemini", "openai"})
-"""Providers whose clients refuse to be made without a key, whatever server is asked."""
 LiteLLMObject = Any
 """The module, or what comes from it: its types change with every release."""
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
@@ -71,12 +69,7 @@ class LiteLLM(Adapter):
         super().__init__(name, api_base=api_base, tool_format=tool_format)
         self.usual_address = self._provider
         self._api_key = api_key
-        self._counter = ServerCounter(name)
-
-    @property
-    def secrets(self) -> Mapping[str, str]:
-        """Return the key in use and whatever else of the provider's secrets the environment holds, by name."""
-        return secrets_of(self._provider, api_key=self._api_key, address=self._api_base)
+        self._counter = ServerCounter()
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -148,7 +141,9 @@ class LiteLLM(Adapter):
         if self._provider not in _providers(litellm):  # those it knows it may log in to when it is asked about them
             with self._as_ours():
                 litellm.get_llm_provider(self._name, api_base=self._api_base)
-        if self._lacks_key(litellm):
+        known = self.secrets or self._base() or litellm.api_key or getattr(litellm, f"{self._provider}_key", None)
+        missing = [] if known else _missing(litellm, self._name)
+        if missing and all(name.endswith("_API_KEY") for name in missing):
             raise MissingApiKeyError(f"no API key for {self._name}: {self._advice(MissingApiKeyError)}")
 
     async def prices(self) -> Prices | None:
@@ -158,14 +153,6 @@ class LiteLLM(Adapter):
             MissingDependencyError: litellm is not installed.
         """
         return _prices(await _load(), self._name)
-
-    def _lacks_key(self, litellm: LiteLLMObject) -> bool:
-        """Return whether there surely is no key: litellm names what is missing, and nothing that looks like it is there."""
-        elsewhere = [getattr(litellm, name, None) for name in ("api_key", f"{self._provider}_key")]
-        if self.secrets or any(elsewhere) or (self._base() and self._provider not in _KEY_ANYWHERE):
-            return False
-        missing = _missing(litellm, self._name)
-        return bool(missing) and all(name.endswith("_API_KEY") for name in missing)
 
     def _advice(self, kind: type[PlayheadError]) -> str:
         if kind is MissingApiKeyError:

@@ -20,11 +20,10 @@ from playhead.errors import (
 )
 from playhead.kernel.models.adapter import Adapter, spent
 from playhead.kernel.models.base import TextPiece
-from playhead.kernel.models.credentials import secrets_of
-from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
-from playhead.trace.types import Completion, ImagePart, ToolCall, text_of
+from playhead.kernel.models.openai_format import read_call, sendable, sendable_arguments, tool_to_openai, wire_message
+from playhead.trace.types import Completion, ImagePart, text_of
 from playhead.trace.usage import Prices, Usage
-from playhead.trace.values import as_text, scrub, to_json
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -53,11 +52,6 @@ class Ollama(Adapter):
     usual_address = "http://127.0.0.1:11434"
     known_parameters = _KNOWN
     """All that it takes; the server would ignore what it does not know."""
-
-    @property
-    def secrets(self) -> Mapping[str, str]:
-        """Return the key for Ollama's cloud and the passwords in the server's address, by name."""
-        return secrets_of("ollama", address=self._api_base)
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -139,16 +133,12 @@ def message_to_ollama(message: Message) -> dict[str, JsonValue]:
     Raises:
         ModelRequestError: an image is not given by content.
     """
-    wire: dict[str, JsonValue] = {"role": message.role, "content": scrub(text_of(message.content))}
+    wire = wire_message(message, scrub(text_of(message.content)), sendable_arguments)
     images = [_image(part) for part in message.content if isinstance(part, ImagePart)]
     if images:
         wire["images"] = images
-    if message.tool_calls:
-        wire["tool_calls"] = [_call_to_ollama(call) for call in message.tool_calls]
-    if message.tool_call_id is not None:
-        wire["tool_call_id"] = message.tool_call_id  # older servers go by the name alone
     if message.name is not None:
-        wire["tool_name"] = message.name
+        wire["tool_name"] = message.name  # older servers go by the name alone
     return wire
 
 
@@ -165,7 +155,10 @@ def from_ollama(answer: JsonValue, cost_usd: float | None) -> Completion:
     return Completion(
         text=message.get("content") or "",
         thinking=message.get("thinking") or None,
-        tool_calls=tuple(_call_from_ollama(call) for call in message.get("tool_calls") or ()),
+        tool_calls=tuple(
+            read_call(call.get("id"), call["function"]["name"], call["function"].get("arguments"))
+            for call in message.get("tool_calls") or ()
+        ),
         finish_reason=answer.get("done_reason"),
         usage=_usage(answer),
         cost_usd=cost_usd,
@@ -228,14 +221,3 @@ def _image(part: ImagePart) -> str:
     if not head.startswith("data:") or not head.endswith(";base64"):
         raise ModelRequestError("Ollama takes an image by content only: give a data: URL in base64")
     return content
-
-
-def _call_to_ollama(call: ToolCall) -> dict[str, JsonValue]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sendable_arguments(call)}}
-
-
-def _call_from_ollama(call: dict[str, JsonValue]) -> ToolCall:
-    function = call["function"]
-    arguments = parsed_arguments(function.get("arguments"))
-    raw = None if arguments is not None else as_text(to_json(function.get("arguments")))
-    return ToolCall(id=call.get("id") or "", name=function["name"], arguments=arguments, raw_arguments=raw)

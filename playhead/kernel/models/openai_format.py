@@ -11,9 +11,11 @@ from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.kernel.repair.lenient_json import once
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
 from playhead.trace.usage import Usage
-from playhead.trace.values import scrub, untagged
+from playhead.trace.values import as_text, scrub, to_json, untagged
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.trace.values import JsonValue
 
 MALFORMED: Final = "malformed_arguments"
@@ -38,9 +40,21 @@ def to_openai(request: Request) -> dict[str, Any]:
 
 def message_to_openai(message: Message) -> dict[str, Any]:
     """Return a message in OpenAI's form."""
-    wire: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    return wire_message(
+        message, _content(message), lambda call: json.dumps(sendable_arguments(call), ensure_ascii=False)
+    )
+
+
+def wire_message(
+    message: Message, content: JsonValue, arguments: Callable[[ToolCall], JsonValue]
+) -> dict[str, JsonValue]:
+    """Return a message with its content, and the arguments of its calls, in a provider's form."""
+    wire: dict[str, JsonValue] = {"role": message.role, "content": content}
     if message.tool_calls:
-        wire["tool_calls"] = [_call_to_openai(call) for call in message.tool_calls]
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments(call)}}
+            for call in message.tool_calls
+        ]
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire
@@ -87,11 +101,6 @@ def _part(part: Any) -> dict[str, Any]:  # noqa: ANN401 - a `Part`
     return {"type": "text", "text": scrub(part.text)}
 
 
-def _call_to_openai(call: ToolCall) -> dict[str, Any]:
-    arguments = json.dumps(sendable_arguments(call), ensure_ascii=False)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
 def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: ANN401 - litellm's ModelResponse
     """Return what a chat completion says; of several choices the first.
 
@@ -106,7 +115,10 @@ def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: A
     return Completion(
         text=message.content or "",
         thinking=getattr(message, "reasoning_content", None) or None,
-        tool_calls=tuple(_call_from_openai(call) for call in getattr(message, "tool_calls", None) or ()),
+        tool_calls=tuple(
+            read_call(call.id, call.function.name, call.function.arguments)
+            for call in getattr(message, "tool_calls", None) or ()
+        ),
         finish_reason=choices[0].finish_reason,
         usage=usage_of(response),
         cost_usd=cost_usd,
@@ -120,11 +132,11 @@ def text_of_chunk(chunk: Any) -> str:  # noqa: ANN401 - litellm's ModelResponseS
     return (getattr(choices[0].delta, "content", None) or "") if choices else ""
 
 
-def _call_from_openai(call: Any) -> ToolCall:  # noqa: ANN401 - litellm's ChatCompletionMessageToolCall
-    text = call.function.arguments
-    arguments = parsed_arguments(text)
-    raw = None if arguments is not None else str(text)
-    return ToolCall(id=call.id or "", name=call.function.name or "", arguments=arguments, raw_arguments=raw)
+def read_call(call_id: str | None, name: str | None, written: JsonValue) -> ToolCall:
+    """Return a call that a model asks for; arguments that are no object stay as they were written."""
+    arguments = parsed_arguments(written)
+    raw = None if arguments is not None else as_text(to_json(written))
+    return ToolCall(id=call_id or "", name=name or "", arguments=arguments, raw_arguments=raw)
 
 
 def parsed_arguments(text: JsonValue) -> dict[str, JsonValue] | None:

@@ -32,10 +32,8 @@ COUNTED: Final = ("messages", "tools", "tool_choice", "parallel_tool_calls", "re
 class ServerCounter:
     """Asks a server for counts; after one that did not come, not for a minute."""
 
-    def __init__(self, model: str) -> None:
-        self._model = model
+    def __init__(self) -> None:
         self._not_before = 0.0
-        self._said = False
 
     async def count(self, address: str, key: str | None, arguments: Mapping[str, Any]) -> int | None:
         """Return the tokens of the prompt of a chat completion with these arguments; None when that is not known.
@@ -45,17 +43,18 @@ class ServerCounter:
             key: the key that the server gets with every request, if it wants one.
             arguments: those of the completion, in OpenAI's form.
         """
-        if monotonic() < self._not_before:
-            return None
         counted = None
-        with suppress(Exception), anyio.move_on_after(TIMEOUT_S):
-            counted = await _count_on_server(address, key, arguments)
-        if counted is None:
-            self._not_before = monotonic() + PAUSE_S
-            if not self._said:
-                self._said = True
+        if monotonic() >= self._not_before:
+            with suppress(Exception), anyio.move_on_after(TIMEOUT_S):
+                counted = await _count_on_server(address, key, arguments)
+            if counted is None:
+                self._not_before = monotonic() + PAUSE_S
+                model, seconds = arguments["model"], f"{PAUSE_S:g} seconds"
                 log.warning(
-                    "%s does not count tokens: prompts of %s are estimated", public_address(address), self._model
+                    "%s does not count tokens: prompts of %s are estimated for %s",
+                    public_address(address),
+                    model,
+                    seconds,
                 )
         return counted
 

@@ -142,7 +142,8 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
     thought, program = split_program(text)
     if response.tool_calls or program is None:
         return read_reply(response, session)
-    if thought and not all(_only_reads(tool) for tool in session.toolset.values()):
+    others = [tool.spec for tool in session.toolset.values() if tool.spec.name != RUN_PROGRAM]
+    if thought and not all(spec.read_only or spec.kind == "meta" for spec in others):
         return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
     if incomplete(response.finish_reason):
         return Reply(text, ())
@@ -158,10 +159,6 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
     return Reply(thought, (planned,))
 
 
-def _only_reads(tool: Tool) -> bool:
-    return tool.spec.read_only or tool.spec.kind == "meta" or tool.spec.name == RUN_PROGRAM
-
-
 def _without_results(planned: PlannedCall) -> PlannedCall:
     """Return the call of a program as a step shows it: without the results that it was given, which hooks have yet to pass."""
     arguments = planned.call.arguments or {}
@@ -174,11 +171,10 @@ def _without_results(planned: PlannedCall) -> PlannedCall:
 def _told(result: dict[str, Any], most: int) -> str:
     """Return what a model is told of its program: at most so many characters of each part."""
     calls = "\n".join(map(_call_told, result.get("calls") or ()))
+    printed = shortened(result.get("output", ""), most, result.get("dropped_chars", 0))
     parts = [
         f"It failed: {shortened(result['error'], most)}" if "error" in result else "",
-        f"It printed:\n{shortened(result['output'], most, result.get('dropped_chars', 0))}"
-        if "output" in result
-        else "",
+        f"It printed:\n{printed}" if "output" in result else "",
         f"It returned: {shortened(as_text(result['value']), most)}" if "value" in result else "",
         f"Its calls:\n{shortened(calls, most)}" if calls else "It called no tool.",
         _ANEW if "error" in result else "",

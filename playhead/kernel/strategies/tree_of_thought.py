@@ -83,8 +83,8 @@ class TreeOfThought(Strategy):
         if NAME in state.meta:
             return await run_kernel(kernel_of(session), state, session)
         state, best = await self._search(state, session)
-        state = transition(state, meta={**state.meta, NAME: best.name if best else None})
-        if best is not None:
+        state = transition(state, meta={**state.meta, NAME: best.name or None})
+        if best.path:
             text = _FOLLOW.format(task=text_of(session.task), path=_told(best))
             state = transition(state, thread=await fresh_thread(session, text))
         else:
@@ -93,13 +93,13 @@ class TreeOfThought(Strategy):
             session.at.strategy = "reactive"
         return await run_kernel(kernel_of(session), state, session)
 
-    async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node | None]:
-        """Return the best thought of the deepest level that has one; None when not even a first thought is good."""
-        kept: list[Node] = []
+    async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node]:
+        """Return the best thought of the deepest level that has one; the root when not even a first thought is good."""
+        kept = [Node("", ())]
         for depth in range(1, self.depth + 1):
             with in_phase(session, "depth", depth):
                 children: list[Node] = []
-                for parent in (*kept,) or (None,):
+                for parent in kept:
                     state, found = await self._children(state, session, parent)
                     children += found
                 survivors = self._survivors(children, depth, session)
@@ -110,23 +110,21 @@ class TreeOfThought(Strategy):
                 why = f"thought {kept[0].name} scores {kept[0].score:.2f}, and {self.good_enough:.2f} is good enough"
                 session.emit(DecisionEvaluated(decision=f"{NAME}: stop at depth {depth}", rationale=why))
                 break
-        return state, kept[0] if kept else None
+        return state, kept[0]
 
-    async def _children(
-        self, state: KernelState, session: Session, parent: Node | None
-    ) -> tuple[KernelState, list[Node]]:
+    async def _children(self, state: KernelState, session: Session, parent: Node) -> tuple[KernelState, list[Node]]:
         """Return the thoughts that may follow one, each with its own score."""
-        what = "next steps" if parent else "approaches"
+        what = "next steps" if parent.path else "approaches"
         state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=self.breadth, what=what)
         thoughts = read_thoughts(strip_rationales(response.text))[: self.breadth]
         if not thoughts:
             session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
-        above, path = (f"{parent.name}.", parent.path) if parent else ("", ())
-        nodes = [Node(f"{above}{number}", (*path, text)) for number, text in enumerate(thoughts, 1)]
+        above = f"{parent.name}." if parent.name else ""
+        nodes = [Node(f"{above}{number}", (*parent.path, text)) for number, text in enumerate(thoughts, 1)]
+        steps = tuple(Step("thought", f"{node.name}: {node.text}", state.iteration) for node in nodes)
+        state = transition(state, steps=state.steps + steps)
         for node in nodes:
             session.emit(Thought(request=response.request, text=node.text, name=node.name))
-            step = Step(type="thought", content=f"{node.name}: {node.text}", iteration=state.iteration)
-            state = transition(state, steps=(*state.steps, step))
         for node in nodes:
             state, node.score = await self._score(state, session, node)
         return state, nodes
@@ -201,7 +199,7 @@ def read_score(text: str) -> float | None:
 
 
 async def _ask(
-    state: KernelState, session: Session, prompt: str, node: Node | None, purpose: str, **more: object
+    state: KernelState, session: Session, prompt: str, node: Node, purpose: str, **more: object
 ) -> tuple[KernelState, LlmResponded]:
     """Ask the model about a thought, without tools and outside the turns."""
     specs = [spec for name, spec in session.offered_specs().items() if not is_meta(session, name)]
@@ -213,9 +211,7 @@ async def _ask(
     return await ask_model(state, session, await fresh_thread(session, text), purpose=purpose)
 
 
-def _told(node: Node | None) -> str:
-    """Return a line of thought as a model reads it; nothing for none."""
-    if node is None:
-        return ""
-    steps = "\n".join(f"{number}. {each}" for number, each in enumerate(node.path, 1))
-    return f"The line of thought:\n{steps}\n\n"
+def _told(node: Node) -> str:
+    """Return a line of thought as a model reads it; nothing for the root."""
+    steps = "".join(f"{number}. {each}\n" for number, each in enumerate(node.path, 1))
+    return f"The line of thought:\n{steps}\n" if steps else ""

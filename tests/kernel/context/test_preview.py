@@ -35,10 +35,10 @@ def test_a_list_with_little_room():
     """The lines share what there is; the key and what is left always stand."""
     assert preview(PEOPLE, budget=200) == (
         "[STORED: _tool_result_1 | web-search]\n"
-        "Type: Array(30) | Schema: na…\n"
-        '[0] {"name": "n0", "age": 0, …\n'
-        '[1] {"name": "n1", "age": 1, …\n'
-        '[2] {"name": "n2", "age": 2, …\n'
+        "Type: Array(30) | Schema: name, age, home\n"
+        '[0] {"name": "n0", "age":…\n'
+        '[1] {"name": "n1", "age":…\n'
+        '[2] {"name": "n2", "age":…\n'
         '…27 more: recall(key="_tool_result_1")'
     )
 
@@ -50,9 +50,9 @@ def test_an_object():
         "[STORED: _tool_result_1 | web-search]\n"
         "Type: Object(5 fields)\n"
         'title: "T"\n'
-        'tags: ["a", "a", "a", "a", "a", "a", "a"]\n'
+        'tags: ["a", "a", "a", "a", "a", "a", …\n'
         'meta: {"a": {"b": {"c": 1}}}\n'
-        'body: "word word word word word word word word word word…\n'
+        'body: "word word word word word word …\n'
         "none: null\n"
         '…all of it: recall(key="_tool_result_1")'
     )
