@@ -104,7 +104,7 @@ class _Reading:
 
     def _parts_of_function(self, function: FunctionType) -> Parts:
         code = function.__code__
-        written = self._take(function, code.co_firstlineno, function.__globals__)
+        written = self._take(code.co_filename, code.co_firstlineno, function.__globals__, _name_of(function))
         state = {name for piece in written for name in piece.state}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if name not in state:
@@ -116,23 +116,19 @@ class _Reading:
                 yield key, value
 
     def _parts_of_class(self, kind: type) -> Parts:
-        if self._take(kind, kind.__name__.partition("[")[0], vars(sys.modules[kind.__module__])):
+        file, scope = _file_of(kind), vars(sys.modules[kind.__module__])
+        if self._take(file, kind.__name__.partition("[")[0], scope, _name_of(kind)):
             members = [
                 each.__func__ if type(each) in (staticmethod, classmethod) else each for each in vars(kind).values()
             ]
-            functions = [each for each in members if type(each) is FunctionType and _file_of(each) == _file_of(kind)]
+            functions = [each for each in members if type(each) is FunctionType and _file_of(each) == file]
             yield from enumerate((*kind.__bases__, *functions))
 
-    def _take(self, thing: type | FunctionType, key: str | int, scope: Mapping[str, Any]) -> tuple[Piece, ...]:
-        """Take how code is written, and what that names; of an installed package only its name."""
-        file = _file_of(thing)
-        if not _is_installed(file):
-            return self._take_pieces(file, key, scope)
-        if self._settings or not file.startswith(_OURS):
-            self.code.append(f"{thing.__module__}.{thing.__qualname__}")
-        return ()
-
-    def _take_pieces(self, file: str, key: str | int, scope: Mapping[str, Any]) -> tuple[Piece, ...]:
+    def _take(self, file: str, key: str | int, scope: Mapping[str, Any], name: str = "") -> tuple[Piece, ...]:
+        """Take what is written in a file under this key, and what that names; of an installed package only its name."""
+        if _is_installed(file):
+            self.code += [name] if self._settings or not file.startswith(_OURS) else []
+            return ()
         written = pieces(file, key)
         if not written:
             raise UnknownSourceError(key)
@@ -152,7 +148,7 @@ class _Reading:
             elif kind is FunctionType or issubclass(kind, type) or not pieces(scope["__file__"], name):
                 self.look(value, name)
             else:
-                self._take_pieces(scope["__file__"], name, scope)
+                self._take(scope["__file__"], name, scope)
 
 
 def _parts_of_object(thing: Any) -> Parts:  # noqa: ANN401 - anything
@@ -171,6 +167,10 @@ def _parts_of_object(thing: Any) -> Parts:  # noqa: ANN401 - anything
         for name, value in object.__getattribute__(thing, "__dict__").items():
             if name == "__wrapped__" or (name not in state and name[:2] != "__"):
                 yield name, value
+
+
+def _name_of(thing: type | FunctionType) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
 
 
 def _is_installed(file: str) -> bool:

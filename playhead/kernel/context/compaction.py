@@ -83,7 +83,7 @@ class Compactor:
         most, given = self._profile.argument_chars, planned.call.arguments
         arguments = "" if given is None else _line(as_text(given), most)
         text = f"{completed.tool}({arguments}) → {_line(said, most)}"
-        self._lines[message.id] = Line(kind, completed.call_id, completed.tool, text)
+        self._lines[message.id] = Line(kind, completed.call_id, text)
 
     async def _compacted_if_due(self, state: KernelState) -> KernelState:
         """Return the state, its old turns put together when that is due.

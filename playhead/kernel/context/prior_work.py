@@ -72,8 +72,6 @@ class Line:
     """What it tells of."""
     call_id: str
     """The call."""
-    tool: str
-    """Its tool."""
     text: str
     """The line."""
 
@@ -86,8 +84,8 @@ class PriorWork:
     """How many they are."""
     lines: tuple[Line, ...] = ()
     """What is said of their calls, in order."""
-    counted: tuple[tuple[str, int], ...] = ()
-    """Tools of calls that have no line any more, and how many each."""
+    counted: int = 0
+    """Calls that have no line any more."""
     summary: str = ""
     """What the model itself wrote of them."""
 
@@ -98,8 +96,7 @@ class PriorWork:
         parts += self._section("Failures", "failure")
         parts += [f"So far:\n{self.summary}"] if self.summary else []
         parts += self._section("Results", "result")
-        if self.counted:
-            parts.append("Other calls: " + ", ".join(f"{tool} ({count})" for tool, count in self.counted))
+        parts += [f"Other calls: {self.counted}"] if self.counted else []
         return "\n".join(parts)
 
     def _section(self, title: str, kind: Kind) -> list[str]:
@@ -126,17 +123,12 @@ class PriorWork:
             pinned[line.kind] += 1
             has_room = room >= 0 if line.kind == "result" else pinned[line.kind] <= MAX_PINNED
             (kept if has_room else dropped).append(line)
-        return self._with_only(kept[::-1], dropped), dropped[::-1]
+        return replace(self, lines=tuple(kept[::-1]), counted=self.counted + len(dropped)), dropped[::-1]
 
     def summarised(self, summary: str) -> PriorWork:
         """Return it with the model's words in place of the lines of results, which are now only counted."""
-        results = [line for line in self.lines if line.kind == "result"]
-        return replace(self._with_only([each for each in self.lines if each not in results], results), summary=summary)
-
-    def _with_only(self, lines: Iterable[Line], dropped: Iterable[Line]) -> PriorWork:
-        counts = Counter(dict(self.counted))
-        counts.update(line.tool for line in dropped)
-        return replace(self, lines=tuple(lines), counted=tuple(sorted(counts.items())))
+        kept = tuple(line for line in self.lines if line.kind != "result")
+        return replace(self, lines=kept, counted=self.counted + len(self.lines) - len(kept), summary=summary)
 
 
 def estimated(message: Message) -> int:
