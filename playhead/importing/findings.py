@@ -104,7 +104,6 @@ def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
     findings.note("spans of a second instrumentation that tell of the same calls, put together", times=found.doubled)
     findings.note("spans that came twice", times=tree.repeated)
     findings.note("spans whose parent is not there", times=tree.orphans)
-    findings.note("texts with half a character (a lone surrogate), which � replaces", times=tree.halves)
     findings.note("spans that are their own ancestors, and were cut loose", times=tree.cycles)
 
 

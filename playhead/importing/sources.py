@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import os
+import io
 import sys
-import tempfile
+import zlib
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
 from playhead.importing.formats import FORMATS, OTLP_PROTOBUF
@@ -25,7 +25,7 @@ from playhead.importing.limits import (
     too_many_in_json,
     too_many_in_message,
 )
-from playhead.importing.readers import MORE_PAGES, NO_START, langfuse, otlp_json, otlp_protobuf, rows
+from playhead.importing.readers import MORE_PAGES, NO_START, langfuse, otlp_json, otlp_protobuf, read_up_to, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,79 +89,49 @@ def read_source(path: Path, format_name: str | None = None, room: Room | None = 
     if format_name is not None and format_name not in FORMATS:
         raise UsageError(f"there is no format {format_name!r}.{nearest(format_name, FORMATS)}")
     try:
-        with _opened(path) as (file, size):
-            return _source(Source(path, ""), file, size, format_name, room or Room())
-    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        with _opened(path) as file:
+            return _source(Source(path, ""), file, format_name, room or Room())
+    except (OSError, EOFError, zlib.error) as error:
         raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except NotImportableError as error:
         raise NotImportableError(f"{path}: {error}") from None
 
 
-def _source(source: Source, file: IO[bytes], size: int, format_name: str | None, room: Room) -> Source:
-    head = file.read(64)
-    file.seek(0)
-    if not size:
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
+    """Open a file, a pipe or stdin, and unpack what is gzip; nothing is read twice."""
+    raw = cast("io.RawIOBase", sys.stdin.buffer) if str(path) == STDIN else path.open("rb", buffering=0)
+    file = io.BufferedReader(raw)
+    try:
+        if file.peek(2)[:2] == b"\x1f\x8b":
+            yield io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file)))
+        else:
+            yield file
+    finally:
+        if raw is sys.stdin.buffer:
+            file.detach()
+        else:
+            file.close()
+
+
+def _source(source: Source, file: io.BufferedReader, format_name: str | None, room: Room) -> Source:
+    head = file.peek(64)[:64]
+    if not head:
         raise NotImportableError("it is empty")
     for beginning, what in _OTHERS.items():
         if head.startswith(beginning):
             raise NotImportableError(what)
     if format_name == OTLP_PROTOBUF or (format_name is None and not _looks_like_json(head)):
-        _read_protobuf(file, size, source, room)
+        _read_protobuf(file, source, room)
     else:
-        _read_json(file, size, next((each for each in JSON_FORMATS if each.name == format_name), None), source, room)
+        _read_json(file, next((each for each in JSON_FORMATS if each.name == format_name), None), source, room)
     return source
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
-    with _seekable(path) as raw:
-        size = raw.seek(0, os.SEEK_END)
-        raw.seek(0)
-        if size > MAX_FILE:
-            raise NotImportableError(f"{size:,} bytes; at most {MAX_FILE:,} can be read")
-        is_packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        if not is_packed:
-            yield raw, size
-            return
-        with gzip.GzipFile(fileobj=raw) as packed:
-            size = _unpacked_size(packed)
-            packed.seek(0)
-            yield cast("IO[bytes]", packed), size
-
-
-@contextmanager
-def _seekable(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file; what comes through a pipe is laid down in a file first, for it is read more than once."""
-    with nullcontext(sys.stdin.buffer) if str(path) == STDIN else path.open("rb") as file:
-        if file.seekable():
-            yield file
-            return
-        with tempfile.TemporaryFile() as kept:
-            size = 0
-            while chunk := file.read(1 << 20):
-                size += len(chunk)
-                if size > MAX_FILE:
-                    raise NotImportableError(f"more than {MAX_FILE:,} bytes came")
-                kept.write(chunk)
-            kept.seek(0)
-            yield kept
-
-
-def _unpacked_size(packed: gzip.GzipFile) -> int:
-    """Return how large the content is; nothing is kept, and a bomb is left at the limit."""
-    size = 0
-    while chunk := packed.read(1 << 20):
-        size += len(chunk)
-        if size > MAX_FILE:
-            raise NotImportableError(f"more than {MAX_FILE:,} bytes when it is unpacked")
-    return size
-
-
-def _read_protobuf(file: IO[bytes], size: int, source: Source, room: Room) -> None:
+def _read_protobuf(file: io.BufferedReader, source: Source, room: Room) -> None:
     source.format = OTLP_PROTOBUF
     without = 0
-    for message in otlp_protobuf.messages(file, size):
+    for message in otlp_protobuf.messages(file):
         if too_many_in_message(message, otlp_protobuf.descriptor(), MAX_VALUES):
             raise NotImportableError(f"a message has more than {MAX_VALUES:,} values: {SMALLER}")
         known = len(source.spans)
@@ -171,11 +141,11 @@ def _read_protobuf(file: IO[bytes], size: int, source: Source, room: Room) -> No
             raise NotImportableError(f"it is no OTLP: {without:,} messages in a row hold no span")
 
 
-def _read_json(file: IO[bytes], size: int, found: JsonFormat | None, source: Source, room: Room) -> None:
+def _read_json(file: io.BufferedReader, found: JsonFormat | None, source: Source, room: Room) -> None:
     """Read one document after the other; the first one that is of a known format says what they are."""
     problems, others = source.problems, 0
     first: Any = None
-    for document in _documents(file, size, problems):
+    for document in _documents(file, problems):
         found = found or next((each for each in JSON_FORMATS if each.fits(document)), None)
         if found is not None and found.fits(document):
             problems.pop(MORE_PAGES, None)  # the next page is this one
@@ -206,15 +176,16 @@ def _looks_like_json(head: bytes) -> bool:
     return not (head[:1] == b"\n" and any(byte < 9 for byte in head))  # noqa: PLR2004 - control characters
 
 
-def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
+def _documents(file: io.BufferedReader, problems: Problems) -> Iterator[Any]:
     """Yield the JSON values of a file: one for each line, or the whole of it."""
     lines = _lines(file, problems)
-    parsed = _parsed(next(lines, (0, b""))[1], problems)
+    first = next(lines, (0, b""))[1]
+    parsed = _parsed(first, problems)
     if parsed is None:
-        yield _whole(file, size, problems)
+        yield _whole(first + read_up_to(file, MAX_DOCUMENT + 1 - len(first)), problems)
         return
     yield parsed[0]
-    del parsed
+    del parsed, first
     for number, line in lines:
         document = _parsed(line, problems)
         if document is not None:
@@ -224,10 +195,13 @@ def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
             problems[f"lines that are no JSON, or too deep{where}"] += 1
 
 
-def _lines(file: IO[bytes], problems: Problems) -> Iterator[tuple[int, bytes]]:
+def _lines(file: io.BufferedReader, problems: Problems) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with their numbers, up to the place where a file is nothing but blank ones."""
-    last = 0
+    last = size = 0
     for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
+        size += len(line)
+        if size > MAX_FILE:
+            raise NotImportableError(f"more than {MAX_FILE:,} bytes, unpacked; at most so many can be read")
         if line.strip():
             last = number
             yield number, line
@@ -245,13 +219,11 @@ def _parsed(line: bytes, problems: Problems) -> tuple[Any] | None:
         return None
 
 
-def _whole(file: IO[bytes], size: int, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
-    if size > MAX_DOCUMENT:
+def _whole(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
+    if len(content) > MAX_DOCUMENT:
         raise NotImportableError(
-            f"one JSON document of {size:,} bytes; at most {MAX_DOCUMENT:,} can be read at once: export lines"
+            f"one JSON document of more than {MAX_DOCUMENT:,} bytes, which is what can be read at once: export lines"
         )
-    file.seek(0)
-    content = file.read()
     _check(content)
     try:
         return read_json(content, problems)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from playhead.importing.values import has_halves
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -29,8 +27,6 @@ class Tree:
     """Those among them that are other spans, of the same id."""
     orphans: int = 0
     """Spans whose parent is not there; they count as roots."""
-    halves: int = 0
-    """Texts with a lone surrogate, which no file can hold."""
     cycles: int = 0
     """Spans that are their own ancestors; they count as roots."""
 
@@ -48,7 +44,6 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
         tree.conflicting += known is not None and _is_another(span, known)
         if known is None or _says_more(span, known):
             tree.spans[span.span_id] = span
-            tree.halves += sum(isinstance(text, str) and has_halves(text) for text in span.attributes.values())
     in_circles = _in_circles(tree.spans)
     for span in sorted(tree.spans.values(), key=lambda span: (span.start_ns, -(span.end_ns or 0), span.span_id)):
         if span.span_id in in_circles:

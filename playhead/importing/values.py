@@ -68,12 +68,6 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401
         return _mended_json(text)
 
 
-def has_halves(text: str) -> bool:
-    """Tell whether a text is JSON but for halves of characters in it."""
-    is_likely = "\\ud" in text or "\\uD" in text
-    return is_likely and whole_characters(text)[1] > 0 and parsed_json(text) is not NOTHING
-
-
 def _mended_json(text: str) -> Any:  # noqa: ANN401
     mended, count = whole_characters(text)
     if not count and mended == text:

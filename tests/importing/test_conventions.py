@@ -201,28 +201,6 @@ def test_gen_ai_messages_with_parts() -> None:
         assert read_so.tools == (ToolSpec(name="lookup", parameters={"type": "object"}),)
 
 
-def test_gen_ai_events_of_each_message() -> None:
-    """The form up to version 1.36: an event for each message, its body as attributes or as JSON in one."""
-    tool_calls = [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"key": "Zed"}'}}]
-    events = (
-        ForeignEvent("gen_ai.system.message", 1, {"content": "Be brief."}),
-        ForeignEvent("gen_ai.user.message", 1, {"gen_ai.event.content": json.dumps({"content": "Zed?"})}),
-        ForeignEvent("gen_ai.assistant.message", 1, {"tool_calls": json.dumps(tool_calls)}),
-        ForeignEvent("gen_ai.tool.message", 1, {"content": "4,180 feet", "id": "c1"}),
-        ForeignEvent(
-            "gen_ai.choice", 2, {"index": 0, "finish_reason": "stop", "message": json.dumps({"content": "4,180 feet."})}
-        ),
-    )
-    read_so = model(GEN_AI, events=events)
-    assert read_so.messages == (
-        ForeignMessage("system", "Be brief."),
-        EXPECTED[0],
-        ForeignMessage("assistant", "", (CALL,)),
-        EXPECTED[2],
-    )
-    assert read_so.answer == ForeignMessage("assistant", "4,180 feet.")
-
-
 def test_gen_ai_tools_and_agents() -> None:
     """`execute_tool` and `invoke_agent` spans."""
     read_so = tool(

@@ -20,6 +20,7 @@ from playhead.importing import import_spans, limits, read_source, sources, value
 from playhead.importing.conventions import CONVENTIONS, read
 from playhead.importing.json_text import whole_characters
 from playhead.importing.limits import Room
+from playhead.importing.readers import otlp_protobuf
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.importing.tree import make_tree
 from playhead.trace.integrity import check_trace
@@ -333,11 +334,20 @@ def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sources, "MAX_DOCUMENT", 1000)
     path = tmp_path / "one"
     path.write_text(json.dumps(shop().document, indent=1))
-    with pytest.raises(NotImportableError, match="at most 1,000 can be read at once: export lines"):
+    with pytest.raises(
+        NotImportableError, match="more than 1,000 bytes, which is what can be read at once: export lines"
+    ):
         read_source(path)
-    monkeypatch.setattr(sources, "MAX_FILE", 10_000_000)
+    monkeypatch.setattr(sources, "MAX_FILE", 1_000_000)
+    path.write_bytes(gzip.compress(b"{}\n" * 5_000_000))
+    with pytest.raises(NotImportableError, match="no spans of a known format"):
+        read_source(path)
+    path.write_bytes(gzip.compress(b'{"resourceSpans":[]}\n' * 5_000_000))
+    with pytest.raises(NotImportableError, match="more than 1,000,000 bytes, unpacked"):
+        read_source(path)
+    monkeypatch.setattr(otlp_protobuf, "MAX_DOCUMENT", 1000)
     path.write_bytes(gzip.compress(b"\0" * 50_000_000))
-    with pytest.raises(NotImportableError, match="more than 10,000,000 bytes when it is unpacked"):
+    with pytest.raises(NotImportableError, match="a message of more than 1,000 bytes"):
         read_source(path)
 
 

@@ -1,25 +1,20 @@
 """OpenTelemetry's GenAI conventions: `gen_ai.operation.name`, `gen_ai.input.messages`, `gen_ai.tool.call.*`.
 
-The older forms are read too: an event for each message (`gen_ai.user.message`, `gen_ai.choice`, up to version 1.36), and
-`gen_ai.content.prompt`. See open-telemetry/semantic-conventions, `docs/gen-ai`.
+Content that stands in events alone, as up to version 1.36, is not read: it was not captured then. See
+open-telemetry/semantic-conventions, `docs/gen-ai`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.conventions.finish import finish_reason_of
 from playhead.importing.conventions.messages import answer_of, arguments_of, message_of, messages_of
 from playhead.importing.conventions.openinference import parameters_of
-from playhead.importing.conventions.results import unwrapped_result
-from playhead.importing.conventions.tokens import usage_of
-from playhead.importing.conventions.tools import spec_of
+from playhead.importing.conventions.shapes import finish_reason_of, spec_of, unwrapped_result, usage_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
-from playhead.importing.values import NOTHING, count_of, first_text, list_of, object_of, parsed_json, text_of
+from playhead.importing.values import NOTHING, count_of, first_text, list_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playhead.importing.attributes import Attributes
     from playhead.importing.readings import Kind
     from playhead.importing.spans import ForeignSpan
@@ -40,12 +35,6 @@ _TOKENS: Final = {
 _TOTAL: Final = "gen_ai.usage.total_tokens"
 _PARAMETERS: Final = "gen_ai.request."
 _NO_PARAMETERS: Final = ("model", "choice.count", "encoding_formats")
-_EVENTS: Final = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
 
 
 def kind(span: ForeignSpan, attributes: Attributes) -> Kind | None:  # noqa: ARG001 - every convention is asked so
@@ -58,19 +47,12 @@ def kind(span: ForeignSpan, attributes: Attributes) -> Kind | None:  # noqa: ARG
     return "model" if attributes.text("gen_ai.request.model") is not None else None
 
 
-def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
+def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: ARG001 - every convention is asked so
     """Return the model call."""
-    details = _details(span)
-
-    def said(name: str) -> Any:  # noqa: ANN401 - any JSON value
-        value = attributes.json(name)
-        return details.get(name, NOTHING) if value is NOTHING else value
-
-    written = messages_of(said("gen_ai.input.messages"))
-    events = tuple(_messages_of_events(span)) or None
-    answer = answer_of(said("gen_ai.output.messages")) or _choice(span)
+    written = messages_of(attributes.json("gen_ai.input.messages"))
+    answered = attributes.json("gen_ai.output.messages")
     reasons = list_of(attributes.value("gen_ai.response.finish_reasons"))
-    definitions = said("gen_ai.tool.definitions")
+    definitions = attributes.json("gen_ai.tool.definitions")
     tools = tuple(filter(None, map(spec_of, list_of(definitions))))
     usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
     parameters, unrecorded = _parameters(attributes)
@@ -81,9 +63,9 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
         address=_address(attributes),
         parameters=parameters,
         unrecorded=unrecorded,
-        messages=_with_instructions(said("gen_ai.system_instructions"), written or events),
-        answer=answer,
-        finish_reason=first_text(reasons) or finish_reason_of(said("gen_ai.output.messages")),
+        messages=_with_instructions(attributes.json("gen_ai.system_instructions"), written),
+        answer=answer_of(answered),
+        finish_reason=first_text(reasons) or finish_reason_of(answered),
         usage=usage,
         unread=unread,
         tools=tools if tools or definitions == [] else None,
@@ -160,54 +142,3 @@ def _with_instructions(
         return messages
     said = tuple(each for each in message_of({"role": "system", "parts": parts}))
     return (*said, *(messages or ()))
-
-
-def _details(span: ForeignSpan) -> dict[str, Any]:
-    """Return the attributes of the event that holds the content, where the span does not."""
-    names = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
-    found: dict[str, Any] = {}
-    for event in span.events:
-        if event.name in names:
-            found |= event.attributes
-    return {name: parsed_json(value) if isinstance(value, str) else value for name, value in found.items()} | _contents(
-        found
-    )
-
-
-def _contents(found: dict[str, Any]) -> dict[str, Any]:
-    """Return `gen_ai.prompt` and `gen_ai.completion`, which were the names of the content up to version 1.27."""
-    named = {
-        "gen_ai.input.messages": found.get("gen_ai.prompt"),
-        "gen_ai.output.messages": found.get("gen_ai.completion"),
-    }
-    return {name: parsed_json(value) for name, value in named.items() if isinstance(value, str)}
-
-
-def _messages_of_events(span: ForeignSpan) -> Iterator[ForeignMessage]:
-    """Yield the messages that stand in an event each, of the form up to version 1.36."""
-    for event in span.events:
-        if event.name in _EVENTS:
-            body = _body(event.attributes)
-            yield from message_of({"role": _EVENTS[event.name], "content": "", **body})
-
-
-def _choice(span: ForeignSpan) -> ForeignMessage | None:
-    choices = (_body(event.attributes) for event in span.events if event.name == "gen_ai.choice")
-    first = next(choices, None)
-    return None if first is None else answer_of({"role": "assistant", **first} if "message" not in first else first)
-
-
-def _body(attributes: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the body of an event: attributes of its own, or JSON in one of them, as instrumentations wrote it."""
-    for name in ("body", "event_body", "gen_ai.event.content"):
-        inner = object_of(attributes.get(name))
-        if inner:
-            return inner
-    plain = {name: _read(value) for name, value in attributes.items() if not name.startswith(("gen_ai.", "event."))}
-    message = plain.get("message")
-    return {**plain, "message": {"content": message}} if isinstance(message, str) else plain
-
-
-def _read(value: Any) -> Any:  # noqa: ANN401
-    parsed = parsed_json(value) if isinstance(value, str) else value
-    return parsed if isinstance(parsed, (dict, list)) else text_of(value) or value

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from playhead.importing.attributes import at, items_of
-from playhead.importing.conventions.finish import finish_reason_of
 from playhead.importing.conventions.messages import answer_of, call_of, content_of, joined, messages_of, role_of
-from playhead.importing.conventions.results import unwrapped_result
-from playhead.importing.conventions.tokens import usage_of
-from playhead.importing.conventions.tools import schema_of, spec_of
+from playhead.importing.conventions.shapes import finish_reason_of, schema_of, spec_of, unwrapped_result, usage_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, OwnAgent, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, list_of, object_of, parsed_json, text_of
 from playhead.trace.parameters import known

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.attributes import items_of
 from playhead.importing.conventions.messages import call_of, content_of, role_of
 from playhead.importing.conventions.openinference import parameters_of
-from playhead.importing.conventions.tools import spec_of
+from playhead.importing.conventions.shapes import spec_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
 from playhead.importing.values import NOTHING, object_of, parsed_json, text_of
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedReader
 
     from playhead.importing.spans import ForeignSpan
 
@@ -17,6 +18,7 @@ NO_START = "start times that are not there or cannot be read, for which the end 
 
 MORE_PAGES = "pages that come after this one, as it says"
 """Counted for a document that an API answered with, and that is not the last one."""
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,12 @@ def listed(document: Any, *names: str) -> list[Any]:  # noqa: ANN401 - any JSON 
 def first_row(document: Any, *names: str) -> dict[str, Any]:  # noqa: ANN401
     """Return the first row that is an object, or an empty one."""
     return next((row for row in listed(document, *names)[:100] if isinstance(row, dict)), {})
+
+
+def read_up_to(file: BufferedReader, most: int) -> bytes:
+    """Return what a file still holds, at most so many bytes; no more memory is taken than comes."""
+    pieces = []
+    while most > 0 and (piece := file.read(min(most, _PIECE))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)

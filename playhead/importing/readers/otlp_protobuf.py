@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT
+from playhead.importing.readers import read_up_to
 from playhead.importing.readers.otlp_json import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import IO
+    from io import BufferedReader
 
     from google.protobuf.descriptor import Descriptor
 
@@ -46,32 +47,30 @@ def descriptor() -> Descriptor:
     return described
 
 
-def messages(file: IO[bytes], size: int) -> Iterator[bytes]:
+def messages(file: BufferedReader) -> Iterator[bytes]:
     """Yield the requests of a file: the whole of it when that is one, or else each after its length.
 
     Raises:
-        NotImportableError: it is neither.
+        NotImportableError: it is too large, or cut off.
     """
-    head = file.read(5)
-    file.seek(0)
-    if head[:1] == b"\0" and head[4:5] == bytes((_FIELD_1,)):
-        while head := file.read(4):
-            length = int.from_bytes(head, "big")
-            _check(min(length, size))
-            content = file.read(length) if length <= size else b""
-            if len(content) < length:
-                raise NotImportableError(
-                    "it is a file of OTLP messages with their lengths, and the last one is cut off"
-                )
-            yield content
+    head = file.peek(5)[:5]
+    if head[:1] != b"\0" or head[4:] != bytes((_FIELD_1,)):
+        content = read_up_to(file, MAX_DOCUMENT + 1)
+        _check(len(content))
+        yield content
         return
-    _check(size)
-    yield file.read(size)
+    while prefix := file.read(4):
+        length = int.from_bytes(prefix, "big")
+        _check(length)
+        content = read_up_to(file, length)
+        if len(content) < length:
+            raise NotImportableError("it is a file of OTLP messages with their lengths, and the last one is cut off")
+        yield content
 
 
 def _check(length: int) -> None:
     if length > MAX_DOCUMENT:
-        raise NotImportableError(f"a message of {length:,} bytes; at most {MAX_DOCUMENT:,} can be read at once")
+        raise NotImportableError(f"a message of more than {MAX_DOCUMENT:,} bytes, which is what can be read at once")
 
 
 def _request(content: bytes) -> Any:  # noqa: ANN401 - a class made when it is imported
