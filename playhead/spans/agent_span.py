@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
-from playhead.spans.failures import failed
-from playhead.spans.identity import SAMPLED, parsed, root_span_of
 from playhead.spans.messages import content_shown
 from playhead.spans.texts import clean, json_taken_apart
-from playhead.spans.tree import OK
+from playhead.spans.tree import OK, SAMPLED, failed, parsed, root_span_of
 from playhead.trace.events import RunStarted
 from playhead.trace.events.run import ANSWERED
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from playhead.spans.builder import SpanBuilder
     from playhead.spans.delivery import Sink
-    from playhead.spans.options import SpanOptions
+    from playhead.spans.masking import SpanOptions
     from playhead.trace.recorder import Recorder, Subscriptions
 
 log = logging.getLogger("playhead")
@@ -145,7 +145,7 @@ def _to(destination: Destination, service: str | None, options: SpanOptions | No
 
 def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:
     from playhead.spans.builder import SpanBuilder  # noqa: PLC0415 - in the thread
-    from playhead.spans.options import SpanOptions  # noqa: PLC0415 - the same
+    from playhead.spans.masking import SpanOptions  # noqa: PLC0415 - the same
 
     shown = options or SpanOptions()
     return lambda: SpanBuilder(shown, service=service)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
+from playhead.spans.calls import provider_of
 from playhead.spans.messages import arguments_of
-from playhead.spans.model_names import provider_of
 from playhead.spans.texts import clean, json_of, shown
 
 if TYPE_CHECKING:

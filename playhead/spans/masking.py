@@ -1,4 +1,4 @@
-"""What spans must not show: the switches of OpenInference, held for everything that repeats what they hide.
+"""What spans show, and what they must not: the switches of OpenInference, held for everything that repeats what they hide.
 
 `TraceConfig.mask` knows attributes one by one. An answer stands in `output.value`, and again in the next prompt; arguments in
 the answer and on the span of the call: what the kernel or the recording repeats is hidden wherever it stands. What may quote
@@ -13,6 +13,10 @@ exceptions.
 
 from __future__ import annotations
 
+import logging
+import os
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.instrumentation import REDACTED_VALUE, TraceConfig
@@ -23,8 +27,8 @@ from openinference.semconv.trace import (
     SpanAttributes,
 )
 
+from playhead.errors import UsageError, did_you_mean
 from playhead.spans.messages import INPUT, message_attributes
-from playhead.spans.switches import masking_of_environment
 from playhead.spans.texts import clean, input_of, json_input, json_output, output_of
 
 if TYPE_CHECKING:
@@ -33,9 +37,37 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
     from playhead.spans.messages import Shown
-    from playhead.spans.options import SpanOptions
     from playhead.trace.events import LlmResponded
     from playhead.trace.types import Content, ToolCall, ToolSpec
+
+MAX_MESSAGES: Final = 20
+"""Messages of a prompt that a span shows, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class SpanOptions:
+    """What a span shows of a run."""
+
+    content: bool = True
+    """Whether prompts, answers, arguments, results, the words of errors, and the application's tags and metadata are shown;
+    without it names, ids, times, tokens, costs and statuses are left."""
+    max_messages: int | None = MAX_MESSAGES
+    """Messages of a prompt that its span shows: those of the system and the newest; `metadata` says how many were cut.
+    None: all, which makes the spans of a long run grow with the square of its length."""
+    gen_ai: bool = False
+    """Whether spans carry the attributes of OpenTelemetry's GenAI conventions as well."""
+    masking: TraceConfig | None = None
+    """What is masked; None: as the `OPENINFERENCE_HIDE_*` variables say when the builder is made."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant.
+
+        Raises:
+            UsageError: not even one message is to be shown; `content=False` shows none.
+        """
+        if self.max_messages is not None and self.max_messages < 1:
+            raise UsageError(f"max_messages={self.max_messages}: at least 1, or None for all; content=False shows none")
+
 
 IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
 """The attribute that counts images which were too large to be shown."""
@@ -168,3 +200,36 @@ class Masking:
 
     def _instead(self, key: str) -> dict[str, AttributeValue]:
         return {key: REDACTED_VALUE} if self._says_so else {}
+
+
+PREFIX: Final = "OPENINFERENCE_HIDE_"
+_YES: Final = frozenset(("true", "1", "yes", "on"))
+_NO: Final = frozenset(("false", "0", "no", "off", ""))
+_SWITCHES: Final = {
+    f"OPENINFERENCE_{name.upper()}": name for name in TraceConfig.__dataclass_fields__ if name.startswith("hide_")
+}
+log = logging.getLogger("playhead")
+
+
+def masking_of_environment() -> TraceConfig:
+    """Return what the `OPENINFERENCE_*` variables say.
+
+    OpenInference knows `true` and `false`, and hides nothing for any other word. Here a switch with another word hides, and
+    that is said; so is a variable that is named like a switch and is none.
+    """
+    return _masking(tuple(sorted(item for item in os.environ.items() if item[0].startswith("OPENINFERENCE_"))))
+
+
+@lru_cache(maxsize=8)
+def _masking(variables: tuple[tuple[str, str], ...]) -> TraceConfig:
+    given = {name: value for name, value in variables if name.startswith(PREFIX)}
+    for name in given.keys() - _SWITCHES.keys():
+        log.warning("%s hides nothing: there is no such switch.%s", name, did_you_mean(name, _SWITCHES))
+    return TraceConfig(**{_SWITCHES[name]: _hides(name, value) for name, value in given.items() if name in _SWITCHES})  # type: ignore[arg-type]
+
+
+def _hides(name: str, value: str) -> bool:
+    word = value.strip().lower()
+    if word not in _YES | _NO:
+        log.warning("%s is neither true nor false, so it is taken as true: what it is about is hidden", name)
+    return word not in _NO

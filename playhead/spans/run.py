@@ -23,16 +23,21 @@ from playhead.spans.agent_span import (
     links_of,
     template_attributes,
 )
-from playhead.spans.failures import failed, noted
-from playhead.spans.identity import outer_span, trace_of
+from playhead.spans.calls import (
+    answer_attributes,
+    brought,
+    call_attributes,
+    call_metadata,
+    request_attributes,
+    request_metadata,
+    request_name,
+    result_attributes,
+    result_status,
+)
 from playhead.spans.messages import INPUT, OUTPUT
-from playhead.spans.model_span import answer_attributes, request_attributes, request_metadata
-from playhead.spans.opening import Opening
-from playhead.spans.owner import SpanOwner
-from playhead.spans.phases import Phases
-from playhead.spans.thread import SpanThread
-from playhead.spans.tool_span import brought, call_attributes, call_metadata, result_attributes, result_status
-from playhead.spans.tree import SpanTree
+from playhead.spans.owner import OpenRequest, Phases, SpanOwner
+from playhead.spans.thread import Opening, SpanThread
+from playhead.spans.tree import SpanTree, failed, noted, outer_span, trace_of
 from playhead.trace import events as e
 from playhead.trace.owners import owner_inside
 
@@ -41,8 +46,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.util.types import AttributeValue
 
-    from playhead.spans.masking import Masking
-    from playhead.spans.options import SpanOptions
+    from playhead.spans.masking import Masking, SpanOptions
     from playhead.spans.thread import Prompt
     from playhead.spans.tree import OpenSpan
     from playhead.trace.line import Record
@@ -119,7 +123,7 @@ class RunSpans:
         return []
 
     def _known(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> SpanOwner:
-        phases = Phases(name, self.tree, self._masking, home, header.strategy_declares.answering)
+        phases = Phases(name, self.tree, self._masking, home, header.strategy_declares)
         return SpanOwner(name, home, header, path, SpanThread(self._masking, self._opening), phases)
 
     def _owner(self, name: str) -> SpanOwner | None:
@@ -150,7 +154,7 @@ class RunSpans:
             return None
         call = above.calls.get(event.call_id)
         self._owners.pop(record.owner, None)  # as which it was adopted above
-        return self._enter(record, event, (call or above.phases.current(), above), now)
+        return self._enter(record, event, (call or above.phases.of_call(), above), now)
 
     def _agent_ended(self, record: Record, event: Any, owner: SpanOwner, now: int) -> Ended:  # noqa: ANN401 - an `Ending`
         if not owner.home.is_open or owner.home.kind is not Kind.AGENT or owner.name != record.owner:
@@ -190,7 +194,7 @@ class RunSpans:
         if span is None:
             return None
         owner.count("requests")
-        owner.requests[event.request, event.attempt] = span
+        owner.requests[event.request, event.attempt] = OpenRequest(span, event)
         span.attributes.update(self._masking.messages(INPUT, prompt.messages))
         return []
 
@@ -200,7 +204,7 @@ class RunSpans:
         newest = prompt.messages[-1].text if prompt.messages else ""
         return self.tree.open(
             f"llm:{record.owner}:{event.request}.{event.attempt}",
-            f"llm:{event.model}",
+            request_name(event, owner),
             Kind.LLM,
             owner.phases.of_request(event, newest, record.seq, now),
             now,
@@ -216,22 +220,23 @@ class RunSpans:
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: SpanOwner, now: int) -> Ended:
         said, answer = owner.thread.answered(event)
-        span = owner.requests.pop((event.request, event.attempt), None)
-        if span is None or not span.is_open:
+        request = owner.requests.pop((event.request, event.attempt), None)
+        if request is None or not request.span.is_open:
             return None
+        span, asked = request.span, request.asked
         owner.answered[event.request] = span
-        owner.phases.answered(span, span.metadata["purpose"], event.text)
-        model = span.name.removeprefix("llm:")
-        attributes = answer_attributes(said, answer, owner, model, self._masking)
+        owner.phases.answered(span, asked.purpose, event.text)
+        attributes = answer_attributes(said, answer, owner, asked.model, self._masking)
         if self._options.gen_ai:
             attributes.update(gen_ai.response(said, self._masking))
         attributes.update(self._masking.messages(OUTPUT, [answer]))
         return self.tree.close(span, now, attributes=attributes)
 
     def _failed(self, _record: Record, event: e.LlmFailed, owner: SpanOwner, now: int) -> Ended:
-        span = owner.requests.pop((event.request, event.attempt), None)
-        if span is None or not span.is_open:
+        request = owner.requests.pop((event.request, event.attempt), None)
+        if request is None or not request.span.is_open:
             return None
+        span = request.span
         span.metadata["retryable"] = event.retryable
         if event.cancelled:
             span.metadata["cancelled"] = True
@@ -274,7 +279,7 @@ class RunSpans:
         if event.step is not None:
             return owner.phases.of_call(event.step)
         above = None if asked is None else asked.above
-        return above if above is not None and above.is_open else owner.phases.current()
+        return above if above is not None and above.is_open else owner.phases.of_call()
 
     def _tool(self, owner: SpanOwner, name: str) -> ToolSpec | None:
         """Return a tool of an agent; where a tool's body calls it, of the agent whose tool that is."""

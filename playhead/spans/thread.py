@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from openinference.instrumentation import REDACTED_VALUE
 
 from playhead.spans.messages import Shown, shown_answer, shown_message, shown_tool, tool_attributes
-from playhead.spans.tool_catalogues import ToolCatalogue
+from playhead.trace import events as e
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from playhead.spans.masking import Masking
-    from playhead.spans.opening import Opening
     from playhead.trace.events import LlmResponded, MessageAdded, ToolCallCompleted, ToolsDefined
     from playhead.trace.types import Content, Range, ToolCall, ToolSpec
+
+_TOLD: Final = 40
+"""Characters of a tool's description by which it is known in a prompt, which may cut it."""
 
 
 class Prompt(NamedTuple):
@@ -50,7 +52,7 @@ class SpanThread:
     def __init__(self, masking: Masking, opening: Opening) -> None:
         self._masking = masking
         self._opening = opening
-        self._catalogue = ToolCatalogue()
+        self._told: set[str] = set()
         self._messages: dict[int, Shown] = {}
         self._ids: list[int] = []
         self._system: list[int] = []
@@ -83,9 +85,15 @@ class SpanThread:
         may_quote = not masking.outputs and not self._opening.holds(added, content)
         if may_quote or self._is_hidden_result(added):
             return content and REDACTED_VALUE
-        if not masking.tools and added.ref is None and added.role in {"system", "user"}:
-            return self._catalogue.hidden(content)
-        return content
+        tells = (
+            not masking.tools and added.ref is None and added.role in {"system", "user"} and self._describes(content)
+        )
+        return REDACTED_VALUE if tells else content
+
+    def _describes(self, content: Content) -> bool:
+        """Return whether a prompt lists tools in words: it holds how one of them is described, in whatever lines."""
+        texts = [content] if isinstance(content, str) else [part.text for part in content if part.type == "text"]
+        return any(said in " ".join(text.split()) for text in texts for said in self._told)
 
     def _is_hidden_result(self, added: MessageAdded) -> bool:
         call = added.ref.call if added.ref is not None else added.tool_call_id
@@ -128,7 +136,7 @@ class SpanThread:
         self._tools.update(enumerate(defined.tools, defined.first_id))
         self._by_name.update((tool.name, tool) for tool in defined.tools)
         if not self._masking.tools:
-            self._catalogue.define(defined.tools)
+            self._told |= {_as_told(tool) for tool in defined.tools}
         self._offered.clear()
 
     def tool(self, name: str) -> ToolSpec | None:
@@ -186,3 +194,39 @@ class SpanThread:
         found = tuple(islice(asked, len(ids)))  # however often a hostile file names them
         shown = [shown_tool(tool) for tool in found]
         return Offered(tool_attributes(shown), f"[{','.join(shown)}]", found)
+
+
+_FROM_OUTSIDE: Final = (e.LlmResponded, e.LlmFailed, e.ToolCallCompleted, e.FactRecorded)
+"""What a later message may quote. (Facts are answers, too: critiques of earlier runs are one.)"""
+
+
+def _as_told(tool: ToolSpec) -> str:
+    """Return by which words a prompt that describes a tool is known; it may give the first line alone, and cut it."""
+    first_line = tool.description.strip().partition("\n")[0] or f"{tool.name}("
+    return " ".join(first_line.split())[:_TOLD]
+
+
+class Opening:
+    """The texts that a run begins with, which its later prompts may say again.
+
+    Plans, critiques, summaries and corrections are messages of the user's or of the system's, and nothing in them says whose
+    words they hold. So it is not asked what a message quotes, but what there was to quote when it was written.
+    """
+
+    def __init__(self, started: e.RunStarted) -> None:
+        self._texts: set[Content] = {started.task}
+        self._over = started.chat is not None and started.chat.turn > 0
+        """(A later turn of a chat is told in its system prompt what was done before.)"""
+
+    def take(self, event: e.EventBase) -> None:
+        """Take any event of the run."""
+        self._over = self._over or isinstance(event, _FROM_OUTSIDE)
+
+    def holds(self, added: e.MessageAdded, content: Content) -> bool:
+        """Take a message; return whether it cannot quote what models answered and tools returned."""
+        if added.ref is not None or added.role not in {"system", "user"}:
+            self._over = True  # turns that were there before: examples, and those of a chat
+            return False
+        if not self._over:
+            self._texts.add(content)
+        return content in self._texts

@@ -1,25 +1,32 @@
-"""Spans while they are open, and what becomes of those inside a span that ends."""
+"""Spans while they are open, and what becomes of those inside a span that ends.
+
+Ids of traces and spans follow from the run, so that whatever is sent twice is the same span both times.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from openinference.semconv.trace import SpanAttributes
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from playhead.spans.identity import SAMPLED, span_id_of
 from playhead.spans.texts import clean, json_taken_apart
 from playhead.trace import VERSION
+from playhead.trace.run_ids import ulid_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.util.types import AttributeValue
+
+    from playhead.spans.masking import Masking
+    from playhead.trace.events import RunStarted
 
 SCOPE: Final = InstrumentationScope("playhead", VERSION)
 OK: Final = Status(StatusCode.OK)
@@ -69,13 +76,10 @@ class SpanTree:
 
     def with_metadata(self, metadata: dict[str, Any]) -> None:
         """Put the application's metadata on every span; what it calls as we call ours keeps its value under another name."""
-        theirs = dict(metadata)
-        if OURS in theirs:
-            name = THEIRS
-            while name in theirs:
-                name = f"{THEIRS[: -len(OURS)]}{name}"
-            theirs[name] = theirs.pop(OURS)
-        self._metadata = theirs
+        other = THEIRS
+        while other in metadata:
+            other = f"application.{other}"
+        self._metadata = {other if name == OURS else name: value for name, value in metadata.items()}
 
     def open(  # noqa: PLR0913 - what a span begins with
         self,
@@ -137,15 +141,10 @@ class SpanTree:
         return found[::-1]
 
     def _forget(self, span: OpenSpan) -> None:
-        for each in self._all(span):
+        for each in (span, *self._inside(span)):
             each.is_open = False
         siblings = self._roots if span.above is None else span.above.below
         siblings.pop(span.context.span_id, None)
-
-    def _all(self, span: OpenSpan) -> Iterator[OpenSpan]:
-        yield span
-        if span.below:
-            yield from self._inside(span)
 
     def _cut_off(self, span: OpenSpan, now: int, because: str) -> ReadableSpan:
         status = Status(StatusCode.ERROR, because)
@@ -175,3 +174,71 @@ class SpanTree:
             end_time=max(now, span.start),
             instrumentation_scope=SCOPE,
         )
+
+
+def failed(span: OpenSpan, kind: str, message: str, now: int, masking: Masking) -> Status:
+    """Note an error as an event of the span, and return the status that says it."""
+    kind, message = clean(kind), masking.word(clean(message))
+    attributes = {EXCEPTION_TYPE: kind, EXCEPTION_MESSAGE: message}
+    span.events.append(Event("exception", attributes, timestamp=now))
+    return Status(StatusCode.ERROR, f"{kind}: {message}")
+
+
+def noted(span: OpenSpan, name: str, now: int, **attributes: str | float | None) -> None:
+    """Note something that happened while the span was open."""
+    said = {key: clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
+    present = {key: value for key, value in said.items() if value is not None}
+    span.events.append(Event(name, present, timestamp=now))
+
+
+SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+ROOT = "agent:root"
+"""The operation of a run's outermost span."""
+
+
+@lru_cache(maxsize=64)
+def trace_id_of(run_id: str) -> int:
+    """Return the 128 bits of the run's ULID; for an id that is none, the first 128 of its SHA-256."""
+    return ulid_number(run_id) or int.from_bytes(hashlib.sha256(_bytes(run_id)).digest()[:16]) or 1
+
+
+def span_id_of(run_id: str, operation: str) -> int:
+    """Return the first 8 bytes of the SHA-256 over the run and what it did; never 0, which would be no span."""
+    return int.from_bytes(hashlib.sha256(_bytes(f"{run_id}\n{operation}")).digest()[:8]) or 1
+
+
+def trace_of(started: RunStarted) -> int:
+    """Return the trace that a run belongs to: its own, unless it ran inside an application's."""
+    joined = started.telemetry and parsed(started.telemetry.trace_id)
+    return joined or trace_id_of(started.run_id)
+
+
+def outer_span(started: RunStarted) -> SpanContext | None:
+    """Return the application's span in which the run began, if there was one."""
+    telemetry = started.telemetry
+    if telemetry is None:
+        return None
+    trace_id, span_id = parsed(telemetry.trace_id), parsed(telemetry.span_id, 16)
+    if not trace_id or not span_id:
+        return None
+    return SpanContext(trace_id, span_id, is_remote=telemetry.remote, trace_flags=SAMPLED)
+
+
+def root_span_of(run_id: str, trace_id: str | None = None) -> SpanContext:
+    """Return the outermost span of another run, which is in this trace when it was not in its own."""
+    trace = parsed(trace_id) or trace_id_of(run_id)
+    return SpanContext(trace, span_id_of(run_id, ROOT), is_remote=True, trace_flags=SAMPLED)
+
+
+def parsed(number: str | None, digits: int = 32) -> int:
+    """Return the id that so many hexadecimal digits are; 0, which is no id, when they are not."""
+    if number is None or len(number) != digits:
+        return 0
+    try:
+        return int.from_bytes(bytes.fromhex(number))
+    except ValueError:
+        return 0
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -7,11 +7,11 @@ from typing import Final
 
 from tests.backends.scenes import MODEL
 
-_ALONE: Final = re.compile(r"LLM(?! llm:)")
+_ALONE: Final = re.compile(r"LLM(?! llm:)( \w+)?")
 _TREES: Final = {
     "adaptive": """
 AGENT agent:guide
-  LLM
+  LLM select
   LLM
   TOOL tool:lookup
   LLM
@@ -34,11 +34,11 @@ AGENT agent:guide
 """,
     "code-action": """
 AGENT agent:guide
-  LLM
+  LLM program
   TOOL tool:run-program
     TOOL tool:lookup
     TOOL tool:calculator
-  LLM
+  LLM program
 """,
     "direct": """
 AGENT agent:guide
@@ -48,15 +48,15 @@ AGENT agent:guide
 """,
     "plan-execute-reflect": """
 AGENT agent:guide
-  LLM
+  LLM plan
   CHAIN step:s1
     TOOL tool:lookup
   CHAIN step:s2
-    LLM
+    LLM step
   CHAIN step:s3
     TOOL tool:send
-  LLM
-  LLM
+  LLM reflect
+  LLM answer
 """,
     "reactive": """
 AGENT agent:guide
@@ -69,27 +69,27 @@ AGENT agent:guide
     "reflexion": """
 AGENT agent:guide
   CHAIN attempt:1
-    LLM
+    LLM generate
     TOOL tool:lookup
-    LLM
+    LLM generate
     TOOL tool:calculator
-    LLM
-    LLM
+    LLM generate
+    LLM critique
   CHAIN attempt:2
-    LLM
-    LLM
+    LLM improve
+    LLM critique
 """,
     "tree-of-thought": """
 AGENT agent:guide
   CHAIN depth:1
-    LLM
-    LLM
-    LLM
-  LLM
+    LLM expand
+    LLM score
+    LLM score
+  LLM think
   TOOL tool:lookup
-  LLM
+  LLM think
   TOOL tool:calculator
-  LLM
+  LLM think
 """,
     "sub-agents": """
 AGENT agent:guide
@@ -172,5 +172,10 @@ _TREES["words-below"] = _TREES["direct"]
 
 
 def tree_of(scene: str) -> list[str]:
-    """Return the lines of a scene; `LLM` alone is a call of the model that most have."""
-    return [_ALONE.sub(f"LLM llm:{MODEL}", line) for line in _TREES[scene].strip().splitlines()]
+    """Return the lines of a scene; `LLM` alone, or with a purpose, is a call of the model that most have."""
+    return [_ALONE.sub(_named, line) for line in _TREES[scene].strip().splitlines()]
+
+
+def _named(call: re.Match[str]) -> str:
+    purpose = f"{call[1].strip()} " if call[1] else ""
+    return f"LLM llm:{purpose}{MODEL}"

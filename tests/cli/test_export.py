@@ -271,7 +271,7 @@ def test_a_collector_that_takes_nothing_is_an_error(store: Path, usual: Reply | 
     collector = Collector(usual=usual or Reply())
     if usual is None:
         collector.close()
-    result = playhead("export", "good", "--to", collector.address, "--retry-for", "10ms")
+    result = playhead("export", "good", "--to", collector.address, "--retry-for", "300ms")
     assert result.exit_code == 1
     assert f"{len(ids_of(store / 'good.jsonl'))} not delivered" in result.stdout
     assert f"takes nothing: {said}" in result.stderr

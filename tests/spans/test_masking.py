@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
@@ -12,19 +11,25 @@ from pydantic import Field
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.spans import SpanOptions
 from playhead.spans.encoding import encode
-from playhead.spans.opening import Opening
-from playhead.spans.tool_catalogues import ToolCatalogue
+from playhead.spans.thread import Opening
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.events import LlmResponded, MessageAdded, MessageRef, RunStarted
+from playhead.trace.events import (
+    LlmRequested,
+    LlmResponded,
+    MessageAdded,
+    MessageRef,
+    RunStarted,
+    ToolsDefined,
+)
+from playhead.trace.line import Record
 from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall
 from tests.options import grouped
-from tests.spans.span_runs import built, recorded
+from tests.spans.span_runs import built, golden, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from playhead.trace.line import Record
 
 PIXELS = "data:image/png;base64,SECRETIMAGE"
 EITHER = {"SECRETARGUMENT", "SECRETTOOLERROR", "SECRETMODELERROR"}
@@ -169,7 +174,7 @@ VERDICT = '{"satisfied": true, "reason": "all there"}'
 async def test_tools_that_a_prompt_describes_are_hidden_there(
     tmp_path: Path, turns: list[str], options: dict[str, Any]
 ) -> None:
-    """`hide_llm_tools` hides what a prompt says of tools in words, too, and of the rest of it nothing."""
+    """`hide_llm_tools` hides each message that lists tools in words as a whole, and no other."""
     own = {"tool_format": options["tool_format"]} if "tool_format" in options else {}
     options = {name: value for name, value in options.items() if name not in own}
     script = ScriptedModel([text(each) for each in turns] + [text("Done.")] * 5, **own)
@@ -184,29 +189,26 @@ async def test_tools_that_a_prompt_describes_are_hidden_there(
     assert "SECRETFIRST" in sent()
     assert "SECRET" not in sent(hide_llm_tools=True)
     assert "Do it." in sent(hide_llm_tools=True)
-    assert ("You are a guide." in sent()) == ("You are a guide." in sent(hide_llm_tools=True))
 
 
-def test_only_lines_about_tools_are_hidden() -> None:
-    """A line that begins like another word stays, and so does what is at the left again."""
-    catalogue = ToolCatalogue()
-    assert catalogue.hidden("- look_up: this") == "- look_up: this"
-    catalogue.define([look_up.spec, look_up.spec.model_copy(update={"name": "look-up-2", "description": "a"})])
-    said = "Tools:\n- look_up(key): this\n  key: that\n- look_upper: stays\ndef look_up_2(key):\n    'x'\nNow go."
-    hidden = "Tools:\n- look_up: __REDACTED__\n- look_upper: stays\ndef look_up_2: __REDACTED__\nNow go."
-    assert catalogue.hidden(said) == hidden
-    image = ImagePart(url=PIXELS)
-    assert catalogue.hidden((TextPart(text=said), image)) == (TextPart(text=hidden), image)
-
-
-def test_a_hostile_prompt_is_read_in_one_go() -> None:
-    """However many lines look like tools, and however long they are."""
-    catalogue = ToolCatalogue()
-    catalogue.define([look_up.spec.model_copy(update={"name": f"look_{number}"}) for number in range(50)])
-    started = time.process_time()
-    for text_ in ("- look_1\n " * 50_000, "- look_1" * 50_000, " " * 400_000, "\n \n" * 100_000):
-        catalogue.hidden(text_)
-    assert time.process_time() - started < 2
+def test_only_messages_about_tools_are_hidden() -> None:
+    """A message is hidden that describes a tool, however its lines are broken; one that only names it stays."""
+    first = golden("reactive-tools").records[0]
+    texts = ["Use look_up.", "Tools:\n- look_up(key): Look a\n  SECRETFIRST fact up.", "Go on."]
+    events = [
+        ToolsDefined(
+            first_id=0, tools=(look_up.spec.model_copy(update={"description": "Look a SECRETFIRST fact up."}),)
+        ),
+        *(MessageAdded(id=number, role="user", content=each) for number, each in enumerate(texts)),
+        LlmRequested(request=0, model="m/x", messages=((0, 2),), tools=((0, 0),)),
+        LlmResponded(request=0, text="Done."),
+    ]
+    records = [first, *(Record(at, at, "root", 0, event) for at, event in enumerate(events, 1))]
+    shown = SpanOptions(masking=TraceConfig(hide_llm_tools=True))
+    (span,) = built(records, shown)[1]
+    attributes = span.attributes or {}
+    said = [attributes[f"llm.input_messages.{number}.message.content"] for number in range(3)]
+    assert said == ["Use look_up.", "__REDACTED__", "Go on."]
 
 
 async def test_phases_hide_what_they_quote(tmp_path: Path) -> None:

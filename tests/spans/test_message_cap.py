@@ -10,7 +10,7 @@ import pytest
 from playhead import UsageError
 from playhead.spans import SpanOptions
 from playhead.spans.encoding import encode
-from playhead.spans.options import MAX_MESSAGES
+from playhead.spans.masking import MAX_MESSAGES
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted
 from playhead.trace.line import Record
 from playhead.trace.types import AgentHeader

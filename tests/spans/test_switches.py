@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playhead.spans.switches import masking_of_environment
+from playhead.spans.masking import masking_of_environment
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def test_spans_and_the_debrief_follow_what_it_declares(tmp_path: Path) -> None:
     result = Agent(ScriptedModel(turns), strategy=Rounds(), trace=tmp_path).run_sync("Write.")
     recording = load_recording(result.trace_path or "")
     assert recording.header.agent.strategy_declares == Rounds.declared()
-    model = "llm:scripted/model LLM"
-    rounds = [line for number in (1, 2) for line in (f"  round:{number} CHAIN", f"    {model}", f"    {model}")]
+    asked = [f"    llm:{purpose} scripted/model LLM" for purpose in ("draft", "judge")]
+    rounds = [line for number in (1, 2) for line in (f"  round:{number} CHAIN", *asked)]
     assert tree_of(spans_in(recording.records)) == ["agent:agent AGENT", *rounds]
     judged = build_debrief(recording).judged_answers
     assert [(each.answer, each.satisfied, each.kept) for each in judged] == [("one", False, False), ("two", True, True)]
