@@ -10,8 +10,6 @@ from playhead.trace.types import Compression, ContextProfile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from playhead.trace.types import AgentHeader
-
 RECALL: Final = "recall"
 SHELF_TOOLS: Final = frozenset({RECALL, "find"})
 """Tools of the kernel that look at what is kept beside the thread."""
@@ -40,12 +38,6 @@ def context_fields(
         compression = Compression(budget=found.tool_result_max_chars)
     shortens = checks.checked_option("compression", compression, Compression)
     return {"compression": shortens, "profile": found}
-
-
-def asks_for_curator(header: AgentHeader) -> bool:
-    """Return whether anything in an agent's settings needs one."""
-    settings = (header.compression, header.profile)
-    return any(each is not None for each in settings) or not SHELF_TOOLS.isdisjoint(header.meta_tools)
 
 
 def with_recall(meta_tools: Iterable[str], compression: object | None, *, has_tools: bool) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, suppress
 from copy import copy
-from http import HTTPStatus
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,12 +37,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 300
 """Characters of a provider's message that are kept; some send whole pages."""
-_BY_STATUS: Final[Mapping[int, type[PlayheadError]]] = {
-    HTTPStatus.UNAUTHORIZED: MissingApiKeyError,
-    HTTPStatus.NOT_FOUND: UnknownModelError,
-    HTTPStatus.REQUEST_TIMEOUT: ModelUnavailableError,
-    HTTPStatus.TOO_MANY_REQUESTS: RateLimitError,
-}
+_BY_STATUS: Final = {401: MissingApiKeyError, 404: UnknownModelError, 408: ModelUnavailableError, 429: RateLimitError}
 """What a refusal means; any other one would be refused again, and what is none, such as 503, may pass."""
 _NOBODY: Final = frozenset({"ClientConnectorError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
 """Classes of errors, by name, that say that nobody was there and nothing was sent."""
@@ -175,8 +169,8 @@ def _kind(error: Exception, reason: str) -> type[PlayheadError]:
         return MissingDependencyError
     if reason.startswith(_NO_PROVIDER):
         return UnknownModelError
-    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
-    if not isinstance(status, int) or not HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+    status: Any = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    if status not in range(400, 500):
         return ModelUnavailableError
     return _BY_STATUS.get(status, ModelRequestError)
 

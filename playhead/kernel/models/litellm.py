@@ -12,7 +12,7 @@ import os
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from anyio import to_thread
@@ -37,13 +37,6 @@ if TYPE_CHECKING:
     from playhead.errors import PlayheadError
     from playhead.trace.types import Completion, Request
 
-_CALLBACKS: Final = (
-    "callbacks",
-    "success_callback",
-    "failure_callback",
-    "_async_success_callback",
-    "_async_failure_callback",
-)
 LiteLLMObject = Any
 """The module, or what comes from it: its types change with every release."""
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
@@ -243,7 +236,8 @@ def _skip_bookkeeping(litellm: LiteLLMObject) -> None:
     """
     internal = getattr(getattr(litellm, "_internal_context", None), "is_internal_call", None)  # a name that may go
     if internal is not None:
-        internal.set(not any(getattr(litellm, name, None) for name in _CALLBACKS))
+        names = ("callbacks", "success_callback", "failure_callback")
+        internal.set(not any(getattr(litellm, f"{a}{name}", None) for name in names for a in ("", "_async_")))
 
 
 def _cost(litellm: LiteLLMObject, response: LiteLLMObject, model: str) -> float | None:
