@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field, field_validator, model_validator
 
 from playhead.errors import ModelError, UsageError
+from playhead.kernel import KernelName, KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
 from playhead.kernel.delegation import full_names, named, put_in_charge, recorded_strategy, told, with_defaults
 from playhead.kernel.describe import describe
 from playhead.kernel.earlier_runs import ask_earlier_runs, effectiveness, task_type_of
-from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
-from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.registry import strategy_class, tools_of_all
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
-from playhead.trace.types import Purpose, text_of
+from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.kernel.session import Session, Tool
+    from playhead.kernel.session import Tool
 
 NAME: Final = "adaptive"
 FACT: Final = "strategy-effectiveness"

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from playhead.kernel.loop import run_kernel
-from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run
-from playhead.kernel.react import act_but, ask_again, observe, take_answer, think
-from playhead.kernel.session import Kernel
-from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.base import Strategy
+from playhead.kernel import Arguments, Kernel, KernelState, MetaTool, Session, Strategy
+from playhead.kernel import observe, run_kernel, think, transition
+from playhead.kernel.meta_tools import ends_run
+from playhead.kernel.react import act_but, ask_again, take_answer
 from playhead.trace.finish_reasons import incomplete
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session, Tool
+    from playhead.kernel.session import Tool
 from playhead.trace.values import JsonValue
 
 NAME: Final = "autonomous"

@@ -7,23 +7,17 @@ to the end of the text: of such a reply nothing is an answer, and the model is a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import Field
 
-from playhead.kernel.loop import run_kernel
+from playhead.kernel import Kernel, KernelState, Session, Step, Strategy, act, observe, run_kernel, transition
 from playhead.kernel.meta_tools import ends_run, visible_tools
 from playhead.kernel.passes import ANSWER_NOW
-from playhead.kernel.react import act, act_but, ask_again, call_again, observe, take_answer
+from playhead.kernel.react import act_but, ask_again, call_again, take_answer
 from playhead.kernel.reply import read_reply, record_reply
-from playhead.kernel.session import Kernel
-from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.base import Strategy
 from playhead.trace.events import Thought
 from playhead.trace.finish_reasons import incomplete
-
-if TYPE_CHECKING:
-    from playhead.kernel.session import Session
 
 NAME: Final = "chain-of-thought"
 WITH_TAGS: Final = (

@@ -15,26 +15,23 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from playhead.errors import UsageError
-from playhead.kernel import react
+from playhead.kernel import Kernel, KernelState, Purpose, Session, Step, Strategy, react, run_kernel, transition
 from playhead.kernel.delegation import start_with
 from playhead.kernel.describe import shortened
 from playhead.kernel.isolate.program_tool import NAME as RUN_PROGRAM
 from playhead.kernel.isolate.program_tool import NOTES as NAME
 from playhead.kernel.isolate.program_tool import ProgramTool, signatures
-from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply, record_reply
-from playhead.kernel.session import Kernel
-from playhead.kernel.state import KernelState, PlannedCall, Step, transition
-from playhead.kernel.strategies.base import Strategy
+from playhead.kernel.state import PlannedCall
 from playhead.trace.finish_reasons import incomplete
-from playhead.trace.types import Purpose, ToolCall, text_of
+from playhead.trace.types import ToolCall, text_of
 from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session, Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.events import LlmResponded
 
 _PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)

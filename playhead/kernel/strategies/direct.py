@@ -6,17 +6,10 @@ whatever it is. Without tools that is one request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from playhead.kernel.loop import run_kernel
-from playhead.kernel.react import act, observe, think
-from playhead.kernel.session import Kernel
-from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.base import Strategy
+from playhead.kernel import Kernel, KernelState, Session, Strategy, act, observe, run_kernel, think, transition
 from playhead.trace.finish_reasons import incomplete
-
-if TYPE_CHECKING:
-    from playhead.kernel.session import Session
 
 
 class Direct(Strategy):

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from playhead.kernel.kernels import kernel_of
-from playhead.kernel.loop import run_kernel
-from playhead.kernel.strategies.base import KernelName, Strategy
-
-if TYPE_CHECKING:
-    from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState
+from playhead.kernel import KernelName, KernelState, Session, Strategy, kernel_of, run_kernel
 
 
 class Reactive(Strategy):
