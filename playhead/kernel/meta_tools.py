@@ -6,7 +6,8 @@ One gives the final answer; the others help a model to find its bearings: what t
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -47,25 +48,22 @@ class Arguments(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+@dataclass(eq=False)
 class MetaTool:
     """A tool whose body is a function of the session."""
 
-    def __init__(
-        self,
-        name: str,
-        description: str,
-        arguments: type[Arguments],
-        body: Callable[[Session, Any], JsonValue | Outcome],
-        *,
-        ends_run: bool,
-    ) -> None:
-        schema = {
-            key: value for key, value in arguments.model_json_schema().items() if key not in ("title", "description")
-        }
-        self.spec = ToolSpec(name=name, description=description, parameters=schema, kind="meta")
-        self.ends_run = ends_run
-        self._arguments = arguments
-        self._body = body
+    name: str
+    description: str
+    arguments: type[Arguments]
+    body: Callable[[Session, Any], JsonValue | Outcome]
+    ends_run: bool = field(default=False, kw_only=True)
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """What a model is told of it; made when first asked for, since a schema takes a millisecond."""
+        schema = self.arguments.model_json_schema()
+        parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
+        return ToolSpec(name=self.name, description=self.description, parameters=parameters, kind="meta")
 
     def unmet(self, session: Session, state: KernelState) -> list[str]:
         """Return why the tool is not offered yet; nothing when it is."""
@@ -86,16 +84,16 @@ class MetaTool:
             return ErrorInfo(type="InvalidArguments", message=first_problem(error))
         state = context.session.state
         unmet = "" if state is None else "; ".join(self.unmet(context.session, state))
-        return ErrorInfo(type="NotYet", message=f"{self.spec.name} is not available yet: {unmet}") if unmet else None
+        return ErrorInfo(type="NotYet", message=f"{self.name} is not available yet: {unmet}") if unmet else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
-        said = self._body(context.session, self._read(arguments))
+        said = self.body(context.session, self._read(arguments))
         return said if isinstance(said, Outcome) else Outcome(ok=True, result=said)
 
     def _read(self, arguments: dict[str, JsonValue]) -> Arguments:
         plain = from_json(arguments)  # an answer through a tool is cleaned like one in text
-        return self._arguments.model_validate(
+        return self.arguments.model_validate(
             {name: scrub(value) if isinstance(value, str) else value for name, value in plain.items()}
         )
 
@@ -170,6 +168,7 @@ def _situation(session: Session) -> dict[str, JsonValue]:
 
 
 _USED: Final = ("iteration", "max_iterations", "tools_used", "required", "messages", "tokens", "stored")
+_ALL: Final = ("task", "tools", *_USED)
 _HOW_IT_GOES: Final = ("required", "recent_calls", "recent_failures", "last_error", "repeated_calls", "decisions")
 
 
@@ -231,28 +230,20 @@ def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome
     return {"key": key, "content": part, **place, **({"next_offset": end} if end < total else {})}
 
 
+_PULSE: Final = "Tell how it goes: failures, repeated calls, decisions, what is missing."
 _RECALL: Final = (
     "Read a stored result by its key, page by page, or keep notes: store (key, content), retrieve (key), list, "
     "search (query)."
 )
-_TOOLS: Final[dict[str, tuple[str, type[Arguments], Callable[[Session, Any], JsonValue | Outcome]]]] = {
-    "final-answer": ("Give the final answer and end.", FinalAnswerArguments, _final_answer),
-    "context-status": ("Tell how many turns and tokens are used.", Arguments, _telling(*_USED)),
-    "brief": (
-        "Tell the task, the tools, and what is left of turns and calls.",
-        Arguments,
-        _telling("task", "tools", *_USED),
-    ),
-    "pulse": (
-        "Tell how it goes: failures, repeated calls, decisions, what is missing.",
-        Arguments,
-        _telling(*_HOW_IT_GOES),
-    ),
-    "find": ("Find where words were seen so far: in notes, results and thoughts.", FindArguments, _find),
-    "recall": (_RECALL, RecallArguments, _recall),
-}
-"""What each says of itself, what it takes, and what it does."""
-META_TOOLS: Final = tuple(_TOOLS)
+_OWN: Final = (
+    MetaTool("final-answer", "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True),
+    MetaTool("context-status", "Tell how many turns and tokens are used.", Arguments, _telling(*_USED)),
+    MetaTool("brief", "Tell the task, the tools, and what is left of turns and calls.", Arguments, _telling(*_ALL)),
+    MetaTool("pulse", _PULSE, Arguments, _telling(*_HOW_IT_GOES)),
+    MetaTool("find", "Find where words were seen so far: in notes, results and thoughts.", FindArguments, _find),
+    MetaTool("recall", _RECALL, RecallArguments, _recall),
+)
+META_TOOLS: Final = {each.name: each for each in _OWN}
 
 
 def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
@@ -264,10 +255,4 @@ def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
     unknown = [name for name in names if name not in META_TOOLS]
     if unknown:
         raise UsageError(f"there is no meta tool {unknown[0]!r}.{nearest(unknown[0], META_TOOLS)}")
-    return {name: _made(name) for name in names}
-
-
-@cache  # stateless, so one serves all; its schema takes a millisecond to make
-def _made(name: str) -> MetaTool:
-    description, arguments, body = _TOOLS[name]
-    return MetaTool(name, description, arguments, body, ends_run=name == "final-answer")
+    return {name: META_TOOLS[name] for name in names}

@@ -58,7 +58,7 @@ class Counting(Strategy):
     def tools(self) -> list[MetaTool]:
         """Return a tool that it brings along."""
         body = lambda session, arguments: list(range(arguments.upto))  # noqa: E731
-        return [MetaTool(self.tool_name, "Count.", Counted, body, ends_run=False)]
+        return [MetaTool(self.tool_name, "Count.", Counted, body)]
 
 
 @pytest.fixture(autouse=True)
