@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from playhead.kernel import Arguments, Kernel, KernelState, MetaTool, Session, Strategy
-from playhead.kernel import observe, run_kernel, think, transition
+from playhead.kernel import Arguments, Kernel, KernelState, MetaTool, Session, Strategy, run_kernel, transition
 from playhead.kernel.meta_tools import ends_run
-from playhead.kernel.react import act_but, ask_again, take_answer
+from playhead.kernel.react import act_but, ask_again, observe, take_answer, think
 from playhead.trace.finish_reasons import incomplete
 from playhead.trace.values import as_text, to_json
 
