@@ -6,9 +6,8 @@ import atexit
 import os
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -140,20 +139,30 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
     start_s = checked_limit("start_timeout_s", start_timeout_s) or START_TIMEOUT_S
     if (command is None) == (url is None):
         raise UsageError("mcp_tools needs a command= to start a server, or the url= of one: give one of the two")
-    if command is not None:
-        if headers is not None:
-            raise UsageError("headers= are for a server at a url=; give a program variables with env=")
-        made = _program(command, checked_pairs("env", env), cwd)
-    else:
-        if env is not None or cwd is not None:
-            raise UsageError("env= and cwd= are for a command=; a server at a url= runs already")
-        made = _address(str(url), checked_pairs("headers", headers))
-    return McpServer(lambda: made(start_s), choices)
+    if command is not None and headers is not None:
+        raise UsageError("headers= are for a server at a url=; give a program variables with env=")
+    if url is not None and (env is not None or cwd is not None):
+        raise UsageError("env= and cwd= are for a command=; a server at a url= runs already")
+    parts = () if command is None else _parts(command)
+    given = checked_pairs("headers", headers) if command is None else checked_pairs("env", env)
+    try:
+        from playhead.mcp.connection import Connection  # noqa: PLC0415 - with the protocol's package
+        from playhead.mcp.http import HttpServer, checked_url  # noqa: PLC0415 - the same
+        from playhead.mcp.stdio import StdioServer  # noqa: PLC0415 - the same
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"MCP servers need the package mcp 2.3 or newer ({error}); the fix: pip install 'playhead[mcp]'"
+        ) from error
+    name = one_line(server_name(parts), 60) if url is None else checked_url(url)
+
+    def connect() -> Connection:
+        server = StdioServer(parts, given, cwd) if url is None else HttpServer(url, given)
+        return Connection(name, server, start_s, named_secrets(given))
+
+    return McpServer(connect, choices)
 
 
-def _program(
-    command: Sequence[str] | str, env: dict[str, str], cwd: str | Path | None
-) -> Callable[[float], Connection]:
+def _parts(command: Sequence[str] | str) -> tuple[str, ...]:
     if os.name != "posix":
         raise UsageError(
             "a command= needs POSIX: process groups; on Windows start the server yourself and give its url="
@@ -165,9 +174,7 @@ def _program(
     parts = checked_texts("command", checks.listed("command", parts))
     if not parts:
         raise UsageError("command is empty; give the program and its arguments")
-    connection, stdio = _load("connection"), _load("stdio")
-    name = one_line(server_name(parts), 60)
-    return lambda seconds: connection.Connection(name, stdio.StdioServer(parts, env, cwd), seconds, named_secrets(env))
+    return parts
 
 
 def server_name(command: Sequence[str]) -> str:
@@ -175,19 +182,3 @@ def server_name(command: Sequence[str]) -> str:
     program = Path(command[0]).name
     shown = command[1:] if _INTERPRETER.fullmatch(program) else ()
     return next((Path(each).name for each in shown if not each.startswith("-")), program)
-
-
-def _address(url: str, headers: dict[str, str]) -> Callable[[float], Connection]:
-    connection, http = _load("connection"), _load("http")
-    name = http.checked_url(url)
-    return lambda seconds: connection.Connection(name, http.HttpServer(url, headers), seconds, named_secrets(headers))
-
-
-def _load(module: str) -> Any:  # noqa: ANN401 - a module
-    """Import one of the modules that need the protocol's package."""
-    try:
-        return import_module(f"playhead.mcp.{module}")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"MCP servers need the package mcp 2.3 or newer ({error}); the fix: pip install 'playhead[mcp]'"
-        ) from error
