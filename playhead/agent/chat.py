@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from playhead.agent.options import Variant
 from playhead.errors import ChatError, RunIdError, UsageError
@@ -47,11 +47,7 @@ _BEGINNING: Final = f'{{"format": "{FORMAT}"'.encode()
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class _Line(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
-
-
-class ChatMessage(_Line):
+class ChatMessage(BaseModel, frozen=True):
     """A message of a chat."""
 
     role: Literal["user", "assistant"]
@@ -66,7 +62,7 @@ class ChatMessage(_Line):
     """Of an answer, what was done for it; told to the model when it answers the next message without tools."""
 
 
-class _Head(_Line):
+class _Head(BaseModel, frozen=True):
     format: Literal["playhead-chat/1"]
     id: str
     context: str | None = None
@@ -144,7 +140,7 @@ class ChatLog:
         if not whole:
             self._write(_Head(format=FORMAT, id=chat_id, context=self.context))
 
-    def _write(self, line: _Line) -> None:
+    def _write(self, line: BaseModel) -> None:
         if self.path is not None:
             if self._descriptor is None:
                 raise ChatError(f"the chat {self.path} is closed")

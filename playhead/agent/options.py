@@ -70,9 +70,6 @@ class Context:
 class Default:
     """Says that an argument was not given."""
 
-    def __repr__(self) -> str:
-        return "<the settings' folder>"
-
 
 DEFAULT: Final = Default()
 TraceTo = str | Path | None | Default

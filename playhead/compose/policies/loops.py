@@ -62,11 +62,8 @@ def detect_loops(detection: LoopDetection | dict[str, Any] | None = None) -> Pol
 
         def look(context: PhaseContext) -> Nudge | None:
             loop = find(context)
-            return (
-                None
-                if loop is None
-                else told(loop, context, "compose=[switch_strategy()] lets another strategy take over; ")
-            )
+            fix = "compose=[switch_strategy()] lets another strategy take over; "
+            return None if loop is None else told(loop, context, fix)
 
         harness.before("think", look)
 
@@ -146,12 +143,8 @@ def _identical_calls(recent: list[Step], limit: int | None) -> Loop | None:
         return None
     tool = calls[-1][0]
     what = f"{tool} was called {calls.count(calls[-1])} times with the same arguments"
-    return Loop(
-        "calls",
-        what,
-        "It will not answer otherwise: use what it said, call something else, or answer.",
-        "identical_calls",
-    )
+    advice = "It will not answer otherwise: use what it said, call something else, or answer."
+    return Loop("calls", what, advice, "identical_calls")
 
 
 def _identical_thoughts(recent: list[Step], limit: int | None) -> Loop | None:
@@ -166,9 +159,8 @@ def _identical_thoughts(recent: list[Step], limit: int | None) -> Loop | None:
     if not any(isinstance(said, str) and said for said in turns[newest[0]]):
         return None
     what = f"the same thought came in {limit} turns in a row, and nothing new was done"
-    return Loop(
-        "thoughts", what, "Think of something else: another tool, other arguments, or the answer.", "identical_thoughts"
-    )
+    advice = "Think of something else: another tool, other arguments, or the answer."
+    return Loop("thoughts", what, advice, "identical_thoughts")
 
 
 def _without_act(recent: list[Step], turn: int, began: int, limit: int | None) -> Loop | None:

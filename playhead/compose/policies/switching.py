@@ -67,11 +67,15 @@ class Switching(BaseModel):
     def _fallback(cls, name: str | None) -> str | None:
         return None if name is None else delegation.full_names([name])[0]
 
+    @property
+    def others(self) -> list[str]:
+        """The strategies that may take over."""
+        return self.candidates if self.fallback_strategy is None else [self.fallback_strategy]
+
     @model_validator(mode="after")
     def _complete(self) -> Switching:
         """Fill in the settings of all strategies, so that the header holds them."""
-        names = self.candidates if self.fallback_strategy is None else [self.fallback_strategy]
-        self.settings.update(delegation.with_defaults(names, self.settings))
+        self.settings.update(delegation.with_defaults(self.others, self.settings))
         return self
 
 
@@ -92,10 +96,7 @@ def switch_strategy(
         switching: what may take over, and how often; None for the defaults of `Switching`.
         detection: when an agent repeats itself, as for `detect_loops`, which is not needed beside this.
     """
-    allowed, limits = (
-        options_of("switch_strategy", switching, Switching),
-        limits_of(detection),
-    )
+    allowed, limits = options_of("switch_strategy", switching, Switching), limits_of(detection)
 
     def register(harness: Harness) -> None:
         find, switched = finder(harness, limits), harness.per_run(_Switched)
@@ -112,8 +113,7 @@ def switch_strategy(
     brought = tools_of_all(allowed.settings)
 
     def check(header: AgentHeader, tools: Mapping[str, ToolSpec]) -> None:
-        others = {allowed.fallback_strategy} if allowed.fallback_strategy is not None else set(allowed.candidates)
-        if not others - {header.strategy}:
+        if not set(allowed.others) - {header.strategy}:
             raise UsageError(
                 f"switch_strategy names no strategy but {header.strategy}, which runs already, so it could never switch; name "
                 "another one in fallback_strategy= or candidates="
