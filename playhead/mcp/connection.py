@@ -51,7 +51,7 @@ class Connection:
         """What was given to the server and nobody may record, by name."""
         self._server = server
         self._start_timeout_s = start_timeout_s
-        self._thread: AbstractContextManager[BlockingPortal] = start_blocking_portal(name="playhead-mcp")
+        self._thread: AbstractContextManager[BlockingPortal] = start_blocking_portal()
         self._portal: BlockingPortal | None = None
         self._client: Client | None = None
         self._broken: BaseException | None = None
