@@ -42,4 +42,4 @@ def test_a_server_that_cannot_be_started_is_one_line(home: Path) -> None:
     """No traceback, and the reason."""
     result = playhead("run", "How high?", "--model", "ollama/m", "--mcp", "no-such-program-at-all --quick")
     assert result.exit_code == 1
-    assert "there is no program or folder 'no-such-program-at-all'" in result.output
+    assert "no-such-program-at-all: not found" in result.output
