@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
+from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails
+from typing_extensions import TypedDict
 
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.session import ToolContext
@@ -25,15 +26,11 @@ _NUMBERS: Final = ("int_type", "float_type")
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The parameters of a function as a pydantic model.
+    """The parameters of a function, as pydantic reads them."""
 
-    The fields have made-up names and the real ones as aliases, because a parameter may be called `schema` or `copy`,
-    which a model's field may not.
-    """
-
-    model: type[BaseModel]
-    fields: dict[str, str]
-    """Field of the model → parameter of the function."""
+    adapter: TypeAdapter[dict[str, Any]]
+    names: tuple[str, ...]
+    """The parameters that a model gives."""
     context_parameter: str | None
     """The parameter that is filled with the ToolContext."""
 
@@ -44,35 +41,31 @@ class Arguments:
         Raises:
             ToolDefinitionError: a parameter cannot be passed by name, or has no JSON schema.
         """
-        fields: dict[str, Any] = {}
-        names: dict[str, str] = {}
-        context_parameter = None
-        for parameter in _signature(function).parameters.values():
-            if _is_context(parameter.annotation, ToolContext):
-                if context_parameter is not None:
-                    raise ToolDefinitionError(f"{name_of(function)}: it has two ToolContext parameters; one is enough")
-                context_parameter = parameter.name
-                continue
-            field = f"argument_{len(fields)}"
-            names[field] = _checked_parameter(parameter, function).name
-            fields[field] = _field(parameter)
+        parameters = _parameters(function)
+        contexts = [each.name for each in parameters if _is_context(each.annotation, ToolContext)]
+        if len(contexts) > 1:
+            raise ToolDefinitionError(f"{name_of(function)}: it has two ToolContext parameters; one is enough")
         try:
-            model = create_model("Arguments", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
+            fields = {each.name: _field(each) for each in parameters if each.name not in contexts}
+            typed_dict: Any = TypedDict  # of any names, which the fields of a model may not have
+            shape = typed_dict("Arguments", fields)
+            shape.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+            adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(shape)
         except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
             raise ToolDefinitionError(f"{name_of(function)}: {getattr(error, 'message', error)}") from None
-        return Arguments(model, names, context_parameter)
+        return Arguments(adapter, tuple(fields), next(iter(contexts), None))
 
     def schema(self, function: str) -> dict[str, Any]:
         """Return the JSON schema of the arguments."""
         try:
-            schema = _without_titles(self.model.model_json_schema(by_alias=True))
+            schema = _without_titles(self.adapter.json_schema())
         except PydanticUserError as error:
             raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
         return {key: value for key, value in schema.items() if key != "title"}
 
-    def read(self, arguments: dict[str, JsonValue]) -> BaseModel:
+    def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
         """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
-        return self.model.model_validate(from_json(arguments))
+        return self.adapter.validate_python(from_json(arguments))
 
     def check(self, arguments: dict[str, JsonValue]) -> None:
         """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
@@ -83,7 +76,7 @@ class Arguments:
             ValidationError: they do not fit.
         """
         try:
-            self.model.model_validate_json(json.dumps(from_json(arguments)), strict=True)
+            self.adapter.validate_json(json.dumps(from_json(arguments)), strict=True)
         except ValidationError as error:
             self.read(arguments)
             coerced = [
@@ -99,40 +92,38 @@ class Arguments:
     def bind(self, arguments: dict[str, JsonValue], context: ToolContext | None) -> dict[str, Any]:
         """Return the keyword arguments of the function."""
         values = self.read(arguments)
-        kwargs = {name: getattr(values, field) for field, name in self.fields.items()}
-        return kwargs if self.context_parameter is None else {**kwargs, self.context_parameter: context}
+        return values if self.context_parameter is None else {**values, self.context_parameter: context}
 
     def checked_key(self, key: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
         """Return the names that identify a call; they have to be parameters."""
-        unknown = [name for name in key or () if name not in self.fields.values()]
+        unknown = [name for name in key or () if name not in self.names]
         if unknown:
-            known = ", ".join(self.fields.values()) or "none"
+            known = ", ".join(self.names) or "none"
             raise ToolDefinitionError(f"key names {', '.join(map(repr, unknown))}; the parameters are: {known}")
         return None if key is None else tuple(key)
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
-        return inspect.signature(function, eval_str=True)
+        found = list(inspect.signature(function, eval_str=True).parameters.values())
     except Exception as error:  # noqa: BLE001 - an annotation in quotes may be any expression
         raise ToolDefinitionError(f"{name_of(function)}: its signature cannot be read: {error}") from None
+    for each in found:
+        if each.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            raise ToolDefinitionError(
+                f"{name_of(function)}: parameter {each} cannot be passed by name; a model passes arguments by name only"
+            )
+    return found
 
 
-def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
-    if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
-        raise ToolDefinitionError(
-            f"{name_of(function)}: parameter {parameter} cannot be passed by name; a model passes arguments by name only"
-        )
-    return parameter
-
-
-def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
-    if isinstance(parameter.default, FieldInfo):  # `def f(key: str = Field(description="…"))`
-        return Annotated[annotation, parameter.default], Field(alias=parameter.name)
-    if parameter.default is inspect.Parameter.empty:
-        return annotation, Field(alias=parameter.name)
-    return annotation, Field(default=parameter.default, alias=parameter.name)
+def _field(parameter: inspect.Parameter) -> Any:  # noqa: ANN401 - an annotation
+    """Return the annotation of a parameter with its default, under its own name whatever alias it has."""
+    empty, default = inspect.Parameter.empty, parameter.default
+    annotation = Any if parameter.annotation is empty else parameter.annotation
+    if isinstance(default, FieldInfo):  # `def f(key: str = Field(description="…"))`
+        return Annotated[annotation, default, Field(alias=parameter.name)]
+    own = Field(alias=parameter.name) if default is empty else Field(default=default, alias=parameter.name)
+    return Annotated[annotation, own]
 
 
 def _is_context(annotation: Any, context: type[ToolContext]) -> bool:  # noqa: ANN401 - any annotation

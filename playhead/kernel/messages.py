@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.state import Thread
+from playhead.kernel.state import Thread, with_ids
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
 from playhead.trace.made import made
 from playhead.trace.types import Message, text_of
@@ -40,16 +40,12 @@ class ThreadRecord:
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
         """Add a message with its own content, and return it."""
-        added = MessageAdded(id=self._take_id(), role=role, content=content, **fields)
+        number = self._next
+        self._next += 1
+        added = MessageAdded(id=number, role=role, content=content, **fields)
         self._session.emit(added)
-        return Message(
-            id=added.id,
-            role=role,
-            content=content,
-            tool_calls=added.tool_calls,
-            tool_call_id=added.tool_call_id,
-            name=added.name,
-        )
+        own = {name: getattr(added, name) for name in ("tool_calls", "tool_call_id", "name")}
+        return Message(id=number, role=role, content=content, **own)
 
     async def add_user(self, content: Content, *, replaces: tuple[int, ...] = ()) -> Message | None:
         """Add a message of the user's or of the kernel's; None when a hook removed it.
@@ -154,13 +150,7 @@ class ThreadRecord:
 
     def tool_ranges(self, specs: Iterable[ToolSpec]) -> tuple[Range, ...]:
         """Return the ids of these tools as inclusive ranges; what a hook made of a tool is recorded now."""
-        ranges: list[Range] = []
-        for number in map(self._tool_id, specs):
-            if ranges and ranges[-1][1] == number - 1:
-                ranges[-1] = (ranges[-1][0], number)
-            else:
-                ranges.append((number, number))
-        return tuple(ranges)
+        return with_ids((), map(self._tool_id, specs))
 
     def _tool_id(self, spec: ToolSpec) -> int:
         own = self._session.toolset.get(spec.name)
@@ -186,22 +176,16 @@ class ThreadRecord:
         if message.id != self._next:  # another message has joined while hooks were asked
             message = message.model_copy(update={"id": self._next})
         self._next += 1
-        fields: dict[str, Any] = {}  # a field that is not set is not written
-        if message.tool_call_id is not None:
-            fields["tool_call_id"] = message.tool_call_id
-        if message.name is not None:
-            fields["name"] = message.name
+        own = {name: getattr(message, name) for name in ("tool_call_id", "name")}
+        fields = {
+            name: value for name, value in own.items() if value is not None
+        }  # a field that is not set is not written
         self._session.emit(made(MessageAdded, id=message.id, role=message.role, ref=ref, **fields))
         return message
 
     async def _offered(self, tag: str, message: Message, key: str = "", **details: Any) -> Message | None:  # noqa: ANN401
         passed = await self._session.offer(tag, message, key=key, **details)
         return None if passed is SUPPRESS else passed
-
-    def _take_id(self) -> int:
-        number = self._next
-        self._next += 1
-        return number
 
 
 def call_details(completed: ToolCallCompleted) -> dict[str, Any]:

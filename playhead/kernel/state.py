@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
@@ -12,6 +12,9 @@ from playhead.trace.made import altered
 from playhead.trace.types import Message, Range, Rationale, ToolCall  # noqa: TC001 - pydantic looks for them
 from playhead.trace.usage import Usage
 from playhead.trace.values import JsonValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Status = Literal["thinking", "acting", "observing", "done", "failed"]
 FINAL: frozenset[Status] = frozenset({"done", "failed"})
@@ -31,17 +34,19 @@ class Thread:
 
     def add(self, *messages: Message | None) -> Thread:
         """Return the thread with these messages at its end; None stands for one that a hook removed."""
-        added: list[Message] = []
-        ranges = list(self.ranges)
-        for message in messages:
-            if message is None:
-                continue
-            added.append(message)
-            if ranges and ranges[-1][1] == message.id - 1:
-                ranges[-1] = (ranges[-1][0], message.id)
-            else:
-                ranges.append((message.id, message.id))
-        return Thread(self.messages + tuple(added), tuple(ranges))
+        added = tuple([message for message in messages if message is not None])
+        return Thread(self.messages + added, with_ids(self.ranges, [message.id for message in added]))
+
+
+def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:
+    """Return inclusive ranges with these ids at their end."""
+    found = list(ranges)
+    for number in ids:
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ comes back as a message of the user's.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.repair.schema import facts
@@ -117,20 +116,10 @@ class ToolsInText:
         key = (None if first is None else first.id, ids)
         if key not in self._told:
             self._told[key] = self._message(first, catalogue(tools))
-        told = Thread().add(self._told[key])
-        rest = thread if first is None else _without_first(thread)
-        return replace(told, messages=told.messages + rest.messages, ranges=told.ranges + rest.ranges)
+        return Thread().add(self._told[key], *thread.messages[0 if first is None else 1 :])
 
     def _message(self, first: Message | None, text: str) -> Message:
         if first is None:
             return self._messages.add("system", text, transient=True)
-        content: Content = (
-            f"{first.content}\n\n{text}" if isinstance(first.content, str) else (*first.content, TextPart(text=text))
-        )
+        content = _joined(first.content, f"\n{text}")
         return self._messages.add("system", content, transient=True, replaces=(first.id,))
-
-
-def _without_first(thread: Thread) -> Thread:
-    (first, last), *others = thread.ranges
-    ranges = tuple(others) if first == last else ((first + 1, last), *others)
-    return Thread(thread.messages[1:], ranges)

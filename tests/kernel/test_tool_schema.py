@@ -318,7 +318,7 @@ def test_only_functions_are_tools():
         (unknown_type, "unknown_type: its signature cannot be read: name 'Nowhere' is not defined"),
         (no_expression, "no_expression: its signature cannot be read: "),
         (no_attribute, "no_attribute: its signature cannot be read: .*no attribute 'nowhere'"),
-        (no_type, "no_type: Unable to generate pydantic-core schema for 5"),
+        (no_type, "no_type: "),
         (wrong_limit, "wrong_limit: "),
         (no_schema, "no_schema: a parameter has no JSON schema: Cannot generate a JsonSchema"),
     ],
