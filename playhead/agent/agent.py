@@ -11,7 +11,7 @@ from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.context.settings import context_fields, with_recall
-from playhead.kernel.isolate.main_script import require_guard
+from playhead.kernel.isolate.home import require_guard
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.strategies.registry import make_strategy

@@ -19,7 +19,7 @@ from playhead.kernel.checks import checked_density
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Terminate
 from playhead.kernel.lifecycle.steering import STOPPED
-from playhead.kernel.lifecycle.threads import Waiting, loop_scheduler
+from playhead.kernel.lifecycle.threads import Waiting, running_loop
 from playhead.trace.events import RunPaused, RunResumed
 from playhead.trace.values import scrub
 
@@ -164,7 +164,7 @@ class RunControl:
             if self._pausing is None or session.ended:
                 return None
             more = anyio.Event()
-            schedule = loop_scheduler()
+            schedule = running_loop().call_soon_threadsafe
             self._waiting.append(lambda: schedule(more.set))
             return self._pausing, more
 

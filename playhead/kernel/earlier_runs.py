@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from playhead.errors import PlayheadError
-from playhead.kernel.lifecycle.threads import run_in_thread
+from playhead.kernel.lifecycle.bodies import run_in_thread
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.reader import Lines, open_trace
 from playhead.trace.store import TraceStore, ends_of

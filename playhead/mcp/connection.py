@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from playhead.errors import ToolServerError
 from playhead.kernel.describe import describe
-from playhead.kernel.lifecycle.threads import loop_scheduler
+from playhead.kernel.lifecycle.threads import running_loop
 from playhead.mcp.definition import MAX_TOOLS
 from playhead.mcp.plain import one_line
 from playhead.trace import VERSION
@@ -87,7 +87,7 @@ class Connection:
         """
         if self._portal is None or os.getpid() != self._pid:
             raise self._error()
-        done, in_loop = anyio.Event(), loop_scheduler()
+        done, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
 
         def tell(_: object) -> None:
             with suppress(RuntimeError):  # the caller's loop has ended

@@ -13,7 +13,7 @@ import anyio
 
 from playhead.errors import MissingDependencyError, UsageError
 from playhead.kernel import checks
-from playhead.kernel.lifecycle.threads import run_in_thread, start_in_thread
+from playhead.kernel.lifecycle.bodies import run_in_thread
 from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
 from playhead.mcp.choices import Choices, checked_limit, checked_pairs, checked_texts, named_secrets
 from playhead.mcp.plain import one_line
@@ -73,11 +73,7 @@ class McpServer:
 
     async def __aenter__(self) -> list[McpTool]:
         """Do the same without holding up the loop; a server that starts when this is cancelled is ended once it has."""
-        opening = start_in_thread(self.__enter__, lambda _: self.__exit__())
-        await opening.wait()
-        if opening.error is not None:
-            raise opening.error
-        return opening.value  # type: ignore[return-value]
+        return await run_in_thread(self.__enter__, lambda _: self.__exit__())  # type: ignore[no-any-return]
 
     async def __aexit__(self, *_: object) -> None:
         """End the connection and wait until the server has ended, also when cancelled."""

@@ -8,7 +8,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead import tool
+from playhead import load_recording, tool
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
@@ -301,23 +300,21 @@ async def test_a_guardian_that_dies(tmp_path: Path):
 
 
 async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
-    """Who insists does not wait for SIGTERM: the process is killed, and the call counts as abandoned."""
-    path, run = tmp_path / "pids", SimpleNamespace(isolated={})
-    session = SimpleNamespace(run=run, toolset=SimpleNamespace(abandoned=set()))
-    late: list[bool] = []
-    context: Any = SimpleNamespace(owner="root", call_id="call", session=session, report_late=late.append)
-    task = asyncio.ensure_future(isolated_tools.patient.run({"path": str(path)}, context))
+    """Who insists does not wait for the end of the process: the call counts as abandoned, and the process ends all the same."""
+    path = tmp_path / "pids"
+    agent = make_agent(tmp_path, [call("ignore_sigterm", path=str(path))], isolated_tools.patient)
+    task = asyncio.ensure_future(agent.run("Do it.", run_id="run"))
     await anyio.to_thread.run_sync(until, lambda: pids(path))
-    assert list(run.isolated) == ["root/call"]
     task.cancel()
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert session.toolset.abandoned == {"call"}
-    await anyio.to_thread.run_sync(until, lambda: late == [False])
-    assert all(map(gone, pids(path)))
-    assert run.isolated == {}
+    (event,) = [
+        each.event for each in load_recording(tmp_path / "run.jsonl").records if each.kind == "tool-call-completed"
+    ]
+    assert (event.ended, event.abandoned) == ("cancelled", True)
+    await anyio.to_thread.run_sync(until, lambda: all(map(gone, pids(path))))
 
 
 @pytest.mark.skipif(not LINUX, reason="other systems have lower limits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import load_recording
-from playhead.kernel.lifecycle import signals
+from playhead import Agent, load_recording, tool
+from playhead.testing import ScriptedModel, call, text
 from playhead.trace.integrity import check_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PROGRAM = """
@@ -191,42 +193,65 @@ def test_a_forked_child_is_a_process_of_its_own(tmp_path: Path, how: str):
     assert took_s < 0.3
 
 
+def run_in(look_up: Callable[[], Any]) -> list[Any]:
+    """Return what this finds out in a tool of a run in this thread."""
+    found: list[Any] = []
+
+    @tool
+    async def look() -> None:
+        """Look."""
+        found.append(look_up())
+
+    agent = Agent(ScriptedModel([call("look"), text("done")]), tools=[look], trace=None)
+    asyncio.run(agent.run("Do it."))
+    return found
+
+
+@pytest.fixture
+def nobody_listens() -> Iterator[None]:
+    """SIGTERM ends this process while a test runs."""
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def handler() -> Any:
+    """Return what handles SIGTERM."""
+    return signal.getsignal(signal.SIGTERM)
+
+
+def end_of_fork() -> int:
+    """Return 0 when a forked child has no handler."""
+    pid = os.fork()
+    if not pid:
+        os._exit(handler() is not signal.SIG_DFL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.usefixtures("nobody_listens")
 def test_a_forked_child_knows_nothing_of_the_runs():
-    """Inside of a run that listens: the child has no handler, no runs, and leaving what it was forked in undoes nothing."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        inside: Any = object()
-        with signals.ended_by_signals(inside):
-            pid = os.fork()
-            if not pid:
-                fresh = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-                os._exit(0 if fresh and not signals._live and not signals._Listening.count else 1)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-            assert signals._live == {inside}
-            assert signal.getsignal(signal.SIGTERM) is signals._on_signal
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    """A child that is forked in the middle of a run has no handler, and its parent keeps its own."""
+    assert run_in(lambda: (end_of_fork(), handler() is not signal.SIG_DFL)) == [(0, True)]
 
 
-def test_the_handler_is_there_only_while_runs_are(monkeypatch: pytest.MonkeyPatch):
-    """Nested or one after the other: the last one out puts things back, unless somebody else has set a handler."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        with signals.listening():
-            with signals.listening():
-                assert signal.getsignal(signal.SIGTERM) is signals._on_signal
-            assert signal.getsignal(signal.SIGTERM) is signals._on_signal
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+@pytest.mark.usefixtures("nobody_listens")
+def test_the_handler_is_there_only_while_runs_are():
+    """One in the other or one after the other: the last one out puts things back."""
+    agent = Agent(ScriptedModel([text("done")]), trace=None)
+    (kept,) = run_in(lambda: (handler(), agent.run_sync("Do it.").output, handler()))
+    assert kept[0] is kept[2] is not signal.SIG_DFL
+    assert handler() is signal.SIG_DFL
 
-        def mine(*_: Any) -> None:
-            pass
 
-        with signals.listening():
-            signal.signal(signal.SIGTERM, mine)
-        assert signal.getsignal(signal.SIGTERM) is mine
-        with signals.listening():
-            assert signal.getsignal(signal.SIGTERM) is mine
-    finally:
-        signal.signal(signal.SIGTERM, before)
+@pytest.mark.usefixtures("nobody_listens")
+def test_a_handler_that_is_set_meanwhile_stays():
+    """Whoever sets one during a run, or before it, keeps it."""
+
+    def mine(*_: Any) -> None:
+        pass
+
+    run_in(lambda: signal.signal(signal.SIGTERM, mine))
+    assert handler() is mine
+    assert run_in(handler) == [mine]
+    assert handler() is mine

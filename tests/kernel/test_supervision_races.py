@@ -78,19 +78,6 @@ def test_a_thread_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch)
     assert done.wait(2)
 
 
-def test_tasks_that_were_called_off_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
-    """A far deadline of a run that has ended is forgotten before its time."""
-    monkeypatch.setattr(watching, "MANY", 10)
-    watch = Watch()
-    tasks = [watch.after(3600, lambda: None) for _ in range(500)]
-    for each in tasks:
-        each.call_off()
-    reached = threading.Event()
-    for _ in range(3):
-        watch.after(0.0, reached.set)
-    assert reached.wait(2)
-
-
 @pytest.mark.parametrize("kind", ["llm-requested", "tool-call-started"])
 def test_nothing_starts_after_the_end_however_slow_redaction_is(tmp_path: Path, kind: str):
     """A rule of the user's that takes its time keeps nobody from ending the run, and lets nothing start after that."""

@@ -11,7 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from playhead import ToolContext, load_recording, tool
-from playhead.kernel.lifecycle import threads
+from playhead.kernel.lifecycle import bodies, threads
+from playhead.kernel.lifecycle.bodies import run_body, run_in_thread
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
@@ -242,14 +243,10 @@ async def test_threads_are_used_again():
 
     seen = set()
     for _ in range(20):
-        done = threads.start_in_thread(work, lambda _ok: None)
-        await done.wait()
-        assert isinstance(done.value, tuple)
-        seen.add(done.value[0])
-    value: Any = done.value
-    last = weakref.ref(value[1])
+        thread, value = await run_in_thread(work)
+        seen.add(thread)
+    last = weakref.ref(value)
     del value
-    del done
     until(lambda: last() is None)
     assert len(seen) == 1
 
@@ -257,45 +254,34 @@ async def test_threads_are_used_again():
 async def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch):
     """A thread that nobody needs any more ends by itself."""
     monkeypatch.setattr(threads, "IDLE_S", 0.005)
-    monkeypatch.setattr(threads, "_workers", threads._Workers())
-    started: list[threading.Thread] = []
-    done = threads.start_in_thread(lambda: started.append(threading.current_thread()), lambda _ok: None)
-    await done.wait()
-    until(lambda: not started[0].is_alive())
-    again = threads.start_in_thread(lambda: 5, lambda _ok: None)
-    await again.wait()
-    assert again.value == 5
+    monkeypatch.setattr(bodies, "workers", threads.Workers())
+    started = await run_in_thread(threading.current_thread)
+    until(lambda: not started.is_alive())
+    assert await run_in_thread(lambda: 5) == 5
 
 
 async def test_a_caller_that_gives_up_is_told_of_a_late_end():
     """Exactly one of two is told that a function has ended: its caller, or when that has gone, the callback."""
     release = threading.Event()
     late: list[bool] = []
-    given_up = threads.start_in_thread(lambda: release.wait(10), late.append)
-    with anyio.move_on_after(0.005):
-        await given_up.wait()
-    assert given_up.abandoned
+    left: list[str] = []
+    options: Any = {"on_late": late.append, "on_left": lambda: left.append("left")}
+    assert await run_body(lambda: release.wait(10), timeout_s=0.005, **options) is None
+    assert left == ["left"]
     release.set()
     until(lambda: late == [True])
-    kept = threads.start_in_thread(lambda: 5, late.append)
-    await kept.wait()
-    assert (kept.abandoned, kept.value, late) == (False, 5, [True])
+    kept = await run_body(lambda: 5, **options)
+    assert kept is not None
+    assert (kept.value, left, late) == (5, ["left"], [True])
 
 
 def test_a_body_that_ends_after_its_loop():
     """A body that returns when there is no loop left to hear of it ends in silence."""
     release, late = threading.Event(), threading.Event()
 
-    @tool(timeout=0.005)
-    def slow() -> str:
-        """Take too long."""
-        release.wait(10)
-        return "late"
+    async def leave() -> None:
+        await run_body(lambda: release.wait(10), timeout_s=0.005, on_late=lambda _ok: late.set())
 
-    async def leave() -> threads.ThreadCall:
-        return threads.start_in_thread(lambda: release.wait(10), lambda _ok: late.set())
-
-    assert make_agent(None, [call("slow"), text("done")], slow).run_sync("Do it.").output == "done"
     threads.run_blocking(leave)
     release.set()
     assert late.wait(10)

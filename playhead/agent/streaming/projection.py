@@ -18,7 +18,7 @@ import anyio
 from playhead.agent import streaming as out
 from playhead.compose.runtime import ComposedHooks
 from playhead.kernel.hooks import PHASE_OF
-from playhead.kernel.lifecycle.threads import loop_scheduler
+from playhead.kernel.lifecycle.threads import running_loop
 from playhead.trace import events as e
 from playhead.trace.values import to_json
 
@@ -72,7 +72,7 @@ class EventQueue:
                 if self.closed:
                     return None
                 more = anyio.Event()
-                wake = self._wake = partial(loop_scheduler(), more.set)
+                wake = self._wake = partial(running_loop().call_soon_threadsafe, more.set)
             try:
                 await more.wait()
             finally:

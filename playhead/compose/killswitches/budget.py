@@ -15,7 +15,7 @@ from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, Promp
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
 from playhead.kernel.hooks import Terminate, Wait
-from playhead.kernel.lifecycle.threads import loop_scheduler
+from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.output_cap import output_cap as stated_cap
 from playhead.kernel.output_cap import with_output_cap
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
@@ -288,7 +288,7 @@ class BudgetGuard(Switch):
         return self._terms.prices.get(session.header.model) or known_prices(session.header.prices)
 
     def _wait(self) -> Wait:
-        event, in_loop = anyio.Event(), loop_scheduler()
+        event, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
 
         def wake() -> None:
             with suppress(RuntimeError):  # the loop has ended, and who waited in it

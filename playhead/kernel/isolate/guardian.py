@@ -4,9 +4,9 @@
     └── worker    (session of its own; reads the request, runs the code, answers)
         └── …     (what the code starts)
 
-The guardian waits for an order, for the worker's end, and for the end of the program that started it, which closes the
-control socket however it dies. In each case nothing that the worker started is left behind: its process group is killed,
-and on Linux also what left the group, because orphans below the guardian become its children.
+The guardian waits for the end of the control socket, for that of the worker, and for that of the program that started it,
+which closes the socket however it dies. In each case nothing that the worker started is left behind: its process group gets
+SIGTERM, a moment later SIGKILL, and on Linux also what left the group, because orphans below the guardian become its children.
 
 The file is run by its path, before anything else is imported: where Playhead is found is part of the request.
 """
@@ -29,10 +29,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TERMINATE: Final = b"t"
-"""The order to end the worker by SIGTERM, and what is left `GRACE_S` later by SIGKILL."""
-KILL: Final = b"k"
-"""The order to kill at once. The end of the control socket is the same."""
 GRACE_S: Final = 0.1
 """Seconds between SIGTERM and SIGKILL."""
 GIVE_UP_S: Final = 1.0
@@ -66,7 +62,7 @@ class Guardian:
     """Waits until the worker ends or has to, and leaves nothing of it behind."""
 
     def __init__(self, worker: int, control: int, parent: int) -> None:
-        self._worker, self._control, self._parent = worker, control, parent
+        self._worker, self._parent = worker, parent
         self._code: int | None = None
         """The worker's exit code, or minus the signal that ended it; None while it runs."""
         self._poll = select.poll()  # select.select knows no descriptors from 1024 on
@@ -74,22 +70,18 @@ class Guardian:
 
     def watch(self) -> int | None:
         """Return how the worker ended, when all that it started has ended, too."""
-        order = self._wait(inf, LOOK_S, lambda: self._code is not None or self._is_orphan())
-        if order == TERMINATE:
-            self._signal(signal.SIGTERM)
-            self._wait(GRACE_S, PAUSE_S, self._is_orphan)
-        self._poll.unregister(self._control)
+        self._wait(inf, lambda: bool(self._poll.poll(LOOK_S * 1000)) or self._code is not None or self._is_orphan())
+        self._signal(signal.SIGTERM)
+        self._wait(GRACE_S, _pause)
         self._signal(signal.SIGKILL)
-        self._wait(GIVE_UP_S, PAUSE_S, _kill_children)
+        self._wait(GIVE_UP_S, _kill_children)
         return self._code
 
-    def _wait(self, seconds: float, look_s: float, over: Callable[[], bool]) -> bytes:
-        """Wait until no child is left, or it is over, or so long; return the order that comes before."""
+    def _wait(self, seconds: float, over: Callable[[], bool]) -> None:
+        """Wait until no child is left, or it is over, or so long."""
         until = time.monotonic() + seconds
         while self._has_children() and not over() and time.monotonic() < until:
-            if self._poll.poll(look_s * 1000):
-                return os.read(self._control, 1) or KILL
-        return b""
+            pass
 
     def _is_orphan(self) -> bool:
         return os.getppid() != self._parent
@@ -113,12 +105,17 @@ def _send(kill: Callable[[int, int], None], target: int, number: signal.Signals)
         kill(target, number)
 
 
+def _pause() -> bool:
+    time.sleep(PAUSE_S)
+    return False
+
+
 def _kill_children() -> bool:
     """Kill the children of this process, orphans among them, on Linux; it is never over before they have ended."""
     with suppress(OSError):
         for child in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split():
             _send(os.kill, int(child), signal.SIGKILL)
-    return False
+    return _pause()
 
 
 def _control_process(option: int, value: int) -> None:
@@ -146,6 +143,7 @@ def work(channel: Channel, guardian: int) -> NoReturn:
             for stream in (sys.stdout, sys.stderr):
                 with suppress(Exception):
                     stream.flush()
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the order to end comes as soon as that is sent
             channel.send({"done": done})
     except BaseException:  # noqa: BLE001 - nobody is there who could be told
         end(1)

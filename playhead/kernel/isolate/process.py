@@ -3,36 +3,34 @@
 Threads and coroutines can only be asked to end. A process group can be killed: code that holds the interpreter's lock,
 ignores SIGTERM, or waits for children of its own. A call costs a fresh interpreter, within its time limit.
 
-Two sockets lead to it: one to its guardian, for orders and for how it ended; one to the worker, for a request, for calls of
-tools with their answers, and for what came of it: bounded lines of JSON, which may be hostile, and nothing else. When the
-call has ended, all that is left of its process group is killed (on Linux also what left the group): it cannot leave a daemon
-behind.
+Two sockets lead to it: one to its guardian, for the order to end and for how it ended; one to the worker, for a request, for
+calls of tools with their answers, and for what came of it: bounded lines of JSON, which may be hostile, and nothing else. When
+the call has ended, all that is left of its process group is killed (on Linux also what left the group): it cannot leave a
+daemon behind.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from contextlib import ExitStack, suppress
-from math import inf
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from playhead.kernel.isolate import guardian
-from playhead.kernel.lifecycle.threads import loop_scheduler, start_in_thread
+from playhead.kernel.lifecycle.bodies import run_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playhead.kernel.lifecycle.threads import ThreadCall
     from playhead.kernel.session import ToolContext
 
     Message = dict[str, Any]
@@ -42,7 +40,7 @@ STOP_S: Final = 0.35
 
 
 class WorkerProcess:
-    """One process of its own, from its start until nothing is left of it."""
+    """One process of its own, from its start until nothing is left of it. All but `kill` blocks, and belongs into a thread."""
 
     def __init__(self, request: Message, *, sealed: bool = False, longest_line: int = 1 << 40) -> None:
         """Make it; `sealed`: without an environment, this program's path and its output, in an empty folder."""
@@ -50,107 +48,105 @@ class WorkerProcess:
         """What the worker says came of the request; None when its process ended before it could say so."""
         self.why = ""
         """How the process ended, when it did not say what came of it."""
-        self.answers: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        """What the worker's calls returned; None when it is over."""
         self._request = request
         self._sealed = sealed
         self._longest_line = longest_line
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._stopped = False
+        self._maker = os.getpid()
+        self._held = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        """For orders; None before the guardian has a worker."""
+        self._worker = b""
+        """The worker's id; nothing before the guardian has started it."""
+        self._stopped = False
 
-    def run(self, on_call: Callable[[Message], object]) -> None:
-        """Start the process, and wait until nothing is left of it; in a thread. Each call that it makes has to be answered."""
+    def begin(self) -> Message | None:
+        """Start the process and send it the request; returns as `ask` does."""
         try:
-            with ExitStack() as stack:
-                self._run(stack, on_call)
+            self._start()
         except OSError as error:
             self.why = f"no process could be started: {error}"
+            self._held.close()
+            return None
+        return self.ask(self._request)
 
-    def kill(self, order: bytes = guardian.KILL) -> None:
-        """End the process, at once or by another order; from any thread. In the child of a fork, do nothing."""
-        if os.getpid() != self._pid:  # a forked child has the socket, too; the call is its parent's
+    def ask(self, message: Message) -> Message | None:
+        """Send a message, and return the next call that has to be answered; None when nothing is left of the process."""
+        call = None
+        try:
+            if self._worker and not self._stopped:
+                call = self._exchange(message)
+        except OSError:
+            pass  # it has ended
+        finally:
+            if call is None:
+                self.end()
+        return call
+
+    def kill(self) -> None:
+        """Order the end of the process; from any thread. In the child of a fork, do nothing: the call is its parent's."""
+        if os.getpid() != self._maker:
             return
-        self.answers.put(None)
-        with self._lock:
-            self._stopped = True
-            if self._control is not None:
-                with suppress(OSError):
-                    self._control.send(order)
-            elif self._process is not None:  # its guardian, whose worker has no request yet
-                self._process.kill()
-
-    def _run(self, stack: ExitStack, on_call: Callable[[Message], object]) -> None:
-        control, their_control = map(stack.enter_context, socket.socketpair())
-        channel, their_channel = map(stack.enter_context, socket.socketpair())
-        process = stack.enter_context(self._start(stack, their_control, their_channel))
-        their_control.close()
-        their_channel.close()
-        stack.callback(self.kill)
-        with self._lock:
-            self._process = process
-            if self._stopped:
-                process.kill()
-        worker = control.recv(32)
-        with self._lock:
-            if self._stopped or not worker:
-                self.why = "it was stopped" if self._stopped else "its process could not start"
-                return
-            self._control = control
-        self._talk(channel, on_call)
-        self.kill()  # should it still be there
-        status = bytearray(worker)
-        with suppress(ConnectionError):  # the guardian has ended without reading that
-            while part := control.recv(64):
-                status += part
-        pid, _, code = status.decode().partition(" ")
-        if not code:  # somebody killed the guardian: what is left has to be killed from here
+        self._stopped = True
+        if self._process is None:
+            return
+        if self._worker:
             with suppress(OSError):
-                os.killpg(int(pid), signal.SIGKILL)
-        if self.done is None:
-            self.why = self.why or _ending(code)
+                self._control.shutdown(socket.SHUT_WR)
+        else:  # its guardian, whose worker has no request yet
+            self._process.kill()
 
-    def _start(self, stack: ExitStack, *sockets: socket.socket) -> subprocess.Popen[bytes]:
+    def end(self) -> None:
+        """Order the end of the process, and wait until nothing is left of it."""
+        self.kill()
+        status = bytearray(self._worker)
+        with suppress(OSError), self._held:
+            with suppress(ConnectionError):  # the guardian has ended without reading the order
+                while part := self._control.recv(64):
+                    status += part
+            pid, _, code = status.decode().partition(" ")
+            if self.done is None:
+                self.why = self.why or _ending(pid, code)
+            if not code:  # somebody killed the guardian: what is left has to be killed from here
+                os.killpg(int(pid), signal.SIGKILL)
+
+    def _start(self) -> None:
+        self._control, their_control = map(self._held.enter_context, socket.socketpair())
+        channel, their_channel = map(self._held.enter_context, socket.socketpair())
         options: dict[str, Any] = {}
-        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
-        flags = [*flags, "-P"]
+        flags = [*subprocess._args_from_interpreter_flags(), "-P"]  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
         if self._sealed:
             flags = ["-I", "-S", "-X", "utf8"]
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="playhead-", ignore_cleanup_errors=True))
-            options = {"env": {}, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        numbers = [each.fileno() for each in sockets]
-        return subprocess.Popen(  # noqa: S603 - this very interpreter, and a file of ours
-            [sys.executable, *flags, guardian.__file__, *map(str, numbers)],
-            stdin=subprocess.DEVNULL,
-            pass_fds=numbers,
-            start_new_session=True,
-            **options,
-        )
+            folder = tempfile.TemporaryDirectory(prefix="playhead-", ignore_cleanup_errors=True)
+            options = {"env": {}, "cwd": self._held.enter_context(folder)}
+            options |= dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+        with their_control, their_channel:
+            numbers = [their_control.fileno(), their_channel.fileno()]
+            process = subprocess.Popen(  # noqa: S603 - this very interpreter, and a file of ours
+                [sys.executable, *flags, guardian.__file__, *map(str, numbers)],
+                stdin=subprocess.DEVNULL,
+                pass_fds=numbers,
+                start_new_session=True,
+                **options,
+            )
+        self._process = self._held.enter_context(process)
+        if self._stopped:
+            process.kill()
+        self._worker = self._control.recv(32)
+        self._channel = guardian.Channel(self._held.enter_context(channel.makefile("rwb")))
 
-    def _talk(self, channel: socket.socket, on_call: Callable[[Message], object]) -> None:
-        """Send the request, and hear the worker until it says what came of it, ends, or has to be ended."""
-        with suppress(OSError), channel.makefile("rwb") as lines:
-            talk = guardian.Channel(lines)
-            talk.send(self._request)
-            while (line := lines.readline(self._longest_line + 1)).endswith(b"\n"):
-                message = _read(line)
-                if message is None:
-                    self.why = "it sent something that is no message"
-                    return
-                if "done" in message:
-                    self.done = message["done"]
-                    return
-                on_call(message)
-                answer = self.answers.get()
-                if answer is None:
-                    self.why = "it was stopped"
-                    return
-                talk.send(answer)
-            if len(line) > self._longest_line:
-                self.why = f"it sent a message of more than {self._longest_line:,} bytes"
+    def _exchange(self, message: Message) -> Message | None:
+        """Send a message, and hear what the worker says to it: a call, or what came of the request."""
+        self._channel.send(message)
+        line = self._channel.lines.readline(self._longest_line + 1)
+        said = _read(line)
+        if said is not None and "done" not in said:
+            return said
+        if said is not None:
+            self.done = said["done"]
+        elif len(line) > self._longest_line:
+            self.why = f"it sent a message of more than {self._longest_line:,} bytes"
+        elif line.endswith(b"\n"):
+            self.why = "it sent something that is no message"
+        return None
 
 
 def _read(line: bytes) -> Message | None:
@@ -159,14 +155,16 @@ def _read(line: bytes) -> Message | None:
         message = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or not line.endswith(b"\n"):
         return None
     is_call = isinstance(message.get("call"), str) and isinstance(message.get("arguments"), dict)
     return message if isinstance(message.get("done"), dict) or (is_call and "done" not in message) else None
 
 
-def _ending(code: str) -> str:
+def _ending(pid: str, code: str) -> str:
     """Return how a process ended, in words, from its exit code as its guardian tells it."""
+    if not pid:
+        return "its process could not start"
     if not code or code == "None":
         return "its process was killed together with its guardian"
     number = -int(code)
@@ -195,64 +193,37 @@ async def run_worker(
         time_s: seconds that it may take; those in which it waits for a call do not count.
         answer: runs a call of the worker's: takes the name of the tool and the arguments.
     """
-    in_loop = loop_scheduler()
-    said, heard = anyio.create_memory_object_stream["Message | None"](inf)
-    key, calls = f"{context.owner}/{context.call_id}", context.session.run.isolated
-
-    def hear(message: Message | None) -> None:
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody waits any more
-            said.send_nowait(message)
-
-    def tell(message: Message | None) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            in_loop(lambda: hear(message))
-
-    def run() -> None:
-        try:
-            worker.run(tell)
-        finally:
-            calls.pop(key, None)
-            tell(None)
-
-    calls[key] = worker.kill
-    running = start_in_thread(
-        run, lambda _: context.report_late(worker.done is not None and worker.done.get("ok", True))
+    key, isolated = f"{context.owner}/{context.call_id}", context.session.run.isolated
+    beside = partial(
+        run_body,
+        is_async=False,
+        on_late=lambda _: context.report_late(worker.done is not None and worker.done.get("ok", True)),
+        on_left=context.give_up,
+        stop=worker.kill,
+        grace_s=STOP_S,
     )
-    with said, heard:
-        try:
-            in_time = await _serve(worker, heard, time_s, answer)
-            await (running.wait() if in_time else _stop(worker, running))
-        except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
-            worker.kill()
-            raise
-        except BaseException:
-            await _stop(worker, running)
-            raise
-        finally:
-            if running.abandoned:
+    isolated[key] = worker.kill
+    next_step = worker.begin
+    try:
+        while True:
+            began = time.monotonic()
+            ended = await beside(next_step, timeout_s=time_s)
+            if ended is None:
+                return False
+            if ended.error is not None:
+                raise ended.error
+            if ended.value is None:
+                return True
+            time_s -= time.monotonic() - began
+            try:
+                answered = await answer(ended.value["call"], ended.value["arguments"])
+            except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
                 worker.kill()
-                context.session.toolset.abandoned.add(context.call_id)
-    if running.error is not None:
-        raise running.error
-    return in_time
-
-
-async def _serve(worker: WorkerProcess, heard: Any, time_s: float, answer: Any) -> bool:  # noqa: ANN401 - a stream, a function
-    """Answer the worker's calls until it ends; False when its time is used up first."""
-    while True:
-        began = anyio.current_time()
-        with anyio.move_on_after(time_s) as scope:
-            message = await heard.receive()
-        if scope.cancelled_caught:
-            return False
-        if message is None:
-            return True
-        time_s -= anyio.current_time() - began
-        worker.answers.put(await answer(message["call"], message["arguments"]))
-
-
-async def _stop(worker: WorkerProcess, running: ThreadCall) -> None:
-    """End the process of a call, and wait a moment for its end."""
-    worker.kill(guardian.TERMINATE)
-    with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_S):
-        await running.wait()
+                raise
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await beside(worker.end, timeout_s=0.0)
+                raise
+            next_step = partial(worker.ask, answered)
+    finally:
+        isolated.pop(key, None)

@@ -7,17 +7,21 @@ waits for it, it would then hold that up, too.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
-import math
-from dataclasses import dataclass
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
+from playhead.kernel.lifecycle.threads import running_loop, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable
 
 GRACE_S: Final = 0.08
 """Seconds from being cancelled to being left behind."""
@@ -31,77 +35,6 @@ class LeavableTask(asyncio.Task[Any]):
 
     def __del__(self) -> None:
         """Say nothing."""
-
-
-class TaskCall:
-    """A coroutine running in a task of its own, with a copy of the caller's context variables."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        function: Callable[[], Awaitable[object]],
-        on_late: Callable[[bool], None],
-    ) -> None:
-        """Start it; `on_late` is called with whether it returned, when nobody waits for it any more."""
-        self.value: object = None
-        self.error: BaseException | None = None
-        self.abandoned = False
-        """Whether it was still running when its caller gave up."""
-        self._loop = loop
-        self._function = function
-        self._on_late = on_late
-        self._late_at = math.inf
-        self._in_time: asyncio.Future[bool] = loop.create_future()
-        self._task = LeavableTask(self._run(), loop=loop)
-
-    async def wait(self, timeout_s: float | None) -> bool:
-        """Return whether it ended within these seconds. If not, or when cancelled, it is cancelled and then left."""
-        if timeout_s is not None:
-            self._late_at = self._loop.time() + timeout_s
-        timer = None if timeout_s is None else self._loop.call_at(self._late_at, self._end, False)  # noqa: FBT003
-        try:
-            in_time = await self._in_time
-        except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
-            self._leave()
-            raise
-        except BaseException:
-            await self._stop()
-            raise
-        finally:
-            if timer is not None:
-                timer.cancel()
-        if not in_time:
-            await self._stop()
-        return in_time
-
-    async def _run(self) -> None:
-        try:
-            self.value = await self._function()
-        except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
-            self.error = error
-        if self.abandoned:
-            self._on_late(self.error is None)
-        else:
-            self._end(self._loop.time() < self._late_at)  # the loop itself may have been held up
-
-    def _end(self, in_time: bool) -> None:  # noqa: FBT001
-        if not self._in_time.done():
-            self._in_time.set_result(in_time)
-
-    async def _stop(self) -> None:
-        self._task.cancel()
-        try:
-            with anyio.CancelScope(shield=True):
-                await asyncio.wait({self._task}, timeout=GRACE_S)
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        if not self._task.done():
-            self.abandoned = True
-            _left.add(self._task)
-            self._task.add_done_callback(_left.discard)
-            forget(self._task)
 
 
 def forget(task: LeavableTask) -> None:
@@ -120,74 +53,140 @@ class Finished:
     """What it raised."""
     in_thread: bool = False
     """Whether it raised that in a thread."""
+    at: float = field(default_factory=time.monotonic)
 
 
-def run_body(
+async def run_body(  # noqa: PLR0913 - all that is asked of one body
     begin: Callable[[], Any],
     *,
-    is_async: bool,
-    timeout_s: float | None,
-    on_late: Callable[[bool], None] = lambda _: None,
+    is_async: bool = False,
+    timeout_s: float | None = None,
+    on_late: Callable[[bool], object] = lambda _: None,
     on_left: Callable[[], object] = lambda: None,
-) -> Coroutine[Any, Any, Finished | None]:
+    stop: Callable[[], object] = lambda: None,
+    grace_s: float = 0.0,
+) -> Finished | None:
     """Run a body and return how it ended; None when its time was up first.
 
     Args:
         begin: calls it.
-        is_async: whether that only makes a coroutine; else what it returns may still have to be awaited.
+        is_async: whether that only makes a coroutine; else it is called in a thread, and what it returns may have to be awaited.
         timeout_s: seconds that it may take; None for no limit.
         on_late: called with whether it returned, when that comes after its caller has gone; from any thread.
         on_left: called when its caller goes while it still runs.
+        stop: asks what runs in a thread to end.
+        grace_s: seconds from that to being left behind.
     """
-    loop = asyncio_loop()
-    if is_async and loop is not None:
-        return _in_task(loop, begin, timeout_s, on_late, on_left)
-    return _beside(loop, begin, is_async, timeout_s, on_late, on_left)
+    late_at = inf if timeout_s is None else time.monotonic() + timeout_s
+    body = _Body(on_late, on_left)
+    if is_async:
+        return await body.wait_for_task(begin, late_at)
+    run = partial(contextvars.copy_context().run, _finished, begin)
+    workers.submit(run, body.finish)
+    finished = await body.wait(late_at, stop, grace_s)
+    if finished is None or not inspect.isawaitable(finished.value):
+        return finished
+    return await _Body(on_late, on_left).wait_for_task(lambda: finished.value, late_at)
 
 
-async def _beside(  # noqa: PLR0913, PLR0917 - as `run_body`
-    loop: asyncio.AbstractEventLoop | None,
-    begin: Callable[[], Any],
-    is_async: bool,  # noqa: FBT001 - as above
-    timeout_s: float | None,
-    on_late: Callable[[bool], None],
-    on_left: Callable[[], object],
-) -> Finished | None:
-    with anyio.move_on_after(timeout_s):
-        if is_async:
-            return await _here(begin())
-        call = start_in_thread(begin, on_late)
+async def run_in_thread(function: Callable[[], object], on_late: Callable[[bool], object] = lambda _: None) -> Any:  # noqa: ANN401 - what the function returns
+    """Run a function beside the event loop and return what it returns, or raise what it raises; cancelled, it is left behind."""
+    finished = await run_body(function, on_late=on_late)
+    assert finished is not None  # noqa: S101 - without a limit
+    if finished.error is not None:
+        raise finished.error
+    return finished.value
+
+
+def _finished(begin: Callable[[], Any]) -> Finished:
+    try:
+        return Finished(begin(), in_thread=True)
+    except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+        return Finished(error=error, in_thread=True)
+
+
+class _Body:
+    """A body that runs: wait for it, or walk away from it."""
+
+    def __init__(self, on_late: Callable[[bool], object], on_left: Callable[[], object]) -> None:
+        self._on_late = on_late
+        self._on_left = on_left
+        self._loop = running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._finished: Finished | None = None
+        self._left = False
+        """Whether it was still running when its caller gave up."""
+
+    async def wait_for_task(self, begin: Callable[[], Any], late_at: float) -> Finished | None:
+        """Run a coroutine in a task of its own, with a copy of the caller's context variables, and wait for it."""
+        task = LeavableTask(self._run(begin), loop=self._loop)
         try:
-            await call.wait()
+            return await self.wait(late_at, task.cancel, GRACE_S)
         finally:
-            if call.abandoned:
-                on_left()
-        value: Any = call.value
-        if call.error is not None or not inspect.isawaitable(value):
-            return Finished(value, call.error, in_thread=True)
-        return await (_here(value) if loop is None else _in_task(loop, lambda: value, None, on_late, on_left))
-    return None
+            if self._left:
+                _left.add(task)
+                task.add_done_callback(_left.discard)
+                forget(task)
+
+    async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
+        """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
+        try:
+            await self._until(late_at)
+        except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
+            grace_s = 0.0
+            raise
+        finally:
+            finished = self._finished
+            if finished is None or finished.at >= late_at:  # the loop itself may have been held up
+                finished = None
+                await self._end(stop, grace_s)
+        return finished
+
+    def finish(self, finished: Finished) -> None:
+        """Wake the caller, or tell that it has gone; in any thread."""
+        self._finished = finished
+        with suppress(RuntimeError):  # the loop has ended
+            if not self._left:
+                self._loop.call_soon_threadsafe(self._hear)
+                return
+        self._on_late(finished.error is None)
+
+    async def _run(self, begin: Callable[[], Any]) -> None:
+        try:
+            self._finished = Finished(await begin())
+        except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+            self._finished = Finished(error=error)
+        self._hear()
+
+    def _hear(self) -> None:
+        if self._left:
+            self._on_late(self._finished is not None and self._finished.error is None)
+        elif self._waiter is not None:
+            _wake(self._waiter)
+
+    async def _until(self, until: float) -> None:
+        if self._finished is not None:
+            return
+        waiter = self._waiter = self._loop.create_future()
+        timer = None if until == inf else self._loop.call_later(until - time.monotonic(), _wake, waiter)
+        try:
+            await waiter
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    async def _end(self, stop: Callable[[], object], grace_s: float) -> None:
+        stop()
+        try:
+            if grace_s:
+                with anyio.CancelScope(shield=True):
+                    await self._until(time.monotonic() + grace_s)
+        finally:
+            if self._finished is None:
+                self._left = True
+                self._on_left()
 
 
-async def _in_task(
-    loop: asyncio.AbstractEventLoop,
-    begin: Callable[[], Awaitable[object]],
-    timeout_s: float | None,
-    on_late: Callable[[bool], None],
-    on_left: Callable[[], object],
-) -> Finished | None:
-    call = TaskCall(loop, begin, on_late)
-    try:
-        in_time = await call.wait(timeout_s)
-    finally:
-        if call.abandoned:
-            on_left()
-    return Finished(call.value, call.error) if in_time else None
-
-
-async def _here(value: Awaitable[object]) -> Finished:
-    """Wait for it in this task: of trio, where none can be left behind."""
-    try:
-        return Finished(await value)
-    except Exception as error:  # noqa: BLE001 - whatever it raises belongs to the caller
-        return Finished(error=error)
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -40,27 +40,119 @@ LONGEST_REASON: Final = 1000
 KILL: Final = "kill"
 """How `playhead kill` is called in traces and results."""
 
-_live: set[Session] = set()
-"""The runs of this process, of all threads and loops."""
+
+class _Ender:
+    """A thread that ends the runs and then the process when SIGTERM has come.
+
+    The system may hand a signal to any thread, or just before a wait begins; Python handles it in the main thread, when that
+    next runs. This one hears of it at once, and makes the main thread handle it.
+    """
+
+    _write = -1
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget the parent of a forked child: SIGTERM ends this process as any other one."""
+        self._put_back()
+        self._write = -1
+        self.pid = os.getpid()
+        self.live: set[Session] = set()
+        """The runs of this process, of all threads and loops."""
+        self.ending = False
+        """Whether the runs are being ended: no other one begins."""
+        self.dying = False
+        """Whether the main thread knows: the next signal ends the process."""
+
+    def listen(self) -> None:
+        """Hear of SIGTERM, unless somebody else does; in the main thread."""
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            return
+        if self._write < 0:
+            read, self._write = os.pipe()
+            os.set_blocking(self._write, False)  # as Python wants it
+            threading.Thread(target=self._work, args=(read,), name="playhead-signals", daemon=True).start()
+        signal.signal(signal.SIGTERM, _on_signal)
+        self._wake(self._write)
+
+    def listen_no_more(self) -> None:
+        """Let SIGTERM do what it did, unless other runs go on; in the main thread."""
+        while self.dying and not self.live:  # else the program would continue for a moment, and might exit in order
+            time.sleep(POLL_S)
+        if not self.live:
+            self._put_back()
+
+    def tell(self) -> None:
+        """Say that SIGTERM has come: by itself Python may tell somebody else, who heard of signals before."""
+        os.write(self._write, bytes([signal.SIGTERM]))
+
+    def _put_back(self) -> None:
+        if signal.getsignal(signal.SIGTERM) is _on_signal:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._wake(-1)
+
+    def _wake(self, descriptor: int) -> None:
+        before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+        if before not in {-1, self._write}:
+            signal.set_wakeup_fd(before)
+
+    def _work(self, read: int) -> None:
+        while signal.SIGTERM not in os.read(read, 64) or signal.getsignal(signal.SIGTERM) is not _on_signal:
+            pass
+        self.ending = True
+        for session in list(self.live):
+            with in_haste(), suppress(Exception):  # of one run must not keep the others from their end
+                session.interrupt(TERMINATED)
+        late_at = time.monotonic() + CLOSING_S
+        while self.live and time.monotonic() < late_at:
+            time.sleep(POLL_S)
+        _deliver_spans()
+        while True:  # the first may be what wakes it, and the second is what ends it
+            signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
+            time.sleep(WAKE_S)
 
 
-class _Listening:
-    """How many wait for the signal, in the main thread; the first sets the handler, the last takes it away."""
+def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
+    """Have the runs ended, and then the process; the second time, end the process."""
+    if _ender.dying or os.getpid() != _ender.pid:  # of a child that has just been forked
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    _ender.dying = True
+    _ender.tell()
 
-    count = 0
-    dying = False
-    ending = False
-    """Whether the runs are being ended: no other one begins."""
-    pid = 0
-    """The process that set the handler; a child that it forks has the handler, too, and none of the runs."""
+
+def _deliver_spans() -> None:
+    """Let live export deliver what is left, for two seconds at most, if there is any: a killed process does not."""
+    current = sys.modules.get("playhead.spans.current")
+    if current is not None:
+        current.at_exit()
+
+
+_ender: Final = _Ender()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ender.begin_anew)
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Let SIGTERM end the runs of this process before it ends the process; in the main thread, where signals come."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main:
+        _ender.listen()
+    try:
+        yield
+    finally:
+        if in_main:
+            _ender.listen_no_more()
 
 
 @contextmanager
 def ended_by_signals(session: Session) -> Iterator[None]:
     """End this run in order when SIGTERM comes, while this lasts."""
     with listening():
-        _live.add(session)
-        while _Listening.ending:  # it came too late: the process is gone in a moment, and would leave its trace open
+        _ender.live.add(session)
+        while _ender.ending:  # it came too late: the process is gone in a moment, and would leave its trace open
             forget(session)
             time.sleep(POLL_S)
         try:
@@ -71,132 +163,7 @@ def ended_by_signals(session: Session) -> Iterator[None]:
 
 def forget(session: Session) -> None:
     """Wait for this run no more: its trace is closed."""
-    _live.discard(session)
-
-
-@contextmanager
-def listening() -> Iterator[None]:
-    """Let SIGTERM end the runs of this process before it ends the process; in the main thread, where signals come."""
-    pid = os.getpid()
-    mine = threading.current_thread() is threading.main_thread() and _listen()
-    _Listening.count += mine
-    try:
-        yield
-    finally:
-        if mine and os.getpid() == pid:  # not in a child that was forked in here
-            _listen_no_more()
-
-
-def _listen() -> bool:
-    """Set the handler, unless it is there; return whether it is."""
-    if _Listening.count:
-        return True
-    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if free:
-        _Listening.pid = os.getpid()
-        signal.signal(signal.SIGTERM, _on_signal)
-        _ender.begin()
-    return free
-
-
-def _listen_no_more() -> None:
-    """Take the handler away when nobody else listens."""
-    _Listening.count -= 1
-    # Else the program would continue for a moment, and might exit in order.
-    while _Listening.dying and not _Listening.count:
-        time.sleep(POLL_S)
-    if not _Listening.count:
-        _put_back()
-
-
-class _Ender:
-    """A thread that ends the runs and then the process when SIGTERM has come.
-
-    The system may hand a signal to any thread, or just before a wait begins; Python handles it in the main thread, when that
-    next runs. This one hears of it at once, and makes the main thread handle it.
-    """
-
-    def __init__(self) -> None:
-        self._write = -1
-
-    def begin(self) -> None:
-        """Hear of signals; in the main thread."""
-        if self._write < 0:
-            read, self._write = os.pipe()
-            os.set_blocking(self._write, False)  # as Python wants it
-            threading.Thread(target=self._work, args=(read,), name="playhead-signals", daemon=True).start()
-        self._hear(self._write)
-
-    def end(self) -> None:
-        """Hear of them no more."""
-        self._hear(-1)
-
-    def tell(self) -> None:
-        """Say that SIGTERM has come: by itself Python may tell somebody else, who heard of signals before."""
-        os.write(self._write, bytes([signal.SIGTERM]))
-
-    def forget(self) -> None:
-        """Begin anew in a forked child, which has no such thread."""
-        self.end()
-        self._write = -1
-
-    def _hear(self, descriptor: int) -> None:
-        before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
-        if before not in (-1, self._write):
-            signal.set_wakeup_fd(before)
-
-    @staticmethod
-    def _work(read: int) -> None:
-        while signal.SIGTERM not in os.read(read, 64) or signal.getsignal(signal.SIGTERM) is not _on_signal:
-            pass
-        _Listening.ending = True
-        for session in list(_live):
-            with in_haste(), suppress(Exception):  # of one run must not keep the others from their end
-                session.interrupt(TERMINATED)
-        late_at = time.monotonic() + CLOSING_S
-        while _live and time.monotonic() < late_at:
-            time.sleep(POLL_S)
-        _deliver_spans()
-        while True:  # the first may be what wakes it, and the second is what ends it
-            signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
-            time.sleep(WAKE_S)
-
-
-_ender: Final = _Ender()
-
-
-def _put_back() -> None:
-    if signal.getsignal(signal.SIGTERM) is _on_signal:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _ender.end()
-
-
-def _forget_parent() -> None:
-    """Begin anew in a forked child: SIGTERM ends it as any process, and the runs are its parent's."""
-    _live.clear()
-    _Listening.count, _Listening.dying, _Listening.ending = 0, False, False
-    _put_back()
-    _ender.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent)
-
-
-def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
-    """Have the runs ended, and then the process; the second time, end the process."""
-    if _Listening.dying or os.getpid() != _Listening.pid:  # of a child that has just been forked
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    _Listening.dying = True
-    _ender.tell()
-
-
-def _deliver_spans() -> None:
-    """Let live export deliver what is left, for two seconds at most, if there is any: a killed process does not."""
-    current = sys.modules.get("playhead.spans.current")
-    if current is not None:
-        current.at_exit()
+    _ender.live.discard(session)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import anyio
 from playhead.kernel.execution import Execution, abandoned_execution, execute
 from playhead.kernel.lifecycle.bodies import LeavableTask, forget
 from playhead.kernel.lifecycle.termination import Termination
-from playhead.kernel.lifecycle.threads import asyncio_loop
+from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.lifecycle.watch import watch
 from playhead.kernel.session import GRACE_S
 from playhead.trace.events import HookFailed
@@ -57,7 +57,7 @@ class Supervisor:
         self._scope, self._inner = anyio.CancelScope(), anyio.CancelScope()
         self._over = anyio.Event()
         self._execution: Execution | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = running_loop()
         self._leaving: Task | None = None
         self._leave_at = 0.0
         session.ending.cancel = self.stop
@@ -96,8 +96,7 @@ class Supervisor:
     def _cancel(self) -> None:
         """Cancel what the agent waits for, for a moment: what swallows that would else keep its loop from all else."""
         self._scope.cancel()
-        if self._loop is not None:
-            self._loop.call_later(CANCELLING_S, self._cancel_no_more)
+        self._loop.call_later(CANCELLING_S, self._cancel_no_more)
 
     def _cancel_no_more(self) -> None:
         """Let the agent's code be: anyio would cancel what swallows that at every turn of the loop, for ever."""
@@ -126,11 +125,6 @@ class Supervisor:
             self._in_loop(self._over.set)
 
     async def _run(self, task: Content) -> Execution:
-        self._loop = asyncio_loop()
-        if self._loop is None:  # trio: there no task can be left behind
-            return _reached(self._execution or await execute(self._session, task, self._ending, self._cancellable()))
-        if self._leaving is not None:  # stopped before there was a loop to tell
-            self._scope.cancel()
         running = LeavableTask(execute(self._session, task, self._ending, self._cancellable()), loop=self._loop)
         running.add_done_callback(self._returned)
         try:
@@ -175,9 +169,8 @@ class Supervisor:
         self._session.emit_left(self._ending(self._execution))
 
     def _in_loop(self, action: Callable[[], object]) -> None:
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has ended, and everything in it
-                self._loop.call_soon_threadsafe(action)
+        with suppress(RuntimeError):  # the loop has ended, and everything in it
+            self._loop.call_soon_threadsafe(action)
 
 
 def _reached(execution: Execution | None) -> Execution:
