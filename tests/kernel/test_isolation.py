@@ -310,10 +310,9 @@ async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    (event,) = [
-        each.event for each in load_recording(tmp_path / "run.jsonl").records if each.kind == "tool-call-completed"
-    ]
-    assert (event.ended, event.abandoned) == ("cancelled", True)
+    records = load_recording(tmp_path / "run.jsonl").records
+    (event,) = [data(each.event) for each in records if each.kind == "tool-call-completed"]
+    assert (event["ended"], event["abandoned"]) == ("cancelled", True)
     await anyio.to_thread.run_sync(until, lambda: all(map(gone, pids(path))))
 
 
