@@ -94,7 +94,7 @@ async def test_a_limit_that_is_not_reached(tmp_path: Path):
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "3", None, float("inf")])
 def test_limits_that_are_none(limit: Any):
     """A limit is a whole number, at least 0; that is said when the block is made."""
-    with pytest.raises(UsageError, match="max_iterations is a whole number, not below 0"):
+    with pytest.raises(UsageError, match="max_iterations must be a whole number of at least 0"):
         max_iterations(limit)
 
 

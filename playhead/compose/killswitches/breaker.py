@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, names_of, whole
+from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, names_of
+from playhead.kernel.checks import at_least
 from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def circuit_breaker(
     Raises:
         UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
     """
-    whole("failures", failures, 1)
+    at_least("failures", failures, 1)
     names = names_of("circuit_breaker(tools=)", tools)
     trigger = checked_trigger(on_trigger)
     return guard_block(

@@ -12,8 +12,9 @@ from playhead.compose.killswitches.bypass import past_the_cap
 from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
 from playhead.compose.killswitches.prices import checked_prices, known_prices
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
-from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
+from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
+from playhead.kernel.checks import at_least
 from playhead.kernel.hooks import Terminate, Wait
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.output_cap import output_cap as stated_cap
@@ -86,8 +87,8 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
             f"prompt_bound is `bytes` or `estimate`, or None for the adapter's count; it is {prompt_bound!r}"
         )
     terms = Terms(
-        whole("output_cap", output_cap, 1),
-        whole("min_output_tokens", min_output_tokens, 1),
+        at_least("output_cap", output_cap, 1),
+        at_least("min_output_tokens", min_output_tokens, 1),
         prompt_bound,
         checked_prices({} if prices is None else prices),
     )

@@ -10,8 +10,8 @@ from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from playhead.compose.killswitches.trigger import whole
 from playhead.errors import UsageError
+from playhead.kernel.checks import at_least
 from playhead.trace.forks import SharedLock
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Budget:
         """
         if max_tokens is None and max_cost_usd is None:
             raise UsageError("a budget limits something: max_tokens=, max_cost_usd=, or both")
-        self.max_tokens = None if max_tokens is None else whole("max_tokens", max_tokens, 0)
+        self.max_tokens = None if max_tokens is None else at_least("max_tokens", max_tokens, 0)
         self.max_cost_usd = None if max_cost_usd is None else _dollars(max_cost_usd)
         self._limit_femto = None if max_cost_usd is None else int(Decimal(str(max_cost_usd)) * FEMTO)
         self._spent = Amount()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.compose.killswitches.trigger import OnTrigger, ending, whole
+from playhead.compose.killswitches.trigger import OnTrigger, ending
 from playhead.errors import UsageError
+from playhead.kernel.arguments import name_of
+from playhead.kernel.checks import at_least
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import LOOP_PHASES, Stop, Terminate
 
@@ -32,7 +34,7 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
     Raises:
         UsageError: an argument is not valid.
     """
-    whole("max_iterations", limit, 0)
+    at_least("max_iterations", limit, 0)
     answer = ending(on_trigger)
 
     def check(context: PhaseContext) -> Stop | Terminate | None:
@@ -77,7 +79,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
         except Exception as error:  # noqa: BLE001 - whatever it raises, it has not said that the run may go on
             return Terminate(f"the predicate raised {type(error).__name__}: {describe(error)}", name, name)
         return answer(
-            found[:LONGEST] if isinstance(found, str) else f"the predicate {_name(predicate)} is true", name, name
+            found[:LONGEST] if isinstance(found, str) else f"the predicate {name_of(predicate)} is true", name, name
         )
 
     def block(harness: Harness) -> None:
@@ -85,7 +87,3 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
             harness.switch(phase, check, name, {"on_trigger": on_trigger}, required=True)
 
     return block
-
-
-def _name(predicate: object) -> str:
-    return str(getattr(predicate, "__qualname__", type(predicate).__qualname__)).removeprefix("<locals>.")

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block, whole
+from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
+from playhead.kernel.checks import at_least
 from playhead.kernel.hooks import Refuse
 from playhead.trace.events import ToolCallCompleted
 
@@ -45,7 +46,7 @@ def tool_limit(
     """
     limits = _limits(tool, calls)
     if total is not None:
-        whole("total", total, 0)
+        at_least("total", total, 0)
     if not limits and total is None:
         raise UsageError("tool_limit takes a tool and its limit, tool_limit('search', 5), limits by name, or total=")
     trigger = checked_trigger(on_trigger, "refuse")
@@ -71,7 +72,7 @@ def _limits(tool: object, calls: object) -> dict[str, int]:
     for name, limit in given.items():
         if not isinstance(name, str):
             raise UsageError(f"tool_limit takes names of tools; {name!r} is none")
-        whole(f"the limit of {name}", limit, 0)
+        at_least(f"the limit of {name}", limit, 0)
     return given
 
 

@@ -56,17 +56,6 @@ def checked_trigger(on_trigger: object, *others: str) -> str:
     return str(on_trigger)
 
 
-def whole(what: str, value: object, least: int) -> int:
-    """Return a whole number that is not below the least.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UsageError(f"{what} is a whole number, not below {least}; it is {value!r}")
-    return value
-
-
 def guard_block(
     name: str,
     make: Callable[[Session], Guard],
@@ -94,9 +83,8 @@ def names_of(what: str, given: object) -> tuple[str, ...]:
         UsageError: none is named, or something that is no name.
     """
     names = (given,) if isinstance(given, str) else given
-    if not isinstance(names, (list, tuple, set, frozenset)) or not names:
+    if isinstance(names, (set, frozenset)):
+        names = sorted(names, key=str)  # the header says them in one order
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(each, str) for each in names):
         raise UsageError(f"{what} takes the name of a tool, or a list of names; it is {given!r}")
-    for name in names:
-        if not isinstance(name, str):
-            raise UsageError(f"{what} takes names of tools; {name!r} is none")
-    return tuple(sorted(names) if isinstance(names, (set, frozenset)) else names)
+    return tuple(names)

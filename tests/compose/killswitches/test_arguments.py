@@ -21,18 +21,18 @@ def deny(_request: Any) -> bool:
 
 
 BAD: list[tuple[Any, str]] = [
-    (lambda: ks.max_iterations("3"), "max_iterations is a whole number, not below 0; it is '3'"),  # type: ignore[arg-type]
-    (lambda: ks.max_iterations(True), "max_iterations is a whole number"),
+    (lambda: ks.max_iterations("3"), "max_iterations must be a whole number of at least 0; it is '3'"),  # type: ignore[arg-type]
+    (lambda: ks.max_iterations(True), "max_iterations must be a whole number"),
     (ks.budget_limit, "a budget limits something"),
-    (lambda: ks.budget_limit(max_tokens=-1), "max_tokens is a whole number, not below 0; it is -1"),
-    (lambda: ks.budget_limit(max_tokens=1.5), "max_tokens is a whole number"),  # type: ignore[arg-type]
+    (lambda: ks.budget_limit(max_tokens=-1), "max_tokens must be a whole number of at least 0; it is -1"),
+    (lambda: ks.budget_limit(max_tokens=1.5), "max_tokens must be a whole number"),  # type: ignore[arg-type]
     (lambda: ks.budget_limit(max_cost_usd=NAN), "max_cost_usd is a number of US dollars"),
     (lambda: ks.budget_limit(max_cost_usd=float("inf")), "max_cost_usd is a number of US dollars"),
     (lambda: ks.budget_limit(max_cost_usd="1"), "max_cost_usd is a number of US dollars"),  # type: ignore[arg-type]
     (lambda: ks.budget_limit(5), "budget_limit takes a Budget, or limits"),  # type: ignore[arg-type]
     (lambda: ks.budget_limit(ks.Budget(max_tokens=1), max_tokens=2), "budget_limit takes a Budget, or limits"),
-    (lambda: ks.budget_limit(max_tokens=1, output_cap=0), "output_cap is a whole number, not below 1; it is 0"),
-    (lambda: ks.budget_limit(max_tokens=1, min_output_tokens=0), "min_output_tokens is a whole number"),
+    (lambda: ks.budget_limit(max_tokens=1, output_cap=0), "output_cap must be a whole number of at least 1; it is 0"),
+    (lambda: ks.budget_limit(max_tokens=1, min_output_tokens=0), "min_output_tokens must be a whole number"),
     (lambda: ks.budget_limit(max_tokens=1, prompt_bound="exact"), "prompt_bound is `bytes` or `estimate`"),  # type: ignore[arg-type]
     (lambda: ks.timeout_after(None), "timeout_after is a length of time"),  # type: ignore[arg-type]
     (lambda: ks.timeout_after("5 m"), "text such as '500ms', '30s', '5m'"),
@@ -41,7 +41,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda: ks.timeout_after(float("inf")), "has an end"),
     (lambda: ks.watchdog("soon"), "watchdog is a length of time"),
     (lambda: ks.require_approval_for([]), "takes the name of a tool, or a list of names"),
-    (lambda: ks.require_approval_for(["a", 5]), "takes names of tools; 5 is none"),  # type: ignore[list-item]
+    (lambda: ks.require_approval_for(["a", 5]), "takes the name of a tool, or a list of names"),  # type: ignore[list-item]
     (lambda: ks.require_approval_for("a", "ann"), "an approver is a function"),  # type: ignore[arg-type]
     (lambda: ks.require_approval_for("a", timeout=-1), "timeout is a length of time"),
     (lambda: ks.require_approval_for("a", on_trigger="refuse"), "on_trigger is `stop`, `terminate` or `continue`"),  # type: ignore[arg-type]
@@ -51,12 +51,12 @@ BAD: list[tuple[Any, str]] = [
     (ks.tool_limit, "tool_limit takes a tool and its limit"),
     (lambda: ks.tool_limit("a"), "tool_limit takes a tool's name and a number"),
     (lambda: ks.tool_limit(5), "tool_limit takes a tool's name and a number"),  # type: ignore[arg-type]
-    (lambda: ks.tool_limit({"a": -1}), "the limit of a is a whole number"),
+    (lambda: ks.tool_limit({"a": -1}), "the limit of a must be a whole number"),
     (lambda: ks.tool_limit({5: 1}), "takes names of tools; 5 is none"),  # type: ignore[dict-item]
     (lambda: ks.tool_limit({}), "tool_limit takes a tool and its limit"),
-    (lambda: ks.tool_limit(total=-1), "total is a whole number"),
+    (lambda: ks.tool_limit(total=-1), "total must be a whole number"),
     (lambda: ks.tool_limit("a", 1, on_trigger="halt"), "on_trigger is `stop`, `terminate` or `refuse`"),  # type: ignore[arg-type]
-    (lambda: ks.circuit_breaker(0), "failures is a whole number, not below 1"),
+    (lambda: ks.circuit_breaker(0), "failures must be a whole number of at least 1"),
     (lambda: ks.circuit_breaker(1, tools=()), "takes the name of a tool, or a list of names"),
     (lambda: ks.stop_when("True"), "stop_when takes a function of the context"),  # type: ignore[arg-type]
     (lambda: ks.stop_when(lambda _: True, name=""), "the name of a switch is a text"),
