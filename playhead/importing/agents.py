@@ -28,8 +28,6 @@ class ModelItem:
     span: ForeignSpan
     reading: ModelReading
     error: ErrorInfo | None
-    agent: str | None = None
-    """The nearest agent's span around it."""
 
 
 @dataclass(eq=False)
@@ -54,8 +52,8 @@ class AgentSpan:
     error: ErrorInfo | None
     asks: bool
     """Whether model calls are right below it: else it only stands around other agents."""
-    inside: str | None = None
-    """The span that it is in: the nearest agent's, else the outermost one."""
+    depth: int = 0
+    """Spans of agents that it is in, and the outermost one."""
 
 
 @dataclass(eq=False)
@@ -81,27 +79,16 @@ class Work:
     @property
     def outermost(self) -> list[AgentSpan]:
         """The agents' spans that none of the others is around."""
-        return self._by_place().get(None, [])
+        least = min((each.depth for each in self.agents), default=0)
+        return [each for each in self.agents if each.depth == least]
 
     @property
     def speaker(self) -> AgentSpan | None:
         """The agent's span that says what came of the work: the outermost that says anything, of several the last to end."""
-        inside = self._by_place()
-        level, last = inside.get(None, []), None
-        while level:
-            newest = max(reversed(level), key=lambda each: (each.span.end_ns or 0, each.span.start_ns))
-            if newest.error is not None or newest.reading.output is not NOTHING:
-                return newest
-            last = last or newest
-            level = inside.get(newest.span.span_id, [])
-        return last
-
-    def _by_place(self) -> dict[str | None, list[AgentSpan]]:
-        known = {each.span.span_id for each in self.agents}
-        found: dict[str | None, list[AgentSpan]] = {}
-        for each in self.agents:
-            found.setdefault(each.inside if each.inside in known else None, []).append(each)
-        return found
+        said = [each for each in self.agents if each.error is not None or each.reading.output is not NOTHING]
+        return max(
+            said or self.agents, key=lambda each: (-each.depth, each.span.end_ns or 0, each.span.start_ns), default=None
+        )
 
 
 @dataclass
@@ -143,6 +130,8 @@ class _Place:
     tool: ToolItem | None = None
     """The tool call whose body it is in."""
     depth: int = 0
+    around: int = 0
+    """Spans of agents that it is in."""
     outermost: bool = False
     """Whether nothing is around it."""
     root: ForeignSpan | None = None
@@ -235,9 +224,9 @@ def _model(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted) ->
         place.model.reading = merged(place.model.reading, said) or said
         found.doubled += 1
         return place
-    item = ModelItem(span, said, reading.error, place.agent)
+    item = ModelItem(span, said, reading.error)
     _work_of(place).items.append(item)
-    return _Place(place.work, place.agent, item, place.tool, place.depth)
+    return replace(place, model=item, outermost=False)
 
 
 def _tool(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted) -> _Place:
@@ -248,7 +237,7 @@ def _tool(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted) -> 
         return place
     item = ToolItem(span, said, reading.error)
     _work_of(place).items.append(item)
-    return _Place(_work_of(place), span.span_id, None, item, place.depth + 1)
+    return _Place(_work_of(place), span.span_id, None, item, place.depth + 1, place.around)
 
 
 def _work_of(place: _Place) -> Work:
@@ -269,10 +258,9 @@ def _agent(span: ForeignSpan, reading: Reading, place: _Place, asking: set[str |
         place.work.items.append(ToolItem(span, _call_of_agent(said), reading.error, work, is_agent_span=True))
     else:
         work = place.work
-    around = place.agent or (place.root.span_id if place.root is not None and not place.outermost else None)
+    around = place.around + (not place.outermost)
     work.agents.append(AgentSpan(span, said, reading.error, span.span_id in asking, around))
-    deeper = work is not place.work
-    return _Place(work, span.span_id, None, None, place.depth + deeper)
+    return _Place(work, span.span_id, depth=place.depth + (work is not place.work), around=around)
 
 
 def _call_of_agent(said: AgentReading) -> ToolReading:

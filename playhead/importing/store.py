@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from playhead.importing.agents import Sorted
     from playhead.importing.spans import ForeignSpan
+    from playhead.importing.tree import Tree
     from playhead.trace.events import EventBase
     from playhead.trace.imported import Replayability
     from playhead.trace.redaction import Redactor
@@ -115,29 +116,17 @@ def run_id_of_trace(trace_id: str) -> str:
     return f"import-{name}"
 
 
+@dataclass(frozen=True)
 class _Import:
     """One trace on its way to a file."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - as above
-        self,
-        store: TraceStore,
-        trace_id: str,
-        spans: list[ForeignSpan],
-        format_name: str,
-        read_only: frozenset[str],
-        redactor: Redactor | None,
-        durability: Durability,
-    ) -> None:
-        self._store = store
-        self._trace_id = trace_id
-        self._format = format_name
-        self._read_only = read_only
-        self._redactor = redactor
-        self._durability = durability
-        self._tree = make_tree(spans)
-        self._run_id = run_id_of_trace(trace_id)
-        self._path = store.path_for(self._run_id)
-        self._fingerprints = Fingerprints(self._tree.spans.values())
+    _store: TraceStore
+    _trace_id: str
+    _spans: list[ForeignSpan]
+    _format: str
+    _read_only: frozenset[str]
+    _redactor: Redactor | None
+    _durability: Durability
 
     def run(self, *, replace: bool = False, grow: bool = False) -> ImportedRun:
         """Import the trace, unless it has been."""
@@ -192,8 +181,24 @@ class _Import:
         return source
 
     @cached_property
+    def _tree(self) -> Tree:
+        return make_tree(self._spans)
+
+    @cached_property
     def _found(self) -> Sorted:
         return sort_out(self._tree)
+
+    @cached_property
+    def _fingerprints(self) -> Fingerprints:
+        return Fingerprints(self._tree.spans.values())
+
+    @cached_property
+    def _run_id(self) -> str:
+        return run_id_of_trace(self._trace_id)
+
+    @property
+    def _path(self) -> Path:
+        return self._store.path_for(self._run_id)
 
     def _source(
         self, replayability: Replayability, reasons: tuple[str, ...] = (), notes: tuple[str, ...] = ()

@@ -209,7 +209,7 @@ def _message(item: dict[str, Any]) -> ForeignMessage:
         name=text_of(message.get("name")) if role == "tool" else None,
         thinking=_thinking(message),
         lost=lost,
-        known=bool({"content", "contents", "tool_calls", "function_call_name"} & set(message)),
+        known="role" in message and bool({"content", "contents", "tool_calls", "function_call_name"} & set(message)),
     )
 
 
