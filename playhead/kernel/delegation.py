@@ -35,11 +35,11 @@ _HANDOFF: Final = (
 
 def told(names: Iterable[str]) -> str:
     """Return the strategies as a list for a model to choose from."""
-    return "\n".join(f"- {name}: {_known_for(strategy_class(name))}" for name in names)
-
-
-def _known_for(strategy: type[Strategy]) -> str:
-    return strategy.known_for or ((strategy.__doc__ or "").strip().splitlines() or ["a strategy of the user's"])[0]
+    kinds = {name: strategy_class(name) for name in names}
+    docs = {
+        name: (kind.__doc__ or "a strategy of the user's").strip().partition("\n")[0] for name, kind in kinds.items()
+    }
+    return "\n".join(f"- {name}: {kind.known_for or docs[name]}" for name, kind in kinds.items())
 
 
 def named(text: str, names: Iterable[str]) -> str | None:

@@ -9,7 +9,7 @@ from playhead.kernel.describe import shortened
 from playhead.kernel.kernels import kernel_of
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
 from playhead.kernel.plan.prompt import SHOWN, step_prompt
-from playhead.kernel.plan.references import references, resolved
+from playhead.kernel.plan.steps import references, resolved
 from playhead.kernel.reply import with_offered_rationale
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.plan.progress import Plan
     from playhead.kernel.plan.steps import PlanStep
-    from playhead.kernel.session import Kernel, Session
+    from playhead.kernel.session import Session
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -57,10 +57,15 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
     session, done_before = plan.session, len(plan.state.steps)
     for step, _ in asked:
         plan.change(step.id, "in_progress")
-    kernel = _calling(kernel_of(session), asked)
-    plan.state, _ = await run_pass(
-        plan.state, session, session.at.preamble, purpose="step", max_iterations=1, kernel=kernel
-    )
+
+    async def think(state: KernelState, session: Session) -> KernelState:
+        pending = [await _planned(step, call, session) for step, call in asked]
+        return transition(state, status="acting", pending=tuple(pending))
+
+    usual = kernel_of(session)
+    kernel = replace(usual, phases={**usual.phases, "thinking": think})
+    thread = session.at.preamble
+    plan.state, _ = await run_pass(plan.state, session, thread, purpose="step", max_iterations=1, kernel=kernel)
     plan.note_calls(asked[0][0].id, plan.state.steps[done_before:])
     for step, call in asked:
         # A plan goes on with what the model may see of a result, also in arguments of later calls.
@@ -134,21 +139,6 @@ def _as_declared(step: PlanStep, arguments: dict[str, JsonValue], spec: ToolSpec
         name: as_text(value) if name in texts and isinstance(step.tool_args[name], str) else value
         for name, value in arguments.items()
     }
-
-
-def _calling(kernel: Kernel, asked: Sequence[tuple[PlanStep, ToolCall]]) -> Kernel:
-    """Return the agent's kernel for one turn: instead of the model, the plan says what to call."""
-
-    async def propose(state: KernelState, session: Session) -> KernelState:
-        pending = [await _planned(step, call, session) for step, call in asked]
-        return transition(state, status="acting", pending=tuple(pending))
-
-    async def observe(state: KernelState, session: Session) -> KernelState:
-        state = await kernel.phases["observing"](state, session)
-        session.conclude("end_turn")
-        return state
-
-    return replace(kernel, phases={**kernel.phases, "thinking": propose, "observing": observe})
 
 
 async def _planned(step: PlanStep, call: ToolCall, session: Session) -> PlannedCall:

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.describe import shortened
-from playhead.kernel.plan.references import SUMMARY
-from playhead.kernel.plan.steps import ReflectionForm
+from playhead.kernel.plan.steps import SUMMARY, ReflectionForm
 from playhead.kernel.structured import form_prompt
 from playhead.kernel.text_format import tool_lines
 from playhead.trace.values import as_text

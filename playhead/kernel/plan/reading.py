@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from playhead.errors import nearest
 from playhead.kernel.passes import offered_thread
 from playhead.kernel.plan.prompt import STRICT
-from playhead.kernel.plan.references import misspelled, references
-from playhead.kernel.plan.steps import PlanForm, PlanStep
+from playhead.kernel.plan.steps import PlanForm, PlanStep, misspelled, references
 from playhead.kernel.structured import ask_for
 from playhead.trace.values import to_json
 

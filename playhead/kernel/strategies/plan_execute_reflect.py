@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
+from playhead.kernel import KernelName, KernelState, Purpose, Session, Step, Strategy, transition
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, offered_thread, run_pass
@@ -22,19 +23,15 @@ from playhead.kernel.plan.progress import NO_TURNS, Plan
 from playhead.kernel.plan.prompt import answer_prompt, more_steps_prompt, plan_prompt, reflection_prompt
 from playhead.kernel.plan.reading import ask_for_steps
 from playhead.kernel.plan.steps import PlanStep, ReflectionForm
-from playhead.kernel.state import Step, transition
-from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.structured import ask_for
 from playhead.trace.events import DecisionEvaluated, Reflection
-from playhead.trace.types import Purpose, text_of
+from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.plan.dispatch import Failures
-    from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState
     from playhead.trace.values import JsonValue
 
 NAME: Final = "plan-execute-reflect"
@@ -103,7 +100,8 @@ class PlanExecuteReflect(Strategy):
         plan.begin(steps)
         await self._carry_out(plan)
         for _ in range(self.max_refinements):
-            if not (missing := await self._what_is_missing(plan)) or not await self._refine(plan, missing):
+            missing = await self._what_is_missing(plan)
+            if missing is None or not await self._refine(plan, missing):
                 break
             await self._carry_out(plan)
         return await _answer(plan)

@@ -13,21 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from playhead.kernel import Conclusion, KernelName, KernelState, Purpose, Session, Step, Strategy, Thread, transition
 from playhead.kernel.earlier_runs import ask_earlier_runs, find_critiques
 from playhead.kernel.passes import answer_pass, ask_model, closed_thread, in_phase, offered_thread
-from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.structured import FormError, ask_for, form_prompt, read_form
 from playhead.trace.events import Critique, StructuredOutputFailed
 from playhead.trace.finish_reasons import INCOMPLETE
-from playhead.trace.types import Purpose, text_of
+from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.kernel.place import Conclusion
-    from playhead.kernel.session import Session
-    from playhead.kernel.state import Thread
     from playhead.trace.values import JsonValue
 
 NAME: Final = "reflexion"

@@ -12,25 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from playhead.kernel.kernels import kernel_of
+from playhead.kernel import KernelName, KernelState, Purpose, Session, Step, Strategy, kernel_of, run_kernel, transition
 from playhead.kernel.lifecycle.steering import steered_outside
-from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import ask_model, fresh_thread, in_phase
 from playhead.kernel.rationale import strip_rationales
-from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.base import KernelName, Strategy
-from playhead.trace.events import (
-    AlternativesConsidered,
-    Critique,
-    DecisionEvaluated,
-    StructuredOutputFailed,
-    Thought,
-)
-from playhead.trace.types import Alternative, Purpose, text_of
+from playhead.trace.events import AlternativesConsidered, Critique, DecisionEvaluated, StructuredOutputFailed, Thought
+from playhead.trace.types import Alternative, text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
     from playhead.trace.events import LlmResponded
 
 NAME: Final = "tree-of-thought"

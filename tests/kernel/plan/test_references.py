@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead.kernel.plan.references import SUMMARY, misspelled, references, renamed, resolved
+from playhead.kernel.plan.steps import SUMMARY, misspelled, references, renamed, resolved
 
 RESULTS: dict[str, Any] = {"s1": {"n": [1, 2]}, "s2": "x" * 900, "s3": 7}
 JSON = st.recursive(
