@@ -114,7 +114,7 @@ class ThreadRecord:
     ) -> Message:
         """Add the message of a result as hooks let it pass: in short, by reference, or with its content."""
         curator = self._session.curator
-        shown = None if curator is None else curator.shown(completed, passed, whole=whole)
+        shown = None if curator is None else curator.shown(completed, passed)
         if shown is not None:
             stored = {} if shown.key is None else {"stored": shown.key}
             return self.add(passed.role, shown.content, **stored, **fields)

@@ -123,7 +123,7 @@ class CuratorPort(Protocol):
     shelf: Shelf
     """Long results and notes."""
 
-    def shown(self, completed: ToolCallCompleted, message: Message, *, whole: bool) -> Shown | None:
+    def shown(self, completed: ToolCallCompleted, message: Message) -> Shown | None:
         """Return what is to stand for a result; None when it may stand as it is."""
 
     def note_result(self, message: Message, planned: PlannedCall, completed: ToolCallCompleted) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.trace.values import untagged
+from playhead.trace.types import Compression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.trace.types import Compression
     from playhead.trace.values import JsonValue
 
-LONGEST_PARSED: Final = 1_000_000
+LONGEST_PARSED: Final = 10_000_000
 """Characters of a text that is looked at for whether it is JSON."""
 MAX_FIELDS: Final = 30
 """Fields of an object that a preview names."""
@@ -36,18 +36,11 @@ class Shelf:
         self.stored: dict[str, str] = {}
         self.notes: dict[str, str] = {}
 
-    def store(self, tool: str, value: JsonValue, text: str) -> tuple[str, str]:
-        """Keep a result; returns its key, and the preview that stands for it in the thread.
-
-        `value` is a result as `to_json` returned it, `text` the same as a model would have read it.
-        """
-        assert self.compression is not None  # noqa: S101 - nothing is stored without
-        key = f"_tool_result_{len(self.stored) + 1}"
+    def store(self, tool: str, text: str) -> tuple[str, str]:
+        """Keep a result; returns its key, and the preview that stands for it in the thread."""
+        key, settings = f"_tool_result_{len(self.stored) + 1}", self.compression or Compression()
         self.stored[key] = text
-        settings = self.compression
-        return key, preview_of(
-            untagged(value), key=key, tool=tool, budget=settings.budget, items=settings.preview_items
-        )
+        return key, preview_of(text, key=key, tool=tool, budget=settings.budget, items=settings.preview_items)
 
     def note(self, key: str, content: str) -> bool:
         """Keep a note, in place of one with the same key; returns whether the key can be that of a note."""
@@ -62,17 +55,17 @@ class Shelf:
         yield from reversed(self.stored.items())
 
 
-def preview_of(value: Any, *, key: str, tool: str, budget: int, items: int) -> str:  # noqa: ANN401 - JSON as a model reads it
+def preview_of(text: str, *, key: str, tool: str, budget: int, items: int) -> str:
     """Return what stands for a result, in at most `budget` characters: what it is, how it begins, where the rest stands.
 
     Args:
-        value: the result; a text that is JSON counts as what it says.
+        text: the result; one that is JSON counts as what it says.
         key: where all of it is kept.
         tool: what returned it.
         budget: characters, at least 200.
         items: items of a list that are shown.
     """
-    value = _parsed(value)
+    value = _parsed(text)
     rest = "all of it"
     if isinstance(value, list):
         fields = dict.fromkeys(name for each in value[:items] if isinstance(each, dict) for name in each)
@@ -83,19 +76,16 @@ def preview_of(value: Any, *, key: str, tool: str, budget: int, items: int) -> s
         kind = f"Object({len(value)} fields)"
         lines = [f"{name}: {_as_json(each)}" for name, each in islice(value.items(), MAX_FIELDS)]
     else:
-        kind, lines = f"Text({len(str(value))} characters)", [str(value)]
+        kind, lines = f"Text({len(text)} characters)", [text]
     head, last = cut(f"[STORED: {key} | {tool}]\nType: {kind}", budget // 2), f'\n…{rest}: recall(key="{key}")'
     share = max((budget - len(head) - len(last)) // max(len(lines), 1) - 1, FEWEST_CHARS)
     return cut("\n".join([head, *(cut(line, share) for line in lines)]), budget - len(last)) + last
 
 
-def _parsed(value: Any) -> Any:  # noqa: ANN401 - JSON
-    if not isinstance(value, str) or len(value) > LONGEST_PARSED or not value.lstrip().startswith(("[", "{")):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+def _parsed(text: str) -> Any:  # noqa: ANN401 - JSON
+    with suppress(ValueError, RecursionError):
+        return json.loads(text) if len(text) <= LONGEST_PARSED and text.lstrip().startswith(("[", "{")) else None
+    return None
 
 
 def _as_json(value: Any) -> str:  # noqa: ANN401 - JSON

@@ -16,7 +16,8 @@ PEOPLE = [
 
 def preview(value: Any, budget: int = 800, items: int = 3) -> str:
     """Return a preview under the first key."""
-    return preview_of(value, key="_tool_result_1", tool="web-search", budget=budget, items=items)
+    text = value if isinstance(value, str) else json.dumps(value)
+    return preview_of(text, key="_tool_result_1", tool="web-search", budget=budget, items=items)
 
 
 def test_a_list():
@@ -98,7 +99,8 @@ json_values = st.recursive(
 )
 def test_it_never_exceeds_its_budget(value: Any, budget: int, items: int, tool: str):
     """Whatever the result is, the preview fits, and says under which key all of it is."""
-    shown = preview_of(value, key="_tool_result_12345", tool=tool, budget=budget, items=items)
+    text = value if isinstance(value, str) else json.dumps(value)
+    shown = preview_of(text, key="_tool_result_12345", tool=tool, budget=budget, items=items)
     assert len(shown) <= budget
     assert shown.startswith(f"[STORED: _tool_result_12345 | {tool}]\n")
     assert 'recall(key="_tool_result_12345"' in shown.rpartition("\n")[2]

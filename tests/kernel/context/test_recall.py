@@ -282,7 +282,7 @@ class TestShelf:
     def test_a_key_of_a_result_is_no_key_of_a_note(self):
         """What a tool returned cannot be written over."""
         shelf = Shelf(Compression())
-        key, _ = shelf.store("look", ITEMS, WHOLE)
+        key, _ = shelf.store("look", WHOLE)
         assert not shelf.note(key, "other")
         assert shelf.stored == {key: WHOLE}
 
