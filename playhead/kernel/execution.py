@@ -106,8 +106,7 @@ async def execute(
     if not session.ending.close():
         return None
     state = collect_spending(state, session)
-    ended, total = _termination_of(session, state), session.spent.total()
-    execution = Execution(state, ended, error, session.at.turns, _since(session), total)
+    execution = _execution(session, state, error)
     _record_end(execution, session, ending)
     return execution
 
@@ -174,11 +173,13 @@ def abandoned_execution(session: Session) -> Execution:
     )
     termination = _termination_of(session, state)
     state = _without_unseen(close_state(state, session, termination), session)
-    return Execution(state, termination, None, session.at.turns, _since(session), session.spent.total())
+    return _execution(session, state, None)
 
 
-def _since(session: Session) -> float:
-    return (session.run.recorder.clock.now_us() - session.at.started_us) / 1000
+def _execution(session: Session, state: KernelState, error: BaseException | None) -> Execution:
+    lasted_ms = (session.run.recorder.clock.now_us() - session.at.started_us) / 1000
+    termination, total = _termination_of(session, state), session.spent.total()
+    return Execution(state, termination, error, session.at.turns, lasted_ms, total)
 
 
 async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:

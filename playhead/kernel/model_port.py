@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from asyncio import CancelledError
 from contextlib import aclosing
 from copy import deepcopy
@@ -88,7 +87,7 @@ class ModelDoor:
         """
         session, header = self._session, self._session.header
         hooks, inner, kept = session.gate.hooks, session.at.inner, header.parameters
-        merged = {**self._sent, **checked_parameters(parameters)} if parameters else self._sent
+        merged = {**self._sent, **checked_parameters(parameters)} if parameters else self._sent.copy()
         number, self._next_request = self._next_request, self._next_request + 1
         if hooks is not None:
             session.require_running()
@@ -189,9 +188,10 @@ class ModelDoor:
     async def _admitted(self, request: Request, asked: LlmRequested) -> tuple[Request, LlmRequested]:
         """Return an attempt as killswitches let it pass, and as it is recorded."""
         sent = await admit(self._session, request) if self._session.gate.guards else request
-        if sent.attempt or sent.parameters is not request.parameters:
-            asked = asked.model_copy(update={"attempt": sent.attempt, "parameters": sent.recorded_parameters})
-        return sent, asked
+        update: dict[str, Any] = {"attempt": sent.attempt} if sent.attempt else {}
+        if sent.parameters is not request.parameters:
+            update["parameters"] = sent.recorded_parameters
+        return sent, asked.model_copy(update=update) if update else asked
 
     async def _attempt(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
         session, number = self._session, asked.request
@@ -232,14 +232,16 @@ class ModelDoor:
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = replace(request, parameters=deepcopy(request.parameters) if request.parameters else {})
+            given = request
+            if attempt or asked.parameters:
+                given = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
             completion = await self._answer(given, asked, heard)
             if session.gate.guards:
                 await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
             given_up = _as_model_error(error)
-            failure = within_limits(session, given_up)
+            failure = within_limits(given_up)
             redact_error(failure, session.run.recorder.redactor, of_provider=True)
             event = failed(failure, refused=given_up is error and not heard and _is_refusal(error))
             if session.emit_end("request", name, (event, session.iteration)):
@@ -359,19 +361,15 @@ def tries(session: Session) -> int:
     return every if header.fallback_after is None or not session.model.fallbacks else min(every, header.fallback_after)
 
 
-def within_limits(session: Session, error: BaseException) -> BaseException:
-    """Return a failure; one whose provider asks for a longer pause than there is time for will not be tried again."""
+def within_limits(error: BaseException) -> BaseException:
+    """Return a failure; one whose provider asks for a longer pause than is made will not be tried again."""
     pause_s = getattr(error, "retry_after_s", None)
     if not isinstance(error, ModelError) or pause_s is None or not error.retryable:
         return error
-    left_s = min((guard.left_s() for guard in session.gate.guards), default=math.inf)
-    if pause_s > MAX_RETRY_DELAY_S:
-        why = f"the {MAX_RETRY_DELAY_S:g} s that are waited at most"
-    elif pause_s >= left_s:
-        why = f"the {max(0.0, left_s):.1f} s that the run has left"
-    else:
+    if pause_s <= MAX_RETRY_DELAY_S:
         return error
-    error.args = (f"{describe(error)}. It asks for a pause of {pause_s:g} s, longer than {why}: not asked again",)
+    why = f"It asks for a pause of {pause_s:g} s, longer than the {MAX_RETRY_DELAY_S:g} s that are waited at most"
+    error.args = (f"{describe(error)}. {why}: not asked again",)
     vars(error)["retryable"] = False  # this one is not, whatever others of its class are
     return error
 

@@ -7,7 +7,6 @@ them is handed one; `playhead.kernel.opening` puts a session together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -464,10 +463,6 @@ class Guard:
         What holds the interpreter keeps every thread from that, until it lets go.
         """
         return False
-
-    def left_s(self) -> float:
-        """Return the seconds that are left of a limit of time; without one, infinity."""
-        return math.inf
 
     async def measure(self, session: Session, request: Request) -> None:
         """Find out what `admit_request` has to know of a request; asked once for each."""

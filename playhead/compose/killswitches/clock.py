@@ -83,10 +83,6 @@ class Clocked(Switch):
         """When it fires, by its clock, if nothing happens before that."""
         return self._since + self._limit_s
 
-    def left_s(self) -> float:
-        """Return the seconds until it fires, if nothing happens before that."""
-        return self.due - self.now()
-
     def late(self) -> Stop | Terminate | None:
         """Return the ending, when the time has come."""
         return self.answer(self._why) if self.now() >= self.due else None
