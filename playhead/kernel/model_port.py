@@ -231,11 +231,7 @@ class ModelDoor:
             raise
         started = clock.now_us()
         try:
-            # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = request
-            if attempt or asked.parameters:
-                given = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
-            completion = await self._answer(given, asked, heard)
+            completion = await self._answer(request, asked, heard)
             if session.gate.guards:
                 await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
@@ -255,6 +251,8 @@ class ModelDoor:
 
     async def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Completion:
         """Return the adapter's answer, in pieces for whoever listens; the first is kept in `heard`."""
+        if asked.attempt or asked.parameters:  # what is recorded is handed over, whatever an adapter does to it
+            request = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
         listener = self._session.run.listener
         told = None if listener is None else listener(self._session, asked)
         if told is None:

@@ -7,11 +7,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from playhead.kernel.assumptions import read_assumptions
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
-from playhead.kernel.rationale import read_rationales, strip_rationales
+from playhead.kernel.rationale import read_assumptions, read_rationales, strip_rationales
 from playhead.kernel.state import PlannedCall
 from playhead.trace.events import AssumptionRecorded, RationaleMissing, Thought
 from playhead.trace.types import ToolCall

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from playhead.kernel.copies import Copies
@@ -204,16 +205,8 @@ class Session(Emission):
 
         The first cause stands here too, but for an answer that hooks still look at.
         """
-
-        def interrupt(record: Callable[[], object]) -> bool:
-            def record_it() -> None:
-                self.ending.interrupted = True  # once it has ended: what sees this finds that, too
-                record()
-
-            return self.ending.interrupt(termination, record_it)
-
-        won = interrupt(lambda: None) if switch is None else self.emit_ending(switch, interrupt)
-        self.ending.interrupted = True
+        interrupt = partial(self.ending.interrupt, termination)
+        won = interrupt() if switch is None else self.emit_ending(switch, interrupt)
         if self.ending.cancel is not None and not self.ending.closed:
             self.ending.cancel(grace_s)
         return won

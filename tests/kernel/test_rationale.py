@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead.kernel.assumptions import read_assumptions
-from playhead.kernel.rationale import parse_rationale, read_rationales, strip_rationales
+from playhead.kernel.rationale import parse_rationale, read_assumptions, read_rationales, strip_rationales
 from playhead.trace.types import Alternative, Rationale
 
 HOSTILE = 100_000

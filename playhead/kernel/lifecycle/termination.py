@@ -74,15 +74,20 @@ class Ending:
                 self._next = self._next or termination
             return False
 
-    def interrupt(self, termination: Termination, record: Callable[[], object]) -> bool:
+    def interrupt(self, termination: Termination, record: Callable[[], object] = lambda: None) -> bool:
         """End the agent in this way, from outside: also one whose answer hooks still look at."""
-        with self._lock:
-            if self.end(termination, record):
-                return True
-            if not self.overrule(termination):
-                return False
+
+        def record_it() -> None:
+            self.interrupted = True  # once it has ended: what sees this finds that, too
             record()
-            return True
+
+        with self._lock:
+            won = self.end(termination, record_it)
+            if not won and self.overrule(termination):
+                record_it()
+                won = True
+            self.interrupted = True
+            return won
 
     def overrule(self, termination: Termination | None) -> bool:
         """Let the model's answer not stand: end in this way instead, or with None go on. False when that is not so.
