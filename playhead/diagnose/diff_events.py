@@ -100,11 +100,11 @@ def _named_event(record: Record, names: dict[str, dict[str, str]], owners: dict[
     event, fields = record.event, record.event.__dict__
     if isinstance(event, AgentStarted):
         called = names[event.parent].get(event.call_id, event.call_id)
-        return altered(event, call_id=called, parent=owners.get(event.parent, event.parent))
+        return altered(event, {"call_id": called, "parent": owners.get(event.parent, event.parent)})
     held = [name for name in _WITH_IDS if fields.get(name) is not None]
     if fields.get("tag") in _PAYLOADS:
         held += [name for name in ("before", "after") if name in fields]
-    return altered(event, **{name: _named(name, plain(fields[name]), names[record.owner]) for name in held})
+    return altered(event, {name: _named(name, plain(fields[name]), names[record.owner]) for name in held})
 
 
 def _named(name: str, value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - JSON

@@ -59,7 +59,7 @@ class Emission:
 
     def require_running(self) -> None:
         """Raise `RunEndedError` when nothing may start any more."""
-        if self.ended:
+        if (self.ending.termination is not None or self.parent is not None) and self.ended:
             raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; nothing starts any more")
 
     def terminate(self, reason: str, output: JsonValue = None, *, overrule: bool = False, **how: Any) -> bool:  # noqa: ANN401

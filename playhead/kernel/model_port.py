@@ -309,7 +309,7 @@ def _text(said: object) -> str | None:
     """Return what an adapter says as text that can be recorded; it may be anybody's."""
     if not isinstance(said, str | None):
         raise TypeError(f"it answered with {type(said).__name__} where a text belongs")
-    return scrub(said) if said else said
+    return said if said is None or said.isascii() else scrub(said)
 
 
 def _is_refusal(error: BaseException) -> bool:

@@ -158,4 +158,4 @@ def transition(state: KernelState, **changes: Any) -> KernelState:  # noqa: ANN4
     if not changes.keys() <= _FIELDS:
         unknown = changes.keys() - _FIELDS
         raise TypeError(f"KernelState has no {', '.join(sorted(unknown))}")
-    return altered(state, **changes)
+    return altered(state, changes)

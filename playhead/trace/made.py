@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 M = TypeVar("M", bound=BaseModel)
 _new = object.__new__
@@ -40,7 +40,7 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
     return model
 
 
-def altered(model: M, **changes: Any) -> M:  # noqa: ANN401 - the fields of the model
+def altered(model: M, changes: Mapping[str, Any]) -> M:
     """Return the model with these fields changed, each to a value of its type."""
     other = _new(type(model))
     _set(other, "__dict__", {**model.__dict__, **changes})

@@ -46,4 +46,7 @@ def test_what_cannot_be_made(fields: dict[str, object], named: str):
 def test_altered():
     """A changed copy has the changes and the rest, and leaves the original as it was."""
     before = Usage(input_tokens=3)
-    assert (altered(before, output_tokens=4), before) == (Usage(input_tokens=3, output_tokens=4), Usage(input_tokens=3))
+    assert (altered(before, {"output_tokens": 4}), before) == (
+        Usage(input_tokens=3, output_tokens=4),
+        Usage(input_tokens=3),
+    )
