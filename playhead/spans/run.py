@@ -10,7 +10,6 @@ from openinference.instrumentation import REDACTED_VALUE
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from opentelemetry.trace import Link
 
-from playhead.spans import gen_ai
 from playhead.spans.agent_span import (
     DECIDED,
     HEADER,
@@ -44,10 +43,8 @@ from playhead.trace.owners import owner_inside
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.util.types import AttributeValue
 
     from playhead.spans.masking import Masking, SpanOptions
-    from playhead.spans.thread import Prompt
     from playhead.spans.tree import OpenSpan
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, ToolSpec
@@ -72,7 +69,9 @@ class RunSpans:
         resource: Resource,
     ) -> None:
         self.started = started
-        self.tree = SpanTree(started.run_id, trace_of(started), resource, common_attributes(started, masking))
+        self.tree = SpanTree(
+            started.run_id, trace_of(started), resource, common_attributes(started, masking), gen_ai=options.gen_ai
+        )
         self._options = options
         self._masking = masking
         self._opening = Opening(started)
@@ -103,8 +102,6 @@ class RunSpans:
         name = record.owner if above else "root"
         path = started.agent.name if above is None else f"{above[1].path}/{started.agent.name}"
         attributes = agent_attributes(started, self.started.run_id, name, path, self._masking)
-        if self._options.gen_ai:
-            attributes.update(gen_ai.agent(started.agent, path, self.tree.session))
         of_run = isinstance(started, e.RunStarted)
         span = self.tree.open(
             f"agent:{name}",
@@ -161,10 +158,7 @@ class RunSpans:
             return None
         status = ending_status(owner.home, event, now, self._masking)
         ended = owner.phases.end_all(now, status)
-        attributes = ending_attributes(event, self._masking)
-        if self._options.gen_ai and event.status == "failed":
-            attributes.update(gen_ai.error(event.terminated_by))
-        ended += self.tree.close(owner.home, now, status, attributes)
+        ended += self.tree.close(owner.home, now, status, ending_attributes(event, self._masking))
         self._leave(record.owner)
         return ended
 
@@ -190,33 +184,22 @@ class RunSpans:
 
     def _requested(self, record: Record, event: e.LlmRequested, owner: SpanOwner, now: int) -> Ended:
         prompt = owner.thread.prompt(event.messages, self._options.max_messages)
-        span = self._open_request(record, event, owner, prompt, now)
+        newest = prompt.messages[-1].text if prompt.messages else ""
+        span = self.tree.open(
+            f"llm:{record.owner}:{event.request}.{event.attempt}",
+            request_name(event, owner),
+            Kind.LLM,
+            owner.phases.of_request(event, newest, record.seq, now),
+            now,
+            attributes={**request_attributes(event, owner, prompt, self._masking), **self._template},
+            metadata=request_metadata(event, record, prompt),
+        )
         if span is None:
             return None
         owner.count("requests")
         owner.requests[event.request, event.attempt] = OpenRequest(span, event)
         span.attributes.update(self._masking.messages(INPUT, prompt.messages))
         return []
-
-    def _open_request(
-        self, record: Record, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt, now: int
-    ) -> OpenSpan | None:
-        newest = prompt.messages[-1].text if prompt.messages else ""
-        return self.tree.open(
-            f"llm:{record.owner}:{event.request}.{event.attempt}",
-            request_name(event, owner),
-            Kind.LLM,
-            owner.phases.of_request(event, newest, record.seq, now),
-            now,
-            attributes=self._asked(event, owner, prompt),
-            metadata=request_metadata(event, record, prompt),
-        )
-
-    def _asked(self, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt) -> dict[str, AttributeValue]:
-        attributes = {**request_attributes(event, owner, prompt, self._masking), **self._template}
-        if self._options.gen_ai:
-            attributes.update(gen_ai.request(event, owner, prompt, self.tree.session, self._masking))
-        return attributes
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: SpanOwner, now: int) -> Ended:
         said, answer = owner.thread.answered(event)
@@ -227,8 +210,6 @@ class RunSpans:
         owner.answered[event.request] = span
         owner.phases.answered(span, asked.purpose, event.text)
         attributes = answer_attributes(said, answer, owner, asked.model, self._masking)
-        if self._options.gen_ai:
-            attributes.update(gen_ai.response(said, self._masking))
         attributes.update(self._masking.messages(OUTPUT, [answer]))
         return self.tree.close(span, now, attributes=attributes)
 
@@ -240,14 +221,23 @@ class RunSpans:
         span.metadata["retryable"] = event.retryable
         if event.cancelled:
             span.metadata["cancelled"] = True
-        if self._options.gen_ai:
-            span.attributes.update(gen_ai.error(event.error.type))
         return self.tree.close(span, now, failed(span, event.error.type, event.error.message, now, self._masking))
 
     # --- tool calls ---------------------------------------------------------------------------------------------------
 
     def _call_started(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> Ended:
-        span = self._open_call(record, event, owner, now)
+        asked = None if event.request is None else owner.answered.get(event.request)
+        tool = self._tool(owner, event.tool)
+        span = self.tree.open(
+            f"tool:{record.owner}:{event.call_id}",
+            f"tool:{self._masking.tool_name(event.tool, tool)}",
+            Kind.TOOL,
+            self._place_of_call(event, owner, asked),
+            now,
+            attributes=call_attributes(event, record, tool, self._masking),
+            metadata=call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
+            links=() if asked is None else (Link(asked.context),),
+        )
         if span is None:
             return None
         owner.count("calls")
@@ -256,23 +246,6 @@ class RunSpans:
         self._bodies[body] = (span, owner)
         self._ended.discard(body)
         return []
-
-    def _open_call(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> OpenSpan | None:
-        asked = None if event.request is None else owner.answered.get(event.request)
-        tool = self._tool(owner, event.tool)
-        attributes = call_attributes(event, record, tool, self._masking)
-        if self._options.gen_ai:
-            attributes.update(gen_ai.call(event, tool, self.tree.session, self._masking))
-        return self.tree.open(
-            f"tool:{record.owner}:{event.call_id}",
-            f"tool:{self._masking.tool_name(event.tool, tool)}",
-            Kind.TOOL,
-            self._place_of_call(event, owner, asked),
-            now,
-            attributes=attributes,
-            metadata=call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
-            links=() if asked is None else (Link(asked.context),),
-        )
 
     @staticmethod
     def _place_of_call(event: e.ToolCallStarted, owner: SpanOwner, asked: OpenSpan | None) -> OpenSpan:
@@ -296,10 +269,7 @@ class RunSpans:
         is_shown = self._masking.results(tool, ok=event.ok)
         owner.phases.called(span, brought(event) if is_shown else REDACTED_VALUE)
         status = result_status(span, event, now, self._masking)
-        attributes = result_attributes(event, tool, self._masking)
-        if self._options.gen_ai:
-            attributes.update(gen_ai.result(event, tool, self._masking))
-        ended = self.tree.close(span, now, status, attributes)
+        ended = self.tree.close(span, now, status, result_attributes(event, tool, self._masking))
         body = self._inner.pop(span)
         self._bodies.pop(body, None)
         self._leave(body)
@@ -307,10 +277,8 @@ class RunSpans:
 
     def _repaired(self, _record: Record, event: e.ToolCallRepaired, owner: SpanOwner, _now: int) -> Ended:
         span = owner.calls.get(event.call_id)
-        stages = (
-            owner.repaired.setdefault(event.call_id, []) if span is None else span.metadata.setdefault("repaired", [])
-        )
-        stages.append(event.stage)
+        known = owner.repaired if span is None else span.metadata
+        known.setdefault(event.call_id if span is None else "repaired", []).append(event.stage)
         return []
 
     def _approval(self, _record: Record, event: e.ApprovalDecided, owner: SpanOwner, now: int) -> Ended:

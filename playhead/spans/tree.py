@@ -17,6 +17,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from playhead.spans.gen_ai import gen_ai_attributes
 from playhead.spans.texts import clean, json_taken_apart
 from playhead.trace import VERSION
 from playhead.trace.run_ids import ulid_number
@@ -64,12 +65,14 @@ class OpenSpan:
 class SpanTree:
     """The open spans of a run."""
 
-    def __init__(self, run_id: str, trace_id: int, resource: Resource, common: dict[str, AttributeValue]) -> None:
+    def __init__(
+        self, run_id: str, trace_id: int, resource: Resource, common: dict[str, AttributeValue], *, gen_ai: bool
+    ) -> None:
         self._run_id = run_id
         self._trace_id = trace_id
         self._resource = resource
         self._common = common
-        self.session = str(common[SpanAttributes.SESSION_ID])
+        self._gen_ai = gen_ai
         self._metadata: dict[str, Any] = {}
         self._seen: set[int] = set()
         self._roots: dict[int, OpenSpan] = {}
@@ -160,6 +163,8 @@ class SpanTree:
             **attributes,
             SpanAttributes.METADATA: json_taken_apart(metadata),
         }
+        if self._gen_ai:
+            attributes |= gen_ai_attributes(attributes, span.events)
         return ReadableSpan(
             span.name,
             context=span.context,

@@ -86,7 +86,7 @@ def test_every_attribute() -> None:
     """Each span carries what the conventions ask for, in their words and forms."""
     model = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "gcp.gemini",
+        "gen_ai.provider.name": "gcp.vertex_ai",
         "gen_ai.request.model": "gemini-2.5-pro",
         "gen_ai.conversation.id": "r",
     }
@@ -98,7 +98,7 @@ def test_every_attribute() -> None:
             "gen_ai.request.temperature": 1.0,
             "gen_ai.request.max_tokens": 100,
             "gen_ai.request.seed": 7,
-            "gen_ai.request.stop_sequences": ["END"],
+            "gen_ai.request.stop_sequences": ("END",),
             "gen_ai.input.messages": [
                 {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
                 {"role": "user", "parts": [{"type": "text", "content": "See."}, image]},
@@ -112,17 +112,16 @@ def test_every_attribute() -> None:
             "gen_ai.usage.cache_creation.input_tokens": 2,
             "gen_ai.usage.reasoning.output_tokens": 1,
             "gen_ai.usage.cost": 0.5,
-            "gen_ai.response.finish_reasons": ["tool_calls"],
+            "gen_ai.response.finish_reasons": ("tool_call",),
             "gen_ai.response.model": "gemini-2.5-pro-001",
             "gen_ai.output.messages": [
                 {
                     "role": "assistant",
                     "parts": [
-                        {"type": "reasoning", "content": "Hm."},
                         {"type": "text", "content": "I look."},
                         {**call, "arguments": {"key": "a"}},
                     ],
-                    "finish_reason": "tool_calls",
+                    "finish_reason": "tool_call",
                 }
             ],
         },
@@ -144,13 +143,16 @@ def test_every_attribute() -> None:
                     "role": "assistant",
                     "parts": [{"type": "text", "content": "I look."}, {**call, "arguments": {"key": "a"}}],
                 },
-                {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "[1]"}]},
+                {
+                    "role": "tool",
+                    "parts": [{"type": "tool_call_response", "id": "c1", "response": [1]}],
+                    "name": "lookup",
+                },
             ],
         },
         {
             "error.type": "llm_error",
             "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.provider.name": "gcp.gemini",
             "gen_ai.agent.id": "agent",
             "gen_ai.agent.name": "agent",
             "gen_ai.conversation.id": "r",
