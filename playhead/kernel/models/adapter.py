@@ -48,11 +48,10 @@ _NO_KEY: Final = re.compile(
 _NO_PACKAGE: Final = "No module named "
 _NO_PROVIDER: Final = "LLM Provider NOT provided"
 """How messages begin for which litellm has no better class than "internal server error" or "bad request"."""
-_BEFORE: Final = re.compile(r"(\s*(litellm\.)?\w*(Error|Exception|Timeout)( \w*Error)?\s*[:-]\s+)*")
+_BEFORE: Final = re.compile(r"((litellm\.)?\w*(Error|Exception|Timeout)( \w*Error)? ?[:-] )*")
 _AFTER: Final = re.compile(
-    r"\s*(\nTraceback |Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried|To drop these, set"
-    r"|\(status code: \d+\)$).*",
-    re.DOTALL,
+    r" ?(Traceback \(most recent call|Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried"
+    r"|To drop these, set|\(status code: \d+\)$).*"
 )
 """Names of classes before a provider's own words, and advice, traces and prompts after them."""
 
@@ -198,5 +197,5 @@ def _retry_after_s(causes: list[BaseException]) -> float | None:
 
 def _own_words(text: str) -> str:
     """Return the provider's own words: one line, no class names, no prompt, at most `LONGEST` characters."""
-    text = " ".join(_BEFORE.sub("", _AFTER.sub("", text), count=1).split())
+    text = _BEFORE.sub("", _AFTER.sub("", " ".join(text.split())), count=1)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -269,6 +269,7 @@ async def test_a_server_that_breaks_off_may_have_counted(stub, model):
         ("no\n\nGive Feedback / Get Help: https://…", "no"),
         ("two\n  lines {not json", "two lines {not json"),
         ("a" * 400, "a" * 299 + "…"),
+        (f"no{' ' * 1_000_000}page", "no page"),
         (f"key is {KEY}", "key is [redacted:api_key]"),
         ("", "OSError"),
     ],
