@@ -58,10 +58,9 @@ class Arguments:
     def schema(self, function: str) -> dict[str, Any]:
         """Return the JSON schema of the arguments."""
         try:
-            schema = _without_titles(self.adapter.json_schema())
+            return _without_titles(self.adapter.json_schema())  # type: ignore[no-any-return]
         except PydanticUserError as error:
             raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
-        return {key: value for key, value in schema.items() if key != "title"}
 
     def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
         """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
@@ -137,13 +136,8 @@ def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
         return [_without_titles(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: {name: _without_titles(each) for name, each in value.items()}
-        if key in ("properties", "$defs") and isinstance(value, dict)
-        else _without_titles(value)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-    }
+    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+    return {key: _without_titles(value) for key, value in kept.items()}
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -99,17 +99,19 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             description=description if description is not None else inspect.cleandoc(target.__doc__ or ""),
             parameters=arguments.schema(name_of(target)),
             read_only=read_only,
-            timeout_s=_checked_timeout(timeout),
+            timeout_s=_seconds("timeout", timeout),
             requires_approval=requires_approval,
             risk=risk,
             key=arguments.checked_key(key),
             reads=_checked_resources("reads", reads),
             writes=_checked_resources("writes", writes),
-            cache=_checked_cache(cache=cache, read_only=read_only),
-            cache_s=None if isinstance(cache, bool) else cache,
+            cache=bool(cache),
+            cache_s=None if isinstance(cache, bool) else _seconds("cache", cache),
             isolate=isolate,
             **({"untrusted": True} if untrusted else {}),
         )
+        if cache and not read_only:
+            raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
         if spec.writes and read_only:
             raise ToolDefinitionError(
                 f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
@@ -150,12 +152,10 @@ def _checked_name(name: object) -> str:
     return name
 
 
-def _checked_timeout(timeout: float | None) -> float | None:
-    if timeout is not None and (type(timeout) not in (int, float) or not 0 < timeout < inf):
-        raise ToolDefinitionError(
-            f"timeout must be a number of seconds above 0, or None for no limit; it is {timeout!r}"
-        )
-    return timeout
+def _seconds(what: str, value: float | None) -> float | None:
+    if value is not None and (type(value) not in (int, float) or not 0 < value < inf):
+        raise ToolDefinitionError(f"{what} is a number of seconds above 0; it is {value!r}")
+    return value
 
 
 def _checked_resources(what: str, names: object) -> tuple[str, ...] | None:
@@ -166,11 +166,3 @@ def _checked_resources(what: str, names: object) -> tuple[str, ...] | None:
     ):
         raise ToolDefinitionError(f'{what} is a set of names of resources, such as {{"orders"}}; it is {names!r}')
     return tuple(sorted(set(names)))
-
-
-def _checked_cache(*, cache: bool | float, read_only: bool) -> bool:
-    if not isinstance(cache, bool) and (type(cache) not in (int, float) or not 0 < cache < inf):
-        raise ToolDefinitionError(f"cache is True, or a number of seconds above 0; it is {cache!r}")
-    if cache and not read_only:
-        raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
-    return bool(cache)

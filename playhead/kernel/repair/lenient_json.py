@@ -96,18 +96,15 @@ def _block_at(text: str, start: int) -> JsonBlock:
         return JsonBlock(start, max(reader.broken, start + 1), problem=str(error), read=reader.place)
 
 
-def _checked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _checked(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any JSON value
     """Return a value without lone surrogates, which escapes may form; refuse one that is nested too deep."""
-    layer, depth = [value], 0
-    while layer:
-        if depth > MAX_DEPTH:
-            raise BrokenJsonError(f"the JSON is nested deeper than {MAX_DEPTH} levels")
-        depth += 1
-        inner = [each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, (dict, list))]
-        layer = [item for items in inner for item in items]
-    text = json.dumps(value, ensure_ascii=False)
-    clean = scrub(text)
-    return value if clean == text else json.loads(clean)
+    if depth > MAX_DEPTH:
+        raise BrokenJsonError(f"the JSON is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        return {scrub(key): _checked(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_checked(item, depth + 1) for item in value]
+    return scrub(value) if isinstance(value, str) else value
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

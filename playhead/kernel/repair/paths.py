@@ -7,7 +7,6 @@ is read through a recorded fact, so a replay is served the same answer.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 FORMATS: Final = ("file-path", "directory-path")
 MAX_ENTRIES: Final = 5000
 """Files and folders that are looked at; with more below the working folder no path is changed."""
-_DECORATION: Final = re.compile(r"\A(?:file://|[A-Za-z]:(?=[/\\])|@)|(?::\d{1,6}){1,2}\Z")
 
 
 def path_formats(schema: Schema) -> dict[str, str]:
@@ -44,7 +42,7 @@ def found_paths(schema: Schema, arguments: dict[str, Any]) -> dict[str, str]:
 
 def meant_path(written: str, entries: Collection[str]) -> str | None:
     """Return the one entry with the ending of a missing path, else None."""
-    plain = normpath(_DECORATION.sub("", written.strip().replace("\\", "/")))
+    plain = normpath(written.strip().replace("\\", "/"))
     parts = [part for part in plain.split("/") if part not in ("", ".", "..", "~")]
     if not parts or (plain.startswith(("/", "..", "~")) and len(parts) > 1):
         return None
