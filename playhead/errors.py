@@ -259,8 +259,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the question for the nearest name: the one that begins like this, else the most similar; or nothing."""
+    """Return the question for the nearest name, or nothing."""
+    close = nearest_name(name, known)
+    return f" Did you mean {close!r}?" if close else ""
+
+
+def nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """Return the one name that begins like this, else the most similar one, if any is similar enough."""
     names = sorted(known)
     begun = [each for each in names if len(name) >= SHORTEST_BEGINNING and each.startswith(name)]
-    close = begun if len(begun) == 1 else get_close_matches(name, names, n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    close = begun if len(begun) == 1 else get_close_matches(name, names, n=1, cutoff=cutoff)
+    return close[0] if close else None

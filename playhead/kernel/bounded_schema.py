@@ -112,23 +112,19 @@ def require_affordable(schema: dict[str, Any], value: JsonValue, root: dict[str,
     Raises:
         UnusableSchemaError: it takes more than `MAX_STEPS`, or goes round in a circle.
     """
-    left = MAX_STEPS
+    steps = 0
     waiting: list[tuple[Any, Any, int]] = [(schema, value, 0)]
     while waiting:
         part, of_value, depth = waiting.pop()
-        choices = part.get("enum")
-        left -= 1 + (len(choices) if isinstance(choices, list) else 0)
         if depth and (isinstance(part.get("$id"), str) or isinstance(part.get("id"), str)):
             raise UnusableSchemaError("a part of it has an address of its own ($id)")
-        for each, inner in _applications(part, of_value, root):
-            left -= 1
-            if isinstance(each, dict):
-                waiting.append((each, inner, depth + 1))
-            if left < 0:
-                break
-        if left < 0 or depth > MAX_DEPTH:
+        applied = list(islice(_applications(part, of_value, root), MAX_STEPS))
+        choices = part.get("enum")
+        steps += 1 + len(applied) + (len(choices) if isinstance(choices, list) else 0)
+        if steps > MAX_STEPS or depth > MAX_DEPTH:
             raise UnusableSchemaError(f"it takes more than {MAX_STEPS} steps, or {MAX_DEPTH} levels, for this value")
-    return MAX_STEPS - left
+        waiting += [(each, inner, depth + 1) for each, inner in applied if isinstance(each, dict)]
+    return steps
 
 
 def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - JSON

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from playhead.errors import SHORTEST_BEGINNING, UsageError, nearest
+from playhead.errors import UsageError, nearest, nearest_name
 from playhead.trace import parameters as recorded
 from playhead.trace.values import to_json
 
@@ -79,7 +78,4 @@ def _meant(name: str) -> str | None:
     known = _KNOWN | NOT_PARAMETERS
     if name in known or name in _LIKE_A_KNOWN_ONE:
         return name
-    folded = name.replace("-", "_").lower()
-    begun = [each for each in known if len(name) >= SHORTEST_BEGINNING and each.startswith(folded)]
-    close = begun if len(begun) == 1 else get_close_matches(folded, sorted(known), n=1, cutoff=_NEAR)
-    return close[0] if close else None
+    return nearest_name(name.replace("-", "_").lower(), known, _NEAR)

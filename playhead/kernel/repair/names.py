@@ -41,16 +41,6 @@ def folded(name: str) -> str:
     return "".join(words(name))
 
 
-def extra_words(longer: str, shorter: str) -> tuple[str, ...] | None:
-    """Return the words of the longer name beside the shorter one; None when it does not contain that as a whole."""
-    parts, wanted = words(longer), folded(shorter)
-    for start in range(len(parts)):
-        for end in range(start + 1, len(parts) + 1):
-            if "".join(parts[start:end]) == wanted:
-                return parts[:start] + parts[end:]
-    return None
-
-
 def is_slip(written: str, meant: str, letters: int = LONG) -> bool:
     """Return whether words of so many letters have one wrong one each, behind the first. A name with digits is an identifier."""
     own, others = words(written), words(meant)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import nearest
 from playhead.kernel.repair import values
 from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, BrokenJsonError, read_json
-from playhead.kernel.repair.names import ARGUMENTS, NAMES, NOTES, extra_words, folded, is_abbreviation, words
+from playhead.kernel.repair.names import ARGUMENTS, NAMES, NOTES, folded, is_abbreviation, words
 from playhead.kernel.repair.schema import Check, Schema, choices, facts, options, properties, required
 from playhead.kernel.repair.text_calls import arguments_in
 from playhead.trace.values import as_text
@@ -242,12 +242,12 @@ def _ways_to_mean(
     """
 
     def has_words(key: str, name: str, item: object) -> bool:
-        surplus = extra_words(key, name)
+        own, others = {*words(key)}, {*words(name)}
         if _is_measured(key, name, item):
             return False
-        if surplus is not None:  # where something is changed, no `exclude_pattern` for `pattern`
-            return absent[name] and (tool.read_only or words(key)[0] not in surplus)
-        return extra_words(name, key) is not None and sum(extra_words(each, key) is not None for each in known) == 1
+        if others < own:  # where something is changed, no `exclude_pattern` for `pattern`
+            return absent[name] and (tool.read_only or words(key)[0] in others)
+        return own < others and sum(own <= {*words(each)} for each in known) == 1
 
     def is_described(key: str, name: str, item: object) -> bool:
         told = [
