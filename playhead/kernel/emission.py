@@ -69,7 +69,7 @@ class Emission:
         it wins over an answer of the model, too.
         """
         ending = Termination(reason, repair_json(output), **how)
-        return self.ending.end(ending) or (overrule and self.ending.overrule(ending))
+        return self.ending.end(ending, overrule=overrule)
 
     def emit(self, event: EventBase) -> None:
         """Record an event of this agent.

@@ -131,7 +131,7 @@ def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState
         error=(answer.reason or said.hook) if failed else None,
         because=answer.reason or None,
     )
-    if session.ending.end(termination) or session.ending.overrule(termination):
+    if session.ending.end(termination, overrule=True):
         record_steering(said, phase, timing, session)
 
 

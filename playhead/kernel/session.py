@@ -279,8 +279,6 @@ class RunContext(Records):
     """Who may pause and stop it between two steps; None when nobody can."""
     listener: Listener | None = None
     """Who listens to what models say while they say it; None when nobody does."""
-    isolated: dict[str, Callable[[], None]] = field(default_factory=dict)
-    """Ends the process of each isolated call that runs, by owner and call, from any thread."""
 
 
 class World:

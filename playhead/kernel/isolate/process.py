@@ -105,7 +105,7 @@ class WorkerProcess:
             pid, _, code = status.decode().partition(" ")
             if self.done is None:
                 self.why = self.why or _ending(pid, code)
-            if not code:  # somebody killed the guardian: what is left has to be killed from here
+            if pid and not code:  # somebody killed the guardian: what is left has to be killed from here
                 os.killpg(int(pid), signal.SIGKILL)
 
     def _start(self) -> None:
@@ -193,7 +193,7 @@ async def run_worker(
         time_s: seconds that it may take; those in which it waits for a call do not count.
         answer: runs a call of the worker's: takes the name of the tool and the arguments.
     """
-    key, isolated = f"{context.owner}/{context.call_id}", context.session.run.isolated
+    in_flight, owner = context.session.run.in_flight, context.owner
     beside = partial(
         run_body,
         is_async=False,
@@ -202,7 +202,8 @@ async def run_worker(
         stop=worker.kill,
         grace_s=STOP_S,
     )
-    isolated[key] = worker.kill
+    with in_flight.lock:
+        in_flight.begin(owner, "process", context.call_id, worker.kill)
     next_step = worker.begin
     try:
         while True:
@@ -226,4 +227,5 @@ async def run_worker(
                 raise
             next_step = partial(worker.ask, answered)
     finally:
-        isolated.pop(key, None)
+        with in_flight.lock:
+            in_flight.end(owner, "process", context.call_id)

@@ -6,10 +6,8 @@ asked is left to itself: its end is recorded here, its caller goes on, and what 
 
 from __future__ import annotations
 
-import os
-import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
@@ -51,15 +49,13 @@ class Supervisor:
     ) -> None:
         """Supervise a session; `ending` makes its last event, `on_left` hears of it when its code was left behind."""
         self._session = session
-        self._pid = os.getpid()
         self._ending = ending
         self._on_left = on_left
         self._scope, self._inner = anyio.CancelScope(), anyio.CancelScope()
         self._over = anyio.Event()
         self._execution: Execution | None = None
         self._loop = running_loop()
-        self._leaving: Task | None = None
-        self._leave_at = 0.0
+        self._leaving: list[Task] = []
         session.ending.cancel = self.stop
 
     async def run(self, task: Content, started: EventBase) -> Execution:
@@ -70,27 +66,22 @@ class Supervisor:
         """
         session = self._session
         session.emit_start(started, "agent", "", self._record_left)
+        guards = [guard for guard in session.gate.guards if guard.session is session]
         try:
-            for guard in session.gate.guards:
-                if guard.session is session:
-                    guard.start()
+            for guard in guards:
+                guard.start()
             return await self._run(task)
         finally:
-            for guard in session.gate.guards:
-                if guard.session is session:
-                    guard.stop()
-            if self._leaving is not None:
-                self._leaving.call_off()
+            for guard in guards:
+                guard.stop()
+            for each in self._leaving:
+                each.call_off()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
         """Cancel what the agent waits for, and leave behind what does not come back in this time; from any thread."""
-        if os.getpid() != self._pid:  # of a forked child, where there is neither the loop nor anybody who waits
-            return
-        if any(key.startswith(f"{self._session.owner}/") for key in list(self._session.run.isolated)):
+        if self._session.run.in_flight.has_processes(self._session.owner):
             grace_s = max(grace_s, ISOLATED_GRACE_S)
-        leave_at = time.monotonic() + grace_s
-        if self._leaving is None or leave_at < self._leave_at:
-            self._leave_at, self._leaving = leave_at, watch.after(grace_s, self.leave)
+        self._leaving.append(watch.after(grace_s, self.leave))
         self._in_loop(self._cancel)
 
     def _cancel(self) -> None:
@@ -111,13 +102,10 @@ class Supervisor:
     def leave(self) -> None:
         """Leave the agent's code behind, unless it closes by itself; from any thread."""
         session = self._session
-        if os.getpid() != self._pid or not session.ending.close():
+        if not session.ending.close():
             return
         session.ending.left_behind = True
         try:
-            for key, kill in list(session.run.isolated.items()):
-                if key.startswith(f"{session.owner}/"):
-                    kill()
             session.run.in_flight.leave(session.owner)
             if self._execution is not None:
                 self._on_left(self._execution)
@@ -137,7 +125,7 @@ class Supervisor:
                 with suppress(RuntimeError):  # the loop has ended
                     forget(running)
                 self._cancel_no_more()
-        return _reached(self._execution or running.result())
+        return cast("Execution", self._execution or running.result())  # whoever closes an agent says what it reached
 
     def _returned(self, running: asyncio.Task[Execution | None]) -> None:
         """Note that the agent's code has come back; when it was left behind before, its end is being recorded."""
@@ -171,11 +159,6 @@ class Supervisor:
     def _in_loop(self, action: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended, and everything in it
             self._loop.call_soon_threadsafe(action)
-
-
-def _reached(execution: Execution | None) -> Execution:
-    assert execution is not None  # noqa: S101 - whoever closes an agent says what it reached
-    return execution
 
 
 def _is_cancelled(session: Session) -> bool:

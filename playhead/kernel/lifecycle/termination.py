@@ -59,20 +59,23 @@ class Ending:
         self.cancel: Callable[[float], object] | None = None
         """Cancels what the agent waits for, and leaves behind what is not back after so many seconds; None before it runs."""
 
-    def end(self, termination: Termination, record: Callable[[], object] | None = None) -> bool:
-        """End the agent in this way; False when it has ended already.
+    def end(
+        self, termination: Termination, record: Callable[[], object] = lambda: None, *, overrule: bool = False
+    ) -> bool:
+        """End the agent in this way; False when it has ended already. With `overrule` this comes before the model's answer.
 
         `record` is called when this one stands, and before the agent can close: what it records comes before the end.
         """
         with self._lock:
             if self.termination is None:
                 self.termination = termination
-                if record is not None:
-                    record()
-                return True
-            if self.termination.reason in ANSWERED and termination.reason not in ANSWERED:
-                self._next = self._next or termination
-            return False
+            else:
+                if self.termination.reason in ANSWERED and termination.reason not in ANSWERED:
+                    self._next = self._next or termination
+                if not (overrule and self.overrule(termination)):
+                    return False
+            record()
+            return True
 
     def interrupt(self, termination: Termination, record: Callable[[], object] = lambda: None) -> bool:
         """End the agent in this way, from outside: also one whose answer hooks still look at."""
@@ -82,10 +85,7 @@ class Ending:
             record()
 
         with self._lock:
-            won = self.end(termination, record_it)
-            if not won and self.overrule(termination):
-                record_it()
-                won = True
+            won = self.end(termination, record_it, overrule=True)
             self.interrupted = True
             return won
 
@@ -113,11 +113,11 @@ class Ending:
             return not closed
 
 
-Kind = Literal["agent", "request", "call"]
+Kind = Literal["agent", "request", "call", "process"]
 
 
 class InFlight:
-    """Agents, requests and calls that run, with the function that records how each ended if it is left behind."""
+    """Agents, requests and calls that run, with what records how each ended if it is left behind; processes, with what kills them."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -135,8 +135,13 @@ class InFlight:
         """Forget what has ended; False when it was left behind before. Under the lock."""
         return self._open.pop((owner, kind, name), None) is not None
 
+    def has_processes(self, owner: str) -> bool:
+        """Return whether a process of this owner's, or of one below it, runs."""
+        with self.lock:
+            return any(kind == "process" and is_within(other, owner) for other, kind, _ in self._open)
+
     def leave(self, owner: str) -> None:
-        """Record the end of everything of an owner and of those below it, newest first."""
+        """Kill and record the end of everything of an owner and of those below it, newest first."""
         with self.lock:
             keys = [key for key in self._open if is_within(key[0], owner)]
             left = [self._open.pop(key) for key in reversed(keys)]
