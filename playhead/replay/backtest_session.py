@@ -121,7 +121,7 @@ class RecordedSession:
 
     def interrupt(self, termination: Termination, switch: KillswitchFired) -> bool:
         """Note that a guard ends the run from outside."""
-        return self.ending.end(termination, lambda: self.on_fired(self, switch), overrule=True)
+        return self.ending.interrupt(termination, lambda: self.on_fired(self, switch))
 
     def request(self, requested: LlmRequested) -> Request:
         """Return the exact request that was sent.
