@@ -129,11 +129,7 @@ class Connection:
     async def _ask(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         assert self._client is not None  # noqa: S101 - it is open
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
-        try:
-            return await self._client.session.send_request(request, CallToolResult)
-        except Exception:
-            await anyio.to_thread.run_sync(self._server.hear_out)
-            raise
+        return await self._client.session.send_request(request, CallToolResult)
 
     def _error(self, error: BaseException | None = None) -> ToolServerError:
         """Return why there is no answer; nothing went wrong with a connection that was closed, or never opened."""

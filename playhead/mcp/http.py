@@ -30,9 +30,6 @@ class HttpServer:
     trouble: str | None = None
     """What went wrong on the wire, when we know it."""
 
-    def hear_out(self) -> None:
-        """Wait for nothing: what is known is known."""
-
     def account(self) -> str:
         """Return what is known of the connection's end, for an error message."""
         return self.trouble or ""

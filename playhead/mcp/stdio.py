@@ -62,13 +62,10 @@ class StdioServer:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._group, signal.SIGKILL)
 
-    def hear_out(self) -> None:
-        """Wait a moment for the last words: its output may end just before they are read."""
+    def account(self) -> str:
+        """Return what is known of the server, for an error message: its output may end just before its last words are read."""
         if self._overhearing is not None:
             self._overhearing.join(LAST_WORDS_S)
-
-    def account(self) -> str:
-        """Return what is known of the server, for an error message."""
         said = " | ".join(self.last_words)
         return f"it said last: {said}" if said else "it said nothing"
 
