@@ -144,9 +144,7 @@ def _shown(lines: list[str]) -> str:
 
 def _example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> JsonValue:
     """Return a value of a schema: its example where it gives one, else its description where a text belongs."""
-    if "$ref" in schema:
-        named = definitions.get(str(schema["$ref"]).rpartition("/")[2], {})
-        schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+    schema = {**definitions.get(str(schema.get("$ref")).rpartition("/")[2], {}), **schema}
     options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     if options:
         rest = {key: value for key, value in schema.items() if key != "anyOf"}

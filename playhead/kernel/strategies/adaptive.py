@@ -6,6 +6,7 @@ experience comes from the stored traces; what it was is a recorded fact, so a re
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -21,8 +22,6 @@ from playhead.trace.events import StrategySelected, StructuredOutputFailed
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playhead.kernel.session import Tool
 
 NAME: Final = "adaptive"
@@ -107,10 +106,7 @@ class Adaptive(Strategy):
 
     async def _experience(self, session: Session, kind: str) -> list[dict[str, Any]]:
         """Return how well candidates did on such tasks: those that had enough of them."""
-
-        def look(own: Path) -> list[dict[str, Any]]:
-            return effectiveness(own, session.header, self.newest)
-
+        look = partial(effectiveness, agent=session.header, newest=self.newest)
         known = [each for each in await ask_earlier_runs(session, FACT, look) if each["task_type"] == kind]
         return [each for each in known if each["runs"] >= self.min_runs and each["strategy"] in self.candidates]
 

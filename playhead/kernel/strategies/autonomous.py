@@ -63,14 +63,16 @@ class Autonomous(Strategy):
 
     def tools(self) -> list[Tool]:
         """Return the tool with which the model ends the run."""
-        return [finish_tool(self.finish_tool_name)]
+        told = "Say that the whole task is done, and give its result."
+        return [FinishTool(self.finish_tool_name, told, FinishArguments, _finish, ends_run=True)]
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:
         return await think(state, session, self._on_text)
 
     async def _act(self, state: KernelState, session: Session) -> KernelState:
         """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
-        state = transition(state, output=None, meta={**state.meta, _NUDGES: 0})
+        if state.meta.get(_NUDGES):
+            state = transition(state, output=None, meta={**state.meta, _NUDGES: 0})
         finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
         is_alone = len(finishing) == len(state.pending)
         return await act_but(finishing if self.finish_alone and not is_alone else (), TOO_EARLY, state, session)
@@ -108,12 +110,6 @@ class FinishTool(MetaTool):
     def unmet(self, session: Session, state: KernelState) -> list[str]:  # noqa: ARG002
         """Return what has to be done first."""
         return [f"{each.what} first" for each in session.unmet]
-
-
-def finish_tool(name: str) -> FinishTool:
-    """Return the tool with which the model ends the run."""
-    description = "Say that the whole task is done, and give its result."
-    return FinishTool(name, description, FinishArguments, _finish, ends_run=True)
 
 
 def _finish(session: Session, arguments: FinishArguments) -> JsonValue:

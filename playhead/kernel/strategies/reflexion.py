@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,8 +23,6 @@ from playhead.trace.finish_reasons import INCOMPLETE
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playhead.trace.values import JsonValue
 
 NAME: Final = "reflexion"
@@ -133,12 +132,8 @@ class Reflexion(Strategy):
 
     async def _earlier(self, session: Session) -> list[str]:
         """Return what critics found wrong in earlier runs with a similar task, as lines that cannot end their block."""
-        task = text_of(session.task)
-
-        def look(own: Path) -> list[dict[str, Any]]:
-            return find_critiques(own, task, self.prior_similarity, self.max_prior_critiques)
-
-        found = await ask_earlier_runs(session, FACT, look)
+        look = partial(find_critiques, task=text_of(session.task), similarity=self.prior_similarity)
+        found = await ask_earlier_runs(session, FACT, partial(look, most=self.max_prior_critiques))
         return [f"- {str(each['text']).replace('<', '(').replace('>', ')')}" for each in found]
 
 
