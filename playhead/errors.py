@@ -245,10 +245,15 @@ SHOWN_NAMES = 12
 SHORTEST_BEGINNING = 3
 
 
+def problems(error: ValidationError, whole: str = "") -> list[str]:
+    """Return what pydantic says, each with its place; `whole` is that of what is wrong with no single field."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return [f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}" for each in details]
+
+
 def first_problem(error: ValidationError) -> str:
     """Return what pydantic says of the first field that is wrong."""
-    detail = error.errors(include_url=False, include_context=False)[0]
-    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+    return problems(error)[0]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -13,20 +13,9 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NOT_PARAMETERS: Final = frozenset(
-    {
-        "api_base",
-        "api_key",
-        "base_url",
-        "context_window_fallback_dict",
-        "fallbacks",
-        "max_retries",
-        "messages",
-        "model",
-        "n",
-        "num_retries",
-        "stream",
-        "tools",
-    }
+    """
+    api_base api_key base_url context_window_fallback_dict fallbacks max_retries messages model n num_retries stream tools
+    """.split()  # noqa: SIM905 - a list of words reads better as words
 )
 """What would change who answers, how often, or what is asked behind the recording's back."""
 

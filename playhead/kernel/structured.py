@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from playhead.errors import problems
 from playhead.kernel.passes import ask_model
 from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.trace.events import StructuredOutputFailed
@@ -132,8 +133,7 @@ async def _told(thread: Thread, response: LlmResponded, error: FormError, sessio
 
 
 def _problems(invalid: ValidationError) -> str:
-    errors = invalid.errors(include_url=False, include_context=False, include_input=False)
-    return _shown([f"- {'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in errors])
+    return _shown([f"- {each}" for each in problems(invalid, "the whole")])
 
 
 def _shown(lines: list[str]) -> str:

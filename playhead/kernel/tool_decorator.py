@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from pydantic import ValidationError
 
-from playhead.errors import ToolDefinitionError
+from playhead.errors import ToolDefinitionError, first_problem
 from playhead.kernel.arguments import Arguments, name_of
 from playhead.kernel.side_effects import warn_of_name
 from playhead.kernel.tools import FunctionTool
@@ -140,8 +140,7 @@ def _checked_spec(**fields: Any) -> ToolSpec:  # noqa: ANN401 - of ToolSpec
     try:
         return ToolSpec(**fields)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ToolDefinitionError(f"{fields['name']}: {first['loc'][0]}: {first['msg']}") from None
+        raise ToolDefinitionError(f"{fields['name']}: {first_problem(error)}") from None
 
 
 def _checked_name(name: object) -> str:

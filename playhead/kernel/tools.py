@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from playhead.kernel.bounded_schema import require_affordable
+from playhead.errors import problems
+from playhead.kernel.bounded_schema import SHOWN, require_affordable
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import ErrorInfo
@@ -46,7 +47,9 @@ class FunctionTool:
                 require_affordable(self.spec.parameters, arguments, self.spec.parameters)
             self._arguments.check(arguments)
         except ValidationError as error:
-            return ErrorInfo(type="InvalidArguments", message=self._explain(error))
+            return ErrorInfo(
+                type="InvalidArguments", message=self._refusal("; ".join(problems(error, "arguments")[:SHOWN]))
+            )
         except Exception as error:  # noqa: BLE001 - a parameter's type may have a validator of the user's
             return ErrorInfo(type="InvalidArguments", message=self._refusal(describe(error)))
         return None
@@ -103,11 +106,6 @@ class FunctionTool:
         if context.session.cut_off:
             raise _NotBegunError
         return self.function(**kwargs)
-
-    def _explain(self, error: ValidationError) -> str:
-        details = error.errors(include_url=False, include_context=False)
-        found = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}" for each in details[:5])
-        return self._refusal(found)
 
     def _refusal(self, found: str) -> str:
         known = ", ".join(self.spec.parameters.get("properties", {})) or "none"

@@ -18,8 +18,6 @@ _TRUTHS: Final = {"true": True, "yes": True, "on": True, "1": True, "false": Fal
             "0": False}  # fmt: skip
 """The truth values of JSON and YAML."""
 _DAYS: Final = ("%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y")
-_MIDNIGHT: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?\Z")
-_TIMES: Final = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M%p", "%I %p", "%I%p")
 _LONGEST_NUMBER: Final = 300
 
 
@@ -34,8 +32,8 @@ def number_in(value: object) -> int | float | None:
     found = _NUMBER.fullmatch(text)
     if found is None or _THOUSANDS.fullmatch(text) or len(text) > _LONGEST_NUMBER:
         return None
-    number = float(text)
-    return int(text) if text.lstrip("+-").isdigit() else int(number) if number.is_integer() else number
+    number = json.loads(text)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def truth_in(value: object) -> bool | None:
@@ -59,19 +57,11 @@ def choice_in(value: object, allowed: list[Any]) -> Any | None:  # noqa: ANN401 
 
 
 def spellings(text: str) -> list[str]:
-    """Return the other ways to write a text: as a day or a time of day, without blanks around it, in another case."""
+    """Return the other ways to write a text: without blanks around it, in another case, or as the days that it may mean."""
     plain = text.strip()
-    day = re.sub("[.-]", "/", _MIDNIGHT.sub("", plain)).replace(",", "")
-    days = [str(each.date()) for each in _moments(day, _DAYS)]
-    times = [] if re.search(r":\d(?!\d)", plain) else _moments(plain, _TIMES)
-    clocks = [each.strftime(form) for each in times for form in ("%H:%M:%S", "%H:%M")[: 1 if each.second else 2]]
-    return [plain, plain.upper(), plain.lower(), *days, *clocks]
-
-
-def _moments(text: str, forms: tuple[str, ...]) -> list[datetime]:
-    """Return the moments that a text may mean: `03/04/2025` may be two days."""
-    found = []
-    for form in forms:
+    found = [plain, plain.upper(), plain.lower()]
+    for form in _DAYS:  # `03/04/2025` may be two days
         with suppress(ValueError):
-            found.append(datetime.strptime(text, form))  # noqa: DTZ007 - a day has no zone
+            day = datetime.strptime(re.sub("[.-]", "/", plain).replace(",", ""), form)  # noqa: DTZ007 - a day has no zone
+            found.append(str(day.date()))
     return found

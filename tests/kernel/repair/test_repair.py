@@ -190,20 +190,14 @@ def test_arguments_in_a_text(written: str, reads: bool, changes: bool):
     [
         ({"day": "2026-1-2"}, {"day": "2026-01-02"}),
         ({"day": "20260520"}, None),
-        ({"day": "2026-05-20 00:00"}, {"day": "2026-05-20"}),
-        ({"day": "2026-05-20T00:00:00.000Z"}, {"day": "2026-05-20"}),
+        ({"day": " 2026-05-20 "}, {"day": "2026-05-20"}),
         ({"day": "5 May 2026"}, {"day": "2026-05-05"}),
-        ({"at": "9:30"}, {"at": "09:30"}),
-        ({"at": "19:30:00"}, {"at": "19:30"}),
-        ({"at": "7:30 PM"}, {"at": "19:30"}),
         ({"amount_cents": "50"}, {"amount_cents": 50}),
         ({"day": "2026112"}, None),
         ({"day": "04.05.2026"}, None),
         ({"day": "2026-05-20T23:00:00Z"}, None),
         ({"day": "2026-05-20T00:00:00+02:00"}, None),
-        ({"at": "7"}, None),
-        ({"at": "7:5"}, None),
-        ({"at": "19:30:15"}, None),
+        ({"at": "7:30 PM"}, None),
         ({"amount_cents": "+50"}, None),
         ({"amount": 50}, None),
         ({"amount": "50"}, None),
@@ -212,8 +206,8 @@ def test_arguments_in_a_text(written: str, reads: bool, changes: bool):
     ],
     ids=str,
 )
-def test_days_times_and_amounts(written: dict[str, Any], read: dict[str, Any] | None):
-    """A day and a time have one reading or none; a number never changes its unit, nor its sign."""
+def test_days_and_amounts(written: dict[str, Any], read: dict[str, Any] | None):
+    """A day has one reading or none; a number never changes its unit, nor its sign."""
     properties = {
         "day": TEXT | {"format": "date"},
         "at": TEXT | {"pattern": "^[0-2][0-9]:[0-5][0-9]$"},
