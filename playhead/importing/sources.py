@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
 from playhead.importing.formats import FORMATS, OTLP_PROTOBUF
-from playhead.importing.json_text import HALVES, read_json
 from playhead.importing.limits import (
     MAX_DOCUMENT,
     MAX_FILE,
@@ -26,6 +25,7 @@ from playhead.importing.limits import (
     too_many_in_message,
 )
 from playhead.importing.readers import MORE_PAGES, NO_START, langfuse, otlp_json, otlp_protobuf, read_up_to, rows
+from playhead.importing.values import HALVES, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

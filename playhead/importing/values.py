@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 import re
 from datetime import UTC, datetime
@@ -11,15 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
-from playhead.importing.json_text import whole_characters
 from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES, too_many_in_json
 from playhead.importing.spans import LAST_NS
 from playhead.trace.frozen import INTEGER_LIMIT
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable
 
+    Problems = Counter[str]
+
+HALVES: Final = "documents with halves of characters (lone surrogates, broken UTF-8), which � replaces"
 _HEX: Final = re.compile("[0-9a-fA-F]+")
 _DIGITS: Final = re.compile(r"-?\d{1,19}")
 _SECONDS, _MILLIS, _MICROS = 10**11, 10**14, 10**17
@@ -65,16 +69,31 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401
     try:
         return from_json(text, allow_inf_nan=False)
     except (TypeError, ValueError):  # a TypeError for lone surrogates
-        return _mended_json(text)
+        return _mended(text)
 
 
-def _mended_json(text: str) -> Any:  # noqa: ANN401
-    mended, count = whole_characters(text)
-    if not count and mended == text:
-        return NOTHING
+def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401
+    """Return what a JSON document says; halves of characters in it are replaced, and it is counted.
+
+    Raises:
+        ValueError: it is none, or nested too deep.
+    """
+    bare = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        return from_json(mended, allow_inf_nan=False)
-    except (TypeError, ValueError):
+        return from_json(bare)
+    except ValueError:
+        document = _mended(bare.decode("utf-8", "replace"))
+        if document is NOTHING:
+            raise
+        problems[HALVES] += 1
+        return document
+
+
+def _mended(text: str) -> Any:  # noqa: ANN401
+    """Return what JSON with halves of characters says, `NOTHING` when it is none: Python's own parser takes lone surrogates."""
+    try:
+        return from_json(scrub(json.dumps(json.loads(text), ensure_ascii=False)), allow_inf_nan=False)
+    except (TypeError, ValueError, RecursionError):
         return NOTHING
 
 

@@ -18,7 +18,6 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
 from playhead.importing.conventions import CONVENTIONS, read
-from playhead.importing.json_text import whole_characters
 from playhead.importing.limits import Room
 from playhead.importing.readers import otlp_protobuf
 from playhead.importing.spans import ForeignEvent, ForeignSpan
@@ -314,16 +313,14 @@ def test_json_of_many_values_in_an_attribute_is_a_text(tmp_path: Path, monkeypat
     assert values.parsed_json('["' + "," * 200_000 + '"]') == ["," * 200_000]
 
 
-def test_halves_of_characters_are_told_from_whole_ones() -> None:
+def test_halves_of_characters_cost_themselves_alone() -> None:
     """Pairs stay, a backslash that is escaped escapes nothing, and long runs of either take no time."""
     high, low = "\\ud83d", "\\ude00"
-    assert whole_characters(f"{high}{low} {high} {low} {high}{high}{low}{low} \\\\ud83d \\\\{high} \\n") == (
-        f"{high}{low} � � �{high}{low}� \\\\ud83d \\\\� \\n",
-        5,
-    )
+    said = values.parsed_json(f'["{high}{low} {high} {low} {high}{high}{low}{low} \\\\ud83d \\\\{high}"]')
+    assert said == ["😀 � � �😀� \\ud83d \\�"]
     began = time.monotonic()
-    assert whole_characters("\\" * 200_001)[1] == 0
-    assert whole_characters((high + low) * 100_000)[1] == 0
+    assert values.parsed_json("\\" * 200_001) is values.NOTHING
+    assert values.parsed_json('"' + (high + low) * 100_000 + high + '"') == "😀" * 100_000 + "�"
     assert time.monotonic() - began < 2
 
 

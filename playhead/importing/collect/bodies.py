@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError
-from playhead.importing.json_text import read_json
 from playhead.importing.limits import MAX_PARTS, MAX_SPANS, memory_of, too_many_in_json, too_many_in_message
 from playhead.importing.readers import otlp_json, otlp_protobuf
+from playhead.importing.values import read_json
 
 if TYPE_CHECKING:
     from playhead.importing.readers import Problems
