@@ -1,6 +1,7 @@
 """The turns of an agent: each model call with the calls that it asked for, and the tool spans that answer them.
 
-A span answers the call whose id it has; without an id, the only one of its name and arguments. Anything else is a doubt.
+A span answers the call whose id it has; without an id, the only one of its name and arguments, if the clock tells it from
+others. Anything else is a doubt.
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ def turns_of(work: Work, findings: Findings, otherwise: Findings) -> list[Turn]:
     doubled = sum(item.reading.call_id in known for item in items)
     findings.doubt("several spans answer one call, of which one is taken", times=doubled)
     without = [item for item in items if item.reading.call_id is None]
+    moments = Counter(item.span.start_ns for item in work.items)
+    at_once = sum(moments[item.span.start_ns] > 1 for item in without)
+    findings.doubt("tool spans that do not name their call began at the same moment as others", times=at_once)
     others = [item for item in items if item.reading.call_id is not None and item.reading.call_id not in known]
     for key in _WITHOUT_ID:
         without = _joined(key, asked, without, findings)
