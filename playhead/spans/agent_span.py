@@ -8,22 +8,19 @@ from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
 from playhead.spans.messages import content_shown
-from playhead.spans.texts import clean, json_taken_apart
+from playhead.spans.texts import clean, cleaned, json_taken_apart, present
 from playhead.spans.tree import OK, SAMPLED, failed, parsed, root_span_of
 from playhead.trace.events import RunStarted
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Status
-    from opentelemetry.util.types import AttributeValue
 
     from playhead.spans.masking import Masking
     from playhead.spans.tree import OpenSpan
     from playhead.trace.events import AgentStarted
     from playhead.trace.events.run import Ending
-    from playhead.trace.imported import ImportedFrom
     from playhead.trace.line import Record
-    from playhead.trace.usage import Usage
 
 
 HEADER: Final = "header"
@@ -37,36 +34,31 @@ DECIDED: Final = "decided"
 _IN_OTHER_PLACES: Final = {"name", "model", "examples", "prices"}
 
 
-def common_attributes(started: RunStarted, masking: Masking) -> dict[str, AttributeValue]:
+def common_attributes(started: RunStarted, masking: Masking) -> dict[str, Any]:
     """Return what every span of a run carries: its session, its user and its tags."""
     telemetry, chat = started.telemetry, started.chat
     session = (telemetry and telemetry.session_id) or (chat and chat.session) or started.run_id
-    common: dict[str, AttributeValue] = {S.SESSION_ID: clean(session)}
-    if telemetry is not None and telemetry.user_id:
-        common[S.USER_ID] = clean(telemetry.user_id)
-    if telemetry is not None and telemetry.tags and masking.application:
-        common[S.TAG_TAGS] = [clean(tag) for tag in telemetry.tags]
-    return common
+    user = telemetry and cleaned(telemetry.user_id)
+    tags = [clean(tag) for tag in telemetry.tags] if telemetry and masking.application else None
+    return present({S.SESSION_ID: clean(session), S.USER_ID: user or None, S.TAG_TAGS: tags or None})
 
 
-def template_attributes(started: RunStarted, masking: Masking) -> dict[str, AttributeValue]:
+def template_attributes(started: RunStarted, masking: Masking) -> dict[str, Any]:
     """Return what the spans of all requests carry: the template that the application's prompts were made with."""
     telemetry = started.telemetry
     if telemetry is None or not masking.inputs:
         return {}
-    attributes: dict[str, AttributeValue] = {}
-    if telemetry.prompt_template:
-        attributes[S.LLM_PROMPT_TEMPLATE] = clean(telemetry.prompt_template)
-    if telemetry.prompt_template_version:
-        attributes[S.LLM_PROMPT_TEMPLATE_VERSION] = clean(telemetry.prompt_template_version)
-    if telemetry.prompt_template_variables:
-        attributes[S.LLM_PROMPT_TEMPLATE_VARIABLES] = json_taken_apart(telemetry.prompt_template_variables)
-    return attributes
+    variables = telemetry.prompt_template_variables
+    return {
+        S.LLM_PROMPT_TEMPLATE: cleaned(telemetry.prompt_template or None),
+        S.LLM_PROMPT_TEMPLATE_VERSION: cleaned(telemetry.prompt_template_version or None),
+        S.LLM_PROMPT_TEMPLATE_VARIABLES: json_taken_apart(variables) if variables else None,
+    }
 
 
 def agent_attributes(
     started: RunStarted | AgentStarted, run_id: str, owner: str, path: str, masking: Masking
-) -> dict[str, AttributeValue]:
+) -> dict[str, Any]:
     """Return what an agent's span begins with."""
     task = run_id if owner == "root" else f"{run_id}/{owner.partition('/')[2]}"
     return {
@@ -77,7 +69,7 @@ def agent_attributes(
     }
 
 
-def _asked(started: RunStarted | AgentStarted, masking: Masking) -> dict[str, AttributeValue]:
+def _asked(started: RunStarted | AgentStarted, masking: Masking) -> dict[str, Any]:
     """Return what an agent was asked; what a sub-agent is, are the arguments of a call."""
     task = content_shown(started.task, masking.image)
     if not isinstance(started, RunStarted) and not masking.both:
@@ -102,23 +94,17 @@ def agent_metadata(started: RunStarted | AgentStarted, record: Record, masking: 
         metadata[COUNTS] = {"requests": 0, "calls": 0}
         metadata[DECIDED] = []
     if isinstance(started, RunStarted):
-        told = {
+        metadata |= {
             "run_id": started.run_id,
             "replay_of": started.replay_of,
             "replay_mode": started.replay_mode,
             "resumed_from": started.resumed_from,
             "chat_turn": started.chat and started.chat.turn,
             "versions": started.versions or None,
-            "imported": started.imported and _origin(started.imported),
+            "imported": started.imported
+            and started.imported.model_dump(include={"format", "trace_id", "service"}, exclude_none=True),
         }
-        metadata |= {name: value for name, value in told.items() if value is not None}
     return metadata
-
-
-def _origin(imported: ImportedFrom) -> dict[str, Any]:
-    """Return where an imported run comes from: what is exported of it is another trace, and says whose."""
-    told = {"format": imported.format, "trace_id": imported.trace_id, "service": imported.service}
-    return {name: value for name, value in told.items() if value is not None}
 
 
 def links_of(started: RunStarted) -> tuple[Link, ...]:
@@ -138,12 +124,13 @@ def links_of(started: RunStarted) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def ending_attributes(ending: Ending, masking: Masking) -> dict[str, AttributeValue]:
+def ending_attributes(ending: Ending, masking: Masking) -> dict[str, Any]:
     """Return what an agent's span ends with."""
-    attributes: dict[str, AttributeValue] = {
+    tokens = None if ending.usage.unknown else ending.usage.total_tokens or None
+    attributes: dict[str, Any] = {
         "agent.iterations": ending.iterations,
         "agent.success": ending.status == "done" and ending.terminated_by in ANSWERED and ending.output is not None,
-        **({"agent.total_tokens": ending.usage.total_tokens} if _is_counted(ending.usage) else {}),
+        "agent.total_tokens": tokens,
         "agent.terminated_by": clean(ending.terminated_by),
         "agent.terminated_source": clean(ending.terminated_source),
     }
@@ -152,19 +139,14 @@ def ending_attributes(ending: Ending, masking: Masking) -> dict[str, AttributeVa
     return attributes
 
 
-def _is_counted(usage: Usage) -> bool:
-    return usage.total_tokens > 0 and not usage.unknown
-
-
 def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) -> Status:
     """Return OK for every ending in order, whatever limit brought it; else the error."""
-    if ending.strategy_used is not None:
-        span.metadata["strategy_used"] = ending.strategy_used
-    if ending.cost_usd is not None and not ending.cost_unknown:
-        span.metadata["cost_usd"] = ending.cost_usd
-    if ending.terminated_because is not None:
-        span.metadata["terminated_because"] = masking.word(ending.terminated_because)
+    why = ending.terminated_because
+    span.metadata |= {
+        "strategy_used": ending.strategy_used,
+        "cost_usd": None if ending.cost_unknown else ending.cost_usd,
+        "terminated_because": None if why is None else masking.word(why),
+    }
     if ending.status == "done":
         return OK
-    why = ending.error or ending.terminated_because or "the run failed"
-    return failed(span, ending.terminated_by, why, now, masking)
+    return failed(span, ending.terminated_by, ending.error or why or "the run failed", now, masking)

@@ -12,12 +12,11 @@ from openinference.semconv.trace import OpenInferenceLLMProviderValues as Provid
 from openinference.semconv.trace import SpanAttributes as S
 
 from playhead.spans.masking import IMAGES_LEFT_OUT
-from playhead.spans.texts import clean, json_of, json_taken_apart
+from playhead.spans.texts import clean, cleaned, json_of, json_taken_apart
 from playhead.spans.tree import OK, failed
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Status
-    from opentelemetry.util.types import AttributeValue
 
     from playhead.spans.masking import Masking
     from playhead.spans.messages import Shown
@@ -31,9 +30,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-def request_attributes(
-    requested: LlmRequested, owner: SpanOwner, prompt: Prompt, masking: Masking
-) -> dict[str, AttributeValue]:
+def request_attributes(requested: LlmRequested, owner: SpanOwner, prompt: Prompt, masking: Masking) -> dict[str, Any]:
     """Return what the span of a request begins with."""
     attributes = dict(model_attributes(requested.model, owner.address_of(requested.model)))
     offered = owner.thread.offered(requested.tools)
@@ -42,13 +39,11 @@ def request_attributes(
             owner.thread.offered((*requested.tools, *requested.tools_in_text)) if requested.tools_in_text else offered
         )
         attributes.update(told.attributes)
-    if masking.parameters:
-        attributes[S.LLM_INVOCATION_PARAMETERS] = json_of(requested.parameters)
+    attributes[S.LLM_INVOCATION_PARAMETERS] = json_of(requested.parameters) if masking.parameters else None
     messages = ",".join([message.json for message in prompt.messages])
     tools = f',"tools":{offered.json}' if offered.tools and masking.tools else ""
     attributes.update(masking.input_json(f'{{"messages":[{messages}]{tools}}}'))
-    if masking.inputs and prompt.images_left_out:
-        attributes[IMAGES_LEFT_OUT] = prompt.images_left_out
+    attributes[IMAGES_LEFT_OUT] = (prompt.images_left_out or None) if masking.inputs else None
     return attributes
 
 
@@ -60,67 +55,60 @@ def request_name(requested: LlmRequested, owner: SpanOwner) -> str:
 
 def request_metadata(requested: LlmRequested, record: Record, prompt: Prompt) -> dict[str, Any]:
     """Return what else is worth knowing of a request; what of its prompt is not shown is said."""
-    metadata: dict[str, Any] = {
+    return {
         "owner": record.owner,
         "seq": record.seq,
         "request": requested.request,
         "attempt": requested.attempt,
         "purpose": requested.purpose,
+        "iteration": record.iteration,
+        "messages_cut": prompt.cut or None,
+        "messages_missing": prompt.missing or None,
     }
-    if record.iteration is not None:
-        metadata["iteration"] = record.iteration
-    if prompt.cut:
-        metadata["messages_cut"] = prompt.cut
-    if prompt.missing:
-        metadata["messages_missing"] = prompt.missing
-    return metadata
 
 
 def answer_attributes(
     responded: LlmResponded, answer: Shown, owner: SpanOwner, model: str, masking: Masking
-) -> dict[str, AttributeValue]:
+) -> dict[str, Any]:
     """Return what the span of a request ends with that was answered."""
-    attributes: dict[str, AttributeValue] = {}
-    attributes.update(masking.output_json(answer.json))
-    attributes.update(token_attributes(responded.usage))
-    attributes.update(cost_attributes(responded.cost_usd, responded.usage, owner.prices_of(model)))
-    if responded.finish_reason is not None:
-        attributes[S.LLM_FINISH_REASON] = clean(responded.finish_reason)
-    if responded.model is not None:
-        attributes[S.LLM_RESPONSE_MODEL_NAME] = clean(responded.model)
-    return attributes
+    return {
+        **masking.output_json(answer.json),
+        **token_attributes(responded.usage),
+        **cost_attributes(responded.cost_usd, responded.usage, owner.prices_of(model)),
+        S.LLM_FINISH_REASON: cleaned(responded.finish_reason),
+        S.LLM_RESPONSE_MODEL_NAME: cleaned(responded.model),
+    }
 
 
 def call_attributes(
     started: ToolCallStarted, record: Record, tool: ToolSpec | None, masking: Masking
-) -> dict[str, AttributeValue]:
+) -> dict[str, Any]:
     """Return what the span of a call begins with; `tool.parameters` is the schema, the arguments are `input.value`."""
     name = masking.tool_name(started.tool, tool)
-    attributes: dict[str, AttributeValue] = {S.TOOL_NAME: name, S.TOOL_ID: clean(started.call_id)}
-    if record.iteration is not None:
-        attributes["agent.iteration"] = record.iteration
-    if tool is not None and masking.tools:
-        attributes[S.TOOL_DESCRIPTION] = clean(tool.description)
-        attributes[S.TOOL_PARAMETERS] = json_taken_apart(tool.parameters)
-    attributes.update(masking.passed(started.args))
-    return attributes
+    described = tool if masking.tools else None
+    return {
+        S.TOOL_NAME: name,
+        S.TOOL_ID: clean(started.call_id),
+        "agent.iteration": record.iteration,
+        S.TOOL_DESCRIPTION: described and clean(described.description),
+        S.TOOL_PARAMETERS: described and json_taken_apart(described.parameters),
+        **masking.passed(started.args),
+    }
 
 
 def call_metadata(
     started: ToolCallStarted, record: Record, repaired: list[str] | None, masking: Masking
 ) -> dict[str, Any]:
     """Return what else is worth knowing of a call, the model's own reason first of all."""
-    metadata: dict[str, Any] = {
+    stated = started.rationale if masking.words else None
+    return {
         "owner": record.owner,
         "seq": record.seq,
         "position": started.position,
         "source": started.source,
+        "rationale": stated and stated.model_dump(mode="json", exclude_defaults=True),
+        "repaired": repaired,
     }
-    if started.rationale is not None and masking.words:
-        metadata["rationale"] = started.rationale.model_dump(mode="json", exclude_defaults=True)
-    if repaired:
-        metadata["repaired"] = repaired
-    return metadata
 
 
 def brought(completed: ToolCallCompleted) -> JsonValue:
@@ -128,19 +116,19 @@ def brought(completed: ToolCallCompleted) -> JsonValue:
     return completed.result if completed.ok else completed.observation()
 
 
-def result_attributes(
-    completed: ToolCallCompleted, tool: ToolSpec | None, masking: Masking
-) -> dict[str, AttributeValue]:
+def result_attributes(completed: ToolCallCompleted, tool: ToolSpec | None, masking: Masking) -> dict[str, Any]:
     """Return what the span of a call ends with."""
     return {"tool.success": completed.ok, **masking.result(brought(completed), tool, ok=completed.ok)}
 
 
 def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, masking: Masking) -> Status:
     """Return how a call ended."""
-    facts = {"cached": completed.cached, "abandoned": completed.abandoned}
-    span.metadata.update({name: True for name, fact in facts.items() if fact})
-    told = {"ended": completed.ended, "rung": completed.rung}
-    span.metadata.update({name: value for name, value in told.items() if value is not None})
+    span.metadata |= {
+        "cached": completed.cached or None,
+        "abandoned": completed.abandoned or None,
+        "ended": completed.ended,
+        "rung": completed.rung,
+    }
     if completed.ok:
         return OK
     error = completed.error
@@ -174,17 +162,16 @@ def provider_of(model: str, address: str | None = None) -> str:
 
 
 @lru_cache(maxsize=256)
-def model_attributes(model: str, address: str | None = None) -> dict[str, AttributeValue]:
+def model_attributes(model: str, address: str | None = None) -> dict[str, Any]:
     """Return the attributes that say which model was asked; not to be changed."""
     name = model.partition("/")[2] or model
     provider = provider_of(model, address)
     system = infer_llm_system_from_model_name(name.rpartition("/")[2])
-    attributes: dict[str, AttributeValue] = {S.LLM_MODEL_NAME: name}
-    if provider:
-        attributes[S.LLM_PROVIDER] = provider
-    if system or provider:
-        attributes[S.LLM_SYSTEM] = system.value if system else provider
-    return attributes
+    return {
+        S.LLM_MODEL_NAME: name,
+        S.LLM_PROVIDER: provider or None,
+        S.LLM_SYSTEM: system.value if system else provider or None,
+    }
 
 
 def _host(address: str | None) -> str | None:
@@ -194,34 +181,27 @@ def _host(address: str | None) -> str | None:
         return None
 
 
-_DETAILS: Final = (
-    ("cache_read_tokens", S.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_READ),
-    ("cache_write_tokens", S.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_WRITE),
-    ("reasoning_tokens", S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING),
-)
-"""Parts of the counts above them, which backends that know them do not add again."""
-
-
-def token_attributes(usage: Usage) -> dict[str, AttributeValue]:
+def token_attributes(usage: Usage) -> dict[str, Any]:
     """Return the token counts; none that nobody counted, for no prompt is of no token."""
     usage = usage.of_answer()
     if not usage.total_tokens:
         return {}
-    counts = {
+    return {
         S.LLM_TOKEN_COUNT_PROMPT: usage.known(usage.input_tokens),
         S.LLM_TOKEN_COUNT_COMPLETION: usage.known(usage.output_tokens),
         S.LLM_TOKEN_COUNT_TOTAL: None if usage.unknown else usage.total_tokens,
+        # Parts of the counts above, which backends that know them do not add again:
+        S.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_READ: usage.cache_read_tokens or None,
+        S.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_WRITE: usage.cache_write_tokens or None,
+        S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: usage.reasoning_tokens or None,
     }
-    attributes: dict[str, AttributeValue] = {name: count for name, count in counts.items() if count is not None}
-    attributes.update({name: count for field, name in _DETAILS if (count := getattr(usage, field))})
-    return attributes
 
 
-def cost_attributes(cost_usd: float | None, usage: Usage, prices: Prices | None) -> dict[str, AttributeValue]:
+def cost_attributes(cost_usd: float | None, usage: Usage, prices: Prices | None) -> dict[str, Any]:
     """Return the costs; how they divide is left out where the prices at the start do not give the cost that was recorded."""
     if cost_usd is None:
         return {}
-    attributes: dict[str, AttributeValue] = {S.LLM_COST_TOTAL: cost_usd}
+    attributes: dict[str, Any] = {S.LLM_COST_TOTAL: cost_usd}
     if prices is not None:
         prompt, answer = _prompt_cost(usage, prices), usage.output_tokens * prices.output_usd
         if isclose(prompt + answer, cost_usd, rel_tol=1e-6, abs_tol=1e-12):

@@ -34,8 +34,6 @@ from playhead.spans.texts import clean, input_of, json_input, json_output, outpu
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from opentelemetry.util.types import AttributeValue
-
     from playhead.spans.messages import Shown
     from playhead.trace.events import LlmResponded
     from playhead.trace.types import Content, ToolCall, ToolSpec
@@ -112,7 +110,7 @@ class Masking:
         shown = self._config.mask(_IMAGE, url, externalize=False)
         return shown if isinstance(shown, str) else REDACTED_VALUE
 
-    def left_out(self, content: Content) -> dict[str, AttributeValue]:
+    def left_out(self, content: Content) -> dict[str, Any]:
         """Return the attribute that says how many images of this content are too large to be shown."""
         count = self.too_large(content) if self.inputs else 0
         return {IMAGES_LEFT_OUT: count} if count else {}
@@ -160,35 +158,35 @@ class Masking:
         """Return text that may quote anything, or what stands for it."""
         return text if self.words else REDACTED_VALUE
 
-    def input(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+    def input(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what went into an operation."""
         return input_of(value) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
 
-    def passed(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+    def passed(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what a model wrote and an operation was given."""
         return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
 
-    def quoting(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+    def quoting(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what came out of an operation and may quote anything."""
         return output_of(value) if self.words else self._instead(SpanAttributes.OUTPUT_VALUE)
 
-    def result(self, said: Any, tool: ToolSpec | None, *, ok: bool) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+    def result(self, said: Any, tool: ToolSpec | None, *, ok: bool) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what a call brought."""
         return output_of(said) if self.results(tool, ok=ok) else self._instead(SpanAttributes.OUTPUT_VALUE)
 
-    def output(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+    def output(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what came out of an operation."""
         return output_of(value) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
 
-    def input_json(self, text: str) -> dict[str, AttributeValue]:
+    def input_json(self, text: str) -> dict[str, Any]:
         """Return the attributes of what went into an operation and is JSON text already."""
         return json_input(text) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
 
-    def output_json(self, text: str) -> dict[str, AttributeValue]:
+    def output_json(self, text: str) -> dict[str, Any]:
         """Return the attributes of what came out of an operation and is JSON text already."""
         return json_output(text) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
 
-    def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, AttributeValue]:
+    def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, Any]:
         """Return the attributes of the messages of a request or an answer, as far as they are shown."""
         if not (self.input_messages if prefix == INPUT else self.output_messages):
             return {}
@@ -198,7 +196,7 @@ class Masking:
         masked = {key: self._config.mask(key, value, externalize=False) for key, value in attributes.items()}
         return {key: value for key, value in masked.items() if value is not None}
 
-    def _instead(self, key: str) -> dict[str, AttributeValue]:
+    def _instead(self, key: str) -> dict[str, Any]:
         return {key: REDACTED_VALUE} if self._says_so else {}
 
 

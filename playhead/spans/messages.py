@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from openinference.semconv.trace import (
-    ImageAttributes,
-    MessageAttributes,
-    MessageContentAttributes,
-    SpanAttributes,
-    ToolAttributes,
-    ToolCallAttributes,
-)
+from openinference.instrumentation import get_llm_input_message_attributes
+from openinference.semconv.trace import MessageAttributes, SpanAttributes, ToolAttributes
 
 from playhead.spans.texts import clean, json_of, shown
 
@@ -26,11 +20,7 @@ if TYPE_CHECKING:
 
 INPUT: Final = SpanAttributes.LLM_INPUT_MESSAGES
 OUTPUT: Final = SpanAttributes.LLM_OUTPUT_MESSAGES
-_ROLE: Final = MessageAttributes.MESSAGE_ROLE
-_CONTENT: Final = MessageAttributes.MESSAGE_CONTENT
-_TYPE: Final = MessageContentAttributes.MESSAGE_CONTENT_TYPE
-_TEXT: Final = MessageContentAttributes.MESSAGE_CONTENT_TEXT
-_URL: Final = f"{MessageContentAttributes.MESSAGE_CONTENT_IMAGE}.{ImageAttributes.IMAGE_URL}"
+_FIRST: Final = f"{INPUT}.0."
 
 Image = Callable[[str], str]
 """Returns what stands for an image."""
@@ -61,36 +51,35 @@ def shown_message(
     added: MessageAdded, name: str | None, content: Content, calls: Sequence[ToolCall], image: Image
 ) -> Shown:
     """Return a message of a prompt, with the name, the content and the calls that it is shown with."""
-    said = content_shown(content, image)
-    wire: dict[str, Any] = {"role": added.role, "content": said}
-    attributes = [(_ROLE, str(added.role)), *_content_attributes(said)]
-    _add_calls(calls, wire, attributes)
+    wire: dict[str, Any] = {"role": added.role, "content": content_shown(content, image), **_calls_shown(calls)}
+    parts = () if isinstance(wire["content"], str) else [_part(each) for each in wire["content"]]
+    if calls:
+        wire["content"] = wire["content"] or None  # as it is sent
     if added.tool_call_id is not None:
         wire["tool_call_id"] = clean(added.tool_call_id)
-        attributes.append((MessageAttributes.MESSAGE_TOOL_CALL_ID, wire["tool_call_id"]))
     if name is not None:
         wire["name"] = clean(name)
-        attributes.append((MessageAttributes.MESSAGE_NAME, wire["name"]))
-    return _shown(wire, attributes)
+    return _shown(wire, wire["content"] or None, parts)
 
 
 def shown_answer(response: LlmResponded) -> Shown:
     """Return the assistant's message that an answer is, with the reasoning that it is not sent back with."""
-    text = clean(response.text)
-    wire: dict[str, Any] = {"role": "assistant", "content": text}
-    attributes = [(_ROLE, "assistant")]
-    if text or not response.tool_calls:
-        attributes.append((_CONTENT, text))
-    if response.thinking:
-        wire["reasoning_content"] = clean(response.thinking)
-        attributes += _part_attributes(0, "reasoning", _TEXT, wire["reasoning_content"])
-    _add_calls(response.tool_calls, wire, attributes)
-    return _shown(wire, attributes)
+    text, thinking = clean(response.text), clean(response.thinking or "")
+    wire: dict[str, Any] = {"role": "assistant", "content": (text or None) if response.tool_calls else text}
+    if thinking:
+        wire["reasoning_content"] = thinking
+    wire |= _calls_shown(response.tool_calls)
+    return _shown(wire, wire["content"], [{"type": "reasoning", "text": thinking}] if thinking else ())
 
 
-def _shown(wire: dict[str, Any], attributes: list[tuple[str, str]]) -> Shown:
-    names, values = zip(*attributes, strict=True)
-    return Shown(names, values, json_of(wire), wire)
+def _shown(wire: dict[str, Any], text: Any, parts: Sequence[dict[str, Any]]) -> Shown:  # noqa: ANN401 - text, or parts
+    """Return a message in both forms; OpenInference puts text and parts under two names."""
+    message: Any = {**wire, "content": text if isinstance(text, str) else None, "contents": parts}
+    made = get_llm_input_message_attributes([message])
+    attributes = {name.removeprefix(_FIRST): str(value) for name, value in made.items()}
+    if "name" in wire:
+        attributes[MessageAttributes.MESSAGE_NAME] = wire["name"]
+    return Shown(tuple(attributes), tuple(attributes.values()), json_of(wire), wire)
 
 
 def shown_tool(tool: ToolSpec) -> str:
@@ -134,37 +123,21 @@ def content_shown(content: Content, image: Image) -> Any:  # noqa: ANN401 - text
     ]
 
 
-def _content_attributes(content: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - as above
-    if isinstance(content, str):
-        return [(_CONTENT, content)] if content else []
-    attributes: list[tuple[str, str]] = []
-    for number, part in enumerate(content):
-        if part["type"] == "text":
-            attributes += _part_attributes(number, "text", _TEXT, part["text"])
-        else:
-            attributes += _part_attributes(number, "image", _URL, part["image_url"]["url"])
-    return attributes
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a message in OpenInference's form."""
+    return part if part["type"] == "text" else {"type": "image", "image": part["image_url"]}
 
 
-def _part_attributes(number: int, kind: str, name: str, value: str) -> list[tuple[str, str]]:
-    prefix = f"{MessageAttributes.MESSAGE_CONTENTS}.{number}"
-    return [(f"{prefix}.{_TYPE}", kind), (f"{prefix}.{name}", value)]
-
-
-def _add_calls(calls: Sequence[ToolCall], wire: dict[str, Any], attributes: list[tuple[str, str]]) -> None:
-    if not calls:
-        return
-    wire["tool_calls"] = []
-    wire["content"] = wire["content"] or None  # as it is sent
-    for number, call in enumerate(calls):
-        function = {"name": clean(call.name), "arguments": arguments_of(call)}
-        wire["tool_calls"].append({"id": clean(call.id), "type": "function", "function": function})
-        prefix = f"{MessageAttributes.MESSAGE_TOOL_CALLS}.{number}"
-        attributes += [
-            (f"{prefix}.{ToolCallAttributes.TOOL_CALL_ID}", clean(call.id)),
-            (f"{prefix}.{ToolCallAttributes.TOOL_CALL_FUNCTION_NAME}", function["name"]),
-            (f"{prefix}.{ToolCallAttributes.TOOL_CALL_FUNCTION_ARGUMENTS_JSON}", function["arguments"]),
-        ]
+def _calls_shown(calls: Sequence[ToolCall]) -> dict[str, Any]:
+    said = [
+        {
+            "id": clean(call.id),
+            "type": "function",
+            "function": {"name": clean(call.name), "arguments": arguments_of(call)},
+        }
+        for call in calls
+    ]
+    return {"tool_calls": said} if said else {}
 
 
 def arguments_of(call: ToolCall) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.util.types import AttributeValue
 
     from playhead.spans.masking import Masking
     from playhead.spans.thread import SpanThread
@@ -201,7 +200,7 @@ class Phases:
         phase = self._phase(None)
         if event.thought is None and phase is not None:
             said = {"satisfied": event.satisfied, "score": event.score, "critique": self.masking.word(event.text)}
-            phase.span.metadata.update({name: fact for name, fact in said.items() if fact is not None})
+            phase.span.metadata |= said
         return []
 
     def _compared(self, event: e.AlternativesConsidered, _now: int) -> list[ReadableSpan]:
@@ -213,7 +212,7 @@ class Phases:
     def _checked(self, event: e.VerifierVerdict, now: int) -> list[ReadableSpan]:
         if CHECK not in self.open:
             self._begin(CHECK, CHECK, now, kind=Kind.EVALUATOR)
-        if CHECK in self.open and event.verified is not None:
+        if CHECK in self.open:
             self.open[CHECK].span.metadata["verified"] = event.verified
         said = {"verified": event.verified, "summary": event.summary, "checks": list(event.checks)}
         return self._end(CHECK, now, output=self.masking.quoting(said))
@@ -263,7 +262,7 @@ class Phases:
         *,
         kind: Kind = Kind.CHAIN,
         step: str | None = None,
-        attributes: dict[str, AttributeValue] | None = None,
+        attributes: dict[str, Any] | None = None,
         **facts: object,
     ) -> None:
         number = self.counts[name] = self.counts.get(name, -1) + 1
@@ -280,7 +279,7 @@ class Phases:
             self.open[name] = Phase(span, step)
 
     def _end(
-        self, name: str, now: int, status: Status = OK, output: dict[str, AttributeValue] | None = None
+        self, name: str, now: int, status: Status = OK, output: dict[str, Any] | None = None
     ) -> list[ReadableSpan]:
         """Return a phase as ended; its output is what was last said in it, unless something else is given."""
         phase = self.open.pop(name, None)

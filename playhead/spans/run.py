@@ -218,9 +218,7 @@ class RunSpans:
         if request is None or not request.span.is_open:
             return None
         span = request.span
-        span.metadata["retryable"] = event.retryable
-        if event.cancelled:
-            span.metadata["cancelled"] = True
+        span.metadata |= {"retryable": event.retryable, "cancelled": event.cancelled or None}
         return self.tree.close(span, now, failed(span, event.error.type, event.error.message, now, self._masking))
 
     # --- tool calls ---------------------------------------------------------------------------------------------------
@@ -278,7 +276,8 @@ class RunSpans:
     def _repaired(self, _record: Record, event: e.ToolCallRepaired, owner: SpanOwner, _now: int) -> Ended:
         span = owner.calls.get(event.call_id)
         known = owner.repaired if span is None else span.metadata
-        known.setdefault(event.call_id if span is None else "repaired", []).append(event.stage)
+        name = event.call_id if span is None else "repaired"
+        known[name] = [*(known.get(name) or ()), event.stage]
         return []
 
     def _approval(self, _record: Record, event: e.ApprovalDecided, owner: SpanOwner, now: int) -> Ended:

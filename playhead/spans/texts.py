@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from playhead.trace.values import TYPE_TAG, repair_json, scrub, untagged
 
 if TYPE_CHECKING:
-    from opentelemetry.util.types import AttributeValue
+    from collections.abc import Mapping
 
     from playhead.trace.values import JsonValue
 
@@ -31,6 +31,16 @@ def clean(text: str) -> str:
     """
     text = text if text.isascii() else scrub(text)
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in text else text
+
+
+def cleaned(text: str | None) -> str | None:
+    """Return text that backends can hold, if there is any."""
+    return None if text is None else clean(text)
+
+
+def present(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are known."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def json_of(value: Any) -> str:  # noqa: ANN401 - any JSON value
@@ -58,23 +68,23 @@ def shown(value: JsonValue) -> tuple[str, str]:
     return (clean(plain), TEXT) if isinstance(plain, str) else (json_of(plain), JSON)
 
 
-def input_of(value: JsonValue) -> dict[str, AttributeValue]:
+def input_of(value: JsonValue) -> dict[str, Any]:
     """Return the attributes of what went into an operation."""
     text, mime = shown(value)
     return {SpanAttributes.INPUT_VALUE: text, SpanAttributes.INPUT_MIME_TYPE: mime}
 
 
-def output_of(value: JsonValue) -> dict[str, AttributeValue]:
+def output_of(value: JsonValue) -> dict[str, Any]:
     """Return the attributes of what came out of an operation."""
     text, mime = shown(value)
     return {SpanAttributes.OUTPUT_VALUE: text, SpanAttributes.OUTPUT_MIME_TYPE: mime}
 
 
-def json_input(text: str) -> dict[str, AttributeValue]:
+def json_input(text: str) -> dict[str, Any]:
     """Return the attributes of what went into an operation and is JSON text already."""
     return {SpanAttributes.INPUT_VALUE: text, SpanAttributes.INPUT_MIME_TYPE: JSON}
 
 
-def json_output(text: str) -> dict[str, AttributeValue]:
+def json_output(text: str) -> dict[str, Any]:
     """Return the attributes of what came out of an operation and is JSON text already."""
     return {SpanAttributes.OUTPUT_VALUE: text, SpanAttributes.OUTPUT_MIME_TYPE: JSON}

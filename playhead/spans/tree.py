@@ -18,13 +18,12 @@ from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESS
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from playhead.spans.gen_ai import gen_ai_attributes
-from playhead.spans.texts import clean, json_taken_apart
+from playhead.spans.texts import clean, json_taken_apart, present
 from playhead.trace import VERSION
 from playhead.trace.run_ids import ulid_number
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
-    from opentelemetry.util.types import AttributeValue
 
     from playhead.spans.masking import Masking
     from playhead.trace.events import RunStarted
@@ -52,9 +51,10 @@ class OpenSpan:
     start: int
     """Nanoseconds since the Unix epoch."""
     kind: Kind
-    attributes: dict[str, AttributeValue]
+    attributes: dict[str, Any]
+    """None: not known, and left out."""
     metadata: dict[str, Any]
-    """What of it is not an attribute of its own."""
+    """What of it is not an attribute of its own; None as above."""
     links: tuple[Link, ...] = ()
     events: list[Event] = field(default_factory=list)
     below: dict[int, OpenSpan] = field(default_factory=dict)
@@ -65,9 +65,7 @@ class OpenSpan:
 class SpanTree:
     """The open spans of a run."""
 
-    def __init__(
-        self, run_id: str, trace_id: int, resource: Resource, common: dict[str, AttributeValue], *, gen_ai: bool
-    ) -> None:
+    def __init__(self, run_id: str, trace_id: int, resource: Resource, common: dict[str, Any], *, gen_ai: bool) -> None:
         self._run_id = run_id
         self._trace_id = trace_id
         self._resource = resource
@@ -92,7 +90,7 @@ class SpanTree:
         above: OpenSpan | None,
         now: int,
         *,
-        attributes: dict[str, AttributeValue],
+        attributes: dict[str, Any],
         metadata: dict[str, Any],
         links: tuple[Link, ...] = (),
         parent: SpanContext | None = None,
@@ -113,7 +111,7 @@ class SpanTree:
         span: OpenSpan,
         now: int,
         status: Status = OK,
-        attributes: dict[str, AttributeValue] | None = None,
+        attributes: dict[str, Any] | None = None,
     ) -> list[ReadableSpan]:
         """Return a span that has ended, behind those inside it that had not."""
         if attributes:
@@ -153,14 +151,12 @@ class SpanTree:
         status = Status(StatusCode.ERROR, because)
         return self._readable(span, now, status, {**span.attributes, INTERRUPTED: True})
 
-    def _readable(
-        self, span: OpenSpan, now: int, status: Status, attributes: dict[str, AttributeValue]
-    ) -> ReadableSpan:
-        metadata = {**self._metadata, OURS: span.metadata}
+    def _readable(self, span: OpenSpan, now: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
+        metadata = {**self._metadata, OURS: present(span.metadata)}
         attributes = {
             SpanAttributes.OPENINFERENCE_SPAN_KIND: span.kind.value,
             **self._common,
-            **attributes,
+            **present(attributes),
             SpanAttributes.METADATA: json_taken_apart(metadata),
         }
         if self._gen_ai:
@@ -192,8 +188,7 @@ def failed(span: OpenSpan, kind: str, message: str, now: int, masking: Masking) 
 def noted(span: OpenSpan, name: str, now: int, **attributes: str | float | None) -> None:
     """Note something that happened while the span was open."""
     said = {key: clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
-    present = {key: value for key, value in said.items() if value is not None}
-    span.events.append(Event(name, present, timestamp=now))
+    span.events.append(Event(name, present(said), timestamp=now))
 
 
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
