@@ -32,8 +32,6 @@ Python reads it."""
 _GRPC_PORT: Final = 4317
 PROTOCOL: Final = "http/protobuf"
 """What is spoken."""
-_OTHER_SIGNALS: Final = ("logs", "metrics")
-"""What collectors take beside spans, each at a path of its own."""
 _LONGEST: Final = 200
 """Characters of somebody else's text that are read, or passed on."""
 
@@ -186,13 +184,9 @@ def named(endpoint: str, headers: Mapping[str, str] | None = None, *, argument: 
 
 
 def _with_path(endpoint: str, where: str, error: type[UsageError]) -> str:
-    """Return the URL that takes spans at a collector; one that takes something else is refused."""
+    """Return the URL that takes spans at a collector."""
     parts = _checked(endpoint, where, error)
     path = parts.path.rstrip("/")
-    signal = next((signal for signal in _OTHER_SIGNALS if path.endswith(f"/v1/{signal}")), None)
-    if signal is not None:
-        right = "the same address with /v1/traces, or without a path"
-        raise error(f"{where} names /v1/{signal}, where collectors take {signal}, not spans: name {right}")
     return parts._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
 
 

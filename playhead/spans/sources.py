@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, RunIdError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
@@ -25,31 +25,6 @@ MAX_QUEUED: Final = 5_000
 SILENT_S: Final = 600.0
 """Seconds without a word in its trace after which a run of another machine is over, if nobody holds its lock. A call of a
 model ends by then; and what goes on after all sends its spans when they close."""
-
-
-class Source(Protocol):
-    """A run's records, as they come."""
-
-    lost: int
-    """Events that will never come."""
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What is wrong with the file, as far as it was read."""
-        ...
-
-    @property
-    def over(self) -> bool:
-        """Whether everything was yielded that will ever come."""
-        ...
-
-    def new(self) -> Iterator[Record]:
-        """Yield what has come since the last time; may be called again when it has ended, not when it has raised."""
-        ...
-
-    def rest(self) -> None:
-        """Hold no file open until it is read on."""
-        ...
 
 
 class TraceSource:
@@ -180,6 +155,10 @@ class QueueSource:
 
     def rest(self) -> None:
         """Do nothing: there is no file."""
+
+
+Source = TraceSource | QueueSource
+"""Where the records of a run come from."""
 
 
 # --- whether a run whose trace has no end goes on ---------------------------------------------------------------------

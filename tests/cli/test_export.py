@@ -123,7 +123,6 @@ def test_the_collector_may_be_named_by_the_standard_variables(
         (["--since", "2026-3-5 9:05", "--to", "http://h"], "Did you mean 2026-03-05T09:05?"),
         (["--since", "2026-31-5", "--to", "http://h"], "it is '2026-31-5'.\n"),
         (["--since", "y" * 500, "--to", "http://h"], f"it is '{'y' * 80}'….\n"),
-        (["good", "--to", "http://h:4318/v1/logs"], "--to names /v1/logs, where collectors take logs, not spans"),
         (["good", "--format", "otlp-json", "-o", "{store}/good.jsonl"], "is the trace itself"),
     ],
 )
@@ -142,18 +141,6 @@ def test_a_certificate_that_is_not_there_is_named(store: Path, monkeypatch: pyte
     result = playhead("export", "good", "--to", "https://127.0.0.1:1")
     assert result.exit_code == 1
     assert f"takes nothing: {name} names {store / 'ca.pem'}, and there is no such file" in result.stderr
-
-
-def test_the_path_of_another_signal_is_refused_wherever_it_stands(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says which address is right; one that ends as the path of spans does is taken as it is."""
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1/otlp/v1/metrics/")
-    result = playhead("export", "good")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT names /v1/metrics, where collectors take metrics, not spans" in result.stderr
-    assert "name the same address with /v1/traces, or without a path" in result.stderr
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1/v1/traces")
-    result = playhead("export", "good", "--retry-for", "1ms")
-    assert "to  http://127.0.0.1:1/v1/traces\n" in result.stdout
 
 
 def test_a_protocol_that_is_not_spoken_is_said_once(
