@@ -72,20 +72,21 @@ class FunctionTool:
 
     async def _run_within_limit(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         try:
-            return await self.execute(arguments, context)
+            outcome = await self.execute(arguments, context)
         except _NotBegunError:
             context.session.require_running()
             raise
-        except LimitReachedError:
-            message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
-            return replace(Outcome.failure("Timeout", message), ended="timeout")
         except BaseException as error:
             if not is_failure(error):
                 raise
             return Outcome.failure(type(error).__name__, describe(error))
+        if outcome is None:
+            message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
+            return replace(Outcome.failure("Timeout", message), ended="timeout")
+        return outcome
 
-    async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the function itself; raises what it raises, and `LimitReachedError`."""
+    async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
+        """Run the function itself, and raise what it raises; None when its time was up first."""
         kwargs, limit_s = self._arguments.bind(arguments, context), self.spec.timeout_s
         body = partial(self._begin, kwargs, context)
         from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
@@ -94,7 +95,7 @@ class FunctionTool:
             body, is_async=self._is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up
         )
         if ended is None:
-            raise LimitReachedError
+            return None
         if ended.error is None:
             return Outcome(ok=True, result=to_json(ended.value))
         if ended.in_thread and not is_failure(ended.error):
@@ -110,10 +111,6 @@ class FunctionTool:
     def _refusal(self, found: str) -> str:
         known = ", ".join(self.spec.parameters.get("properties", {})) or "none"
         return scrub(f"the arguments do not fit {self.spec.name}: {found}. Parameters: {known}")
-
-
-class LimitReachedError(Exception):
-    """A call has taken as long as it may. A class of its own: a body may raise any other."""
 
 
 class _NotBegunError(Exception):

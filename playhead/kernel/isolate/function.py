@@ -21,7 +21,7 @@ from playhead.kernel.describe import describe
 from playhead.kernel.isolate.home import Home, require_guard
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.tools import FunctionTool, LimitReachedError
+from playhead.kernel.tools import FunctionTool
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class IsolatedTool(FunctionTool):
         super().__init__(function, spec, arguments)
         self._home = Home.of(function)
 
-    async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the function in a process of its own and return its outcome when that has ended."""
+    async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
+        """Run the function in a process of its own and return its outcome when that has ended; None when its time was up first."""
         require_guard()
         home = self._home
         if not home.holds(self, self.function):
@@ -60,7 +60,7 @@ class IsolatedTool(FunctionTool):
         }
         worker, limit_s = WorkerProcess(request), self.spec.timeout_s
         if not await run_worker(worker, context, inf if limit_s is None else limit_s, _no_calls):
-            raise LimitReachedError
+            return None
         if worker.done is None:
             return Outcome.failure("ProcessDied", worker.why)
         if worker.done["ok"]:

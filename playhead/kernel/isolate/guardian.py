@@ -58,46 +58,35 @@ class Channel:
         return message
 
 
-class Guardian:
-    """Waits until the worker ends or has to, and leaves nothing of it behind."""
+def guard(worker: int, control: int, parent: int) -> int | None:
+    """Wait until the worker ends or has to, leave nothing of it behind, and return its exit code, or minus its signal."""
+    code: int | None = None
+    orders = select.poll()  # select.select knows no descriptors from 1024 on
+    orders.register(control, select.POLLIN)
 
-    def __init__(self, worker: int, control: int, parent: int) -> None:
-        self._worker, self._parent = worker, parent
-        self._code: int | None = None
-        """The worker's exit code, or minus the signal that ended it; None while it runs."""
-        self._poll = select.poll()  # select.select knows no descriptors from 1024 on
-        self._poll.register(control, select.POLLIN)
-
-    def watch(self) -> int | None:
-        """Return how the worker ended, when all that it started has ended, too."""
-        self._wait(inf, lambda: bool(self._poll.poll(LOOK_S * 1000)) or self._code is not None or self._is_orphan())
-        self._signal(signal.SIGTERM)
-        self._wait(GRACE_S, _pause)
-        self._signal(signal.SIGKILL)
-        self._wait(GIVE_UP_S, _kill_children)
-        return self._code
-
-    def _wait(self, seconds: float, over: Callable[[], bool]) -> None:
+    def wait(seconds: float, over: Callable[[], bool]) -> None:
         """Wait until no child is left, or it is over, or so long."""
+        nonlocal code
         until = time.monotonic() + seconds
-        while self._has_children() and not over() and time.monotonic() < until:
-            pass
-
-    def _is_orphan(self) -> bool:
-        return os.getppid() != self._parent
-
-    def _has_children(self) -> bool:
         with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == self._worker:
-                    self._code = os.waitstatus_to_exitcode(ended[1])
-            return True
-        return False
+            while time.monotonic() < until:
+                ended, status = os.waitpid(-1, os.WNOHANG)
+                if ended == worker:
+                    code = os.waitstatus_to_exitcode(status)
+                if not ended and over():
+                    return
 
-    def _signal(self, number: signal.Signals) -> None:
-        _send(os.killpg, self._worker, number)
-        if self._code is None:  # it may not be in its own group yet
-            _send(os.kill, self._worker, number)
+    def send(number: signal.Signals) -> None:
+        _send(os.killpg, worker, number)
+        if code is None:  # it may not be in its own group yet
+            _send(os.kill, worker, number)
+
+    wait(inf, lambda: code is not None or os.getppid() != parent or bool(orders.poll(LOOK_S * 1000)))
+    send(signal.SIGTERM)
+    wait(GRACE_S, _pause)
+    send(signal.SIGKILL)
+    wait(GIVE_UP_S, _kill_children)
+    return code
 
 
 def _send(kill: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
@@ -167,7 +156,7 @@ def main(control: int, channel: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # of somebody who wants to end this process alone
         signal.signal(number, signal.SIG_IGN)
     _tell(control, f"{worker} ")  # only now the parent sends the request: before, it may kill the guardian alone
-    _tell(control, f"{Guardian(worker, control, parent).watch()}")
+    _tell(control, f"{guard(worker, control, parent)}")
     import socket  # noqa: PLC0415 - which no program is to find loaded
 
     held = socket.socket(fileno=channel)
