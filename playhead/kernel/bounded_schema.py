@@ -53,9 +53,10 @@ class BoundedSchema:
         self.schema, self._root = schema, schema if whole is None else whole.schema
         try:
             _require_small(schema)
-            self.registry: Any = library.Registry([(_WHOLE, schema)]) if whole is None else whole.registry
+            own = {word: each for word, each in schema.items() if word != "$id"}  # an address that nobody asks
+            self.registry: Any = library.Registry([(_WHOLE, own)]) if whole is None else whole.registry
             self._validator = library.validator_for(
-                schema if whole is None else _part_of_whole(schema),
+                own if whole is None else _part_of_whole(own),
                 registry=self.registry,
                 offline=True,
                 pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),

@@ -157,3 +157,14 @@ def test_a_property_may_be_called_as_a_keyword():
     """Only keywords are left out, never properties of their names."""
     schema = BoundedSchema({"type": "object", "properties": {"pattern": {"type": "integer"}, "id": {"type": "null"}}})
     assert len(schema.faults({"pattern": "x", "id": "x"})) == 2
+
+
+def test_an_address_of_its_own():
+    """The address of a whole schema is never asked; a part with one of its own, which references might be about, is refused."""
+    integer = {"$ref": "#/$defs/n"}
+    for address in ("n", "http://127.0.0.1:9/n"):
+        schema = {"$id": address, "properties": {"a": integer}, "$defs": {"n": {"type": "integer"}}}
+        assert BoundedSchema(schema).faults({"a": "x"}) == ['a: "x" is not of type "integer"']
+    inner = BoundedSchema({"properties": {"a": {"$id": "http://127.0.0.1:9/n", "type": "integer"}}})
+    with pytest.raises(UnusableSchemaError, match="an address of its own"):
+        inner.faults({"a": 1})

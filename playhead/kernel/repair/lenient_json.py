@@ -68,8 +68,8 @@ def json_blocks(text: str) -> Iterator[JsonBlock]:
         position = block.end if block.problem is None or block.end == len(text) else opening.end()
 
 
-def read_json(text: str) -> tuple[Any, bool]:
-    """Return the value that a text is, and whether all of its brackets were closed.
+def read_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value that a text is.
 
     Raises:
         BrokenJsonError: the text is not one value.
@@ -79,7 +79,7 @@ def read_json(text: str) -> tuple[Any, bool]:
         raise BrokenJsonError(block.problem)
     if rest := text[block.end :].strip():
         raise BrokenJsonError(f"the JSON is followed by {rest[:20]!r}")
-    return block.value, block.closed
+    return block.value
 
 
 def _block_at(text: str, start: int) -> JsonBlock:

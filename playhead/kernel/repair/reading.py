@@ -121,7 +121,7 @@ class Reading:
     def _listed(self, text: str, items: object, place: str) -> list[Any]:
         """Return the list that a text holds; blanks or marks between words leave the number of items open, which is a fault."""
         with suppress(BrokenJsonError):
-            value = read_json(text)[0]
+            value = read_json(text)
             if isinstance(value, (list, dict)):
                 return value if isinstance(value, list) else [value]
         parts = [part.strip() for part in text.split(",")]
@@ -136,7 +136,7 @@ class Reading:
         for _ in range(_BOXES):
             if isinstance(value, str):
                 try:
-                    value = read_json(value)[0]
+                    value = read_json(value)
                 except BrokenJsonError:
                     break
             elif isinstance(value, list) and len(value) == 1:
