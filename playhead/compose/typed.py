@@ -168,7 +168,7 @@ class Registrar(ABC):
 class _Options(BaseModel):
     """The same with its defaults, as it is checked."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, defer_build=True)
 
     name: str | None = Field(default=None, min_length=1)
     required: bool = False

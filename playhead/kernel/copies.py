@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields as fields_of
-from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -40,28 +39,12 @@ def twin(value: Any) -> Any:  # noqa: ANN401 - of its type
 
 
 def _twin_of_model(value: Any) -> Any:  # noqa: ANN401 - any model
-    kind: type[BaseModel] = type(value)
-    copy, fields, extra = _new(kind), value.__dict__.copy(), value.__pydantic_extra__
-    for name in _with_parts(kind):
-        item = fields[name]
-        if type(item) not in _ATOMS:
-            fields[name] = twin(item)
-    _set(copy, "__dict__", fields)
+    copy, extra = _new(type(value)), value.__pydantic_extra__
+    _set(copy, "__dict__", {name: twin(item) for name, item in value.__dict__.items()})
     _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__)  # says what was given, not what it is
     _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
     _set(copy, "__pydantic_private__", None)
     return copy
-
-
-@cache
-def _with_parts(kind: type[BaseModel]) -> tuple[str, ...]:
-    """Return the fields of a model that may hold more than a text, a number or nothing."""
-    return tuple(name for name, field in kind.model_fields.items() if not _is_atom(field.annotation))
-
-
-def _is_atom(annotation: object) -> bool:
-    parts = get_args(annotation)
-    return annotation in _ATOMS or get_origin(annotation) is Literal or (bool(parts) and all(map(_is_atom, parts)))
 
 
 _ATOMS: Final = frozenset({str, int, float, bool, type(None)})

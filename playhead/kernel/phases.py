@@ -209,8 +209,8 @@ def state_changes(state: KernelState, recovery: Recovery) -> dict[str, Any]:
         known = {message.id for message in state.thread.messages}
         found["thread"] = [message.id for message in given.thread.messages if message.id in known]
     for name in RECOVERABLE[1:]:
-        value = repair_json(_plain(getattr(given, name)))
-        if value != repair_json(_plain(getattr(state, name))):
+        value = repair_json(getattr(given, name))
+        if value != repair_json(getattr(state, name)):
             found[name] = value
     return found
 
@@ -258,7 +258,3 @@ async def _close_turn(before: KernelState, state: KernelState, session: Session,
     return transition(
         state, status="thinking", iteration=before.iteration + 1, thread=thread, pending=(), completed=(), error=None
     )
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of the state
-    return list(value) if isinstance(value, tuple) else value
