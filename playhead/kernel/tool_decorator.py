@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
@@ -11,7 +12,6 @@ from pydantic import ValidationError
 
 from playhead.errors import ToolDefinitionError, first_problem
 from playhead.kernel.arguments import Arguments, name_of
-from playhead.kernel.side_effects import warn_of_name
 from playhead.kernel.tools import FunctionTool
 from playhead.trace.types import ToolSpec
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 DEFAULT_TIMEOUT_S: Final = 30.0
+_WRITES: Final = re.compile("(?:create|delete|send|push|write|update|remove|post|put)[_-]", re.IGNORECASE)
+"""How the names of tools with side effects begin."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 Risk = Literal["low", "medium", "high", "critical"]
 
@@ -116,7 +118,13 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             raise ToolDefinitionError(
                 f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
             )
-        warn_of_name(spec)
+        if read_only and _WRITES.match(spec.name):  # a name decides nothing: what counts is what is declared
+            warnings.warn(
+                f"the tool {spec.name} is declared read_only, and its name says otherwise: it may run beside others, and run "
+                "again; leave out read_only=True if it changes anything",
+                UserWarning,
+                stacklevel=2,
+            )
         if not isolate:
             return FunctionTool(target, spec, arguments)
         from playhead.kernel.isolate.function import IsolatedTool  # noqa: PLC0415 - only for tools that need it

@@ -7,7 +7,6 @@ import pytest
 
 from playhead import tool
 from playhead.errors import ToolDefinitionError
-from playhead.kernel.side_effects import VERBS, sounds_like_writing
 from playhead.replay import reproduce
 from playhead.testing import TickingClock, call, text
 from tests.kernel.runs import record
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ["create", "delete", "send", "push", "write", "update", "remove", "post", "put"])
 @pytest.mark.parametrize("separator", ["_", "-"])
 def test_a_name_only_warns(verb: str, separator: str):
     """A tool that is declared free of side effects stays so, whatever it is called; it is said that this looks wrong."""
@@ -29,11 +28,10 @@ def test_a_name_only_warns(verb: str, separator: str):
 
 def test_names_that_say_nothing():
     """Neither other names, nor tools that are declared with side effects anyway."""
-    assert not any(
-        map(sounds_like_writing, ["created_at", "get_post", "putter", "creates_x", "read_file", "sender_of"])
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        for name in ("created_at", "get_post", "putter", "creates_x", "read_file", "sender_of"):
+            assert tool(lambda: "", name=name, read_only=True).spec.read_only  # type: ignore[call-overload]
         assert not tool(lambda: "", name="get_page").spec.read_only  # type: ignore[call-overload]
         tool(lambda: "", name="delete_page")  # type: ignore[call-overload]
 
