@@ -1,12 +1,14 @@
 """Import: spans that another program exported become recordings, which every command reads.
 
-    readers/       a format to `ForeignSpan`s: OTLP, Phoenix, Langfuse, OpenInference JSON Lines
+    sources        a file, a pipe or stdin: what it is
+    readers/       a format to `ForeignSpan`s: OTLP, rows (OpenInference JSON Lines, Phoenix), Langfuse
     conventions/   what the attributes of a span say: OpenInference, OpenTelemetry GenAI, OpenLLMetry
     tree, agents   the spans of a trace, and which agent each belongs to
-    matching       which tool span answers which call
-    conversion     the events
-    report         what a replay can do with it, and why no more
-    store          the files
+    pairing        which tool span answers which call
+    conversion     the events: of agents (headers, toolbox, thread), model calls and tool calls
+    findings       what a replay can do with it, and why no more
+    store          the recordings
+    collect/       a live receiver
 
 Nothing that spans hold is evaluated, and no work on them is unbounded.
 """
