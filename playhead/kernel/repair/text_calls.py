@@ -84,7 +84,7 @@ def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict
         strict: whether broken JSON and names that are nearly a tool's are left alone.
     """
     written = text_calls(text) if specs and len(text) <= MAX_CHARACTERS else []
-    tools = [_tool_of(call, specs, strict=strict) for call in written]
+    tools = [None if strict and call.broken else meant_tool(call.name, specs, exact=strict) for call in written]
     calls = [(call, tool) for call, tool in zip(written, tools, strict=True) if tool or (in_text and call.taught)]
     rest = _without(text, [call for call, _ in calls])
     if not calls:
@@ -119,11 +119,6 @@ def arguments_in(text: str, tool: ToolSpec) -> Any:  # noqa: ANN401 - any JSON v
     is_one = bool(read) and read.count(read[0]) == len(calls)
     is_alone = len(calls) == 1 and not _bare(_without(text, calls))
     return read[0] if is_one and (is_alone or tool.read_only) else None
-
-
-def _tool_of(call: TextCall, specs: Mapping[str, ToolSpec], *, strict: bool) -> str | None:
-    """Return the offered tool that a call means: the only one that it may be repaired to when it runs."""
-    return None if strict and call.broken else meant_tool(call.name, specs, exact=strict)
 
 
 def _without(text: str, calls: list[TextCall]) -> str:
