@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openinference.instrumentation.config import REDACTED_VALUE
 from openinference.semconv.trace import MessageAttributes, SpanAttributes, ToolCallAttributes
 
+from playhead.importing import conventions
 from playhead.importing.conventions import openinference, read
 from playhead.importing.findings import REDACTED
 from playhead.importing.readings import ForeignCall, ForeignMessage
@@ -46,9 +48,7 @@ def test_the_names_are_those_of_openinference() -> None:
     """They are written out, so that JSON can be read without the package; they are the package's."""
     assert openinference.KIND == SpanAttributes.OPENINFERENCE_SPAN_KIND
     assert REDACTED == REDACTED_VALUE
-    source = (openinference.__file__,)
-    with open(source[0]) as file:  # noqa: PTH123
-        words = file.read()
+    words = "".join(Path(str(each.__file__)).read_text() for each in (openinference, conventions))
     for name in (
         SpanAttributes.LLM_MODEL_NAME,
         SpanAttributes.LLM_PROVIDER,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
-from playhead.importing.conventions import CONVENTIONS, read
+from playhead.importing.conventions import CONVENTIONS, read, read_context
 from playhead.importing.limits import Room
 from playhead.importing.readers import otlp_protobuf
 from playhead.importing.spans import ForeignEvent, ForeignSpan
@@ -160,13 +160,13 @@ def test_no_convention_raises(attributes: dict[str, Any]) -> None:
     """Each alone, and all together."""
     span = ForeignSpan("t", "s", None, "", 0, None, attributes=attributes)
     read(span)
+    read_context(span)
     for each in CONVENTIONS:
         from playhead.importing.attributes import Attributes
 
         each.model(span, Attributes(attributes))
         each.tool(span, Attributes(attributes))
         each.agent(span, Attributes(attributes))
-        each.context(Attributes(attributes))
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))

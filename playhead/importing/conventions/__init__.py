@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.attributes import Attributes
 from playhead.importing.conventions import gen_ai, openinference, openllmetry
 from playhead.importing.readings import Context, Kind, Reading, merged
-from playhead.importing.values import first_text, text_of
+from playhead.importing.values import list_of, text_of
 from playhead.trace.events import ErrorInfo
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from playhead.importing.spans import ForeignSpan
 
 CONVENTIONS: Final[tuple[Any, ...]] = (gen_ai, openllmetry, openinference)
-"""Modules with `NAME`, `kind`, `model`, `tool`, `agent` and `context`, each given a span and its attributes."""
+"""Modules with `NAME`, `kind`, `model`, `tool` and `agent`, each given a span and its attributes."""
+_SESSION: Final = ("gen_ai.conversation.id", "traceloop.association.properties.session_id", "session.id")
+_USER: Final = ("enduser.id", "traceloop.association.properties.user_id", "user.id")
 
 
 def read(span: ForeignSpan) -> Reading:
@@ -45,12 +47,14 @@ def read(span: ForeignSpan) -> Reading:
 def read_context(span: ForeignSpan) -> Context:
     """Return what a span says of its run."""
     attributes = Attributes(span.attributes)
-    found = [each.context(attributes) for each in CONVENTIONS]
+    metadata = attributes.json("metadata")
     return Context(
-        session=first_text(each.session for each in found),
-        user=first_text(each.user for each in found),
-        tags=next((each.tags for each in found if each.tags), ()),
-        metadata=next((each.metadata for each in found if each.metadata), {}),
+        session=attributes.text(*_SESSION),
+        user=attributes.text(*_USER),
+        tags=tuple(each for each in list_of(attributes.value("tag.tags")) if isinstance(each, str)),
+        metadata={}
+        if not isinstance(metadata, dict)
+        else {each: metadata[each] for each in metadata if each != "playhead"},
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.conventions.messages import answer_of, arguments_of, message_of, messages_of
 from playhead.importing.conventions.openinference import parameters_of
 from playhead.importing.conventions.shapes import finish_reason_of, spec_of, unwrapped_result, usage_of
-from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
+from playhead.importing.readings import AgentReading, ForeignMessage, ModelReading, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, list_of
 
 if TYPE_CHECKING:
@@ -103,11 +103,6 @@ def agent(span: ForeignSpan, attributes: Attributes) -> AgentReading:  # noqa: A
         task=task,
         output=answer.content if answer is not None and isinstance(answer.content, str) and answer.content else NOTHING,
     )
-
-
-def context(attributes: Attributes) -> Context:
-    """Return what the span says of its run."""
-    return Context(session=attributes.text("gen_ai.conversation.id"), user=attributes.text("enduser.id"))
 
 
 def _plain(parsed: Any, attributes: Attributes, name: str) -> Any:  # noqa: ANN401

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from playhead.importing.attributes import at, items_of
 from playhead.importing.conventions.messages import answer_of, call_of, content_of, joined, messages_of, role_of
 from playhead.importing.conventions.shapes import finish_reason_of, schema_of, spec_of, unwrapped_result, usage_of
-from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, OwnAgent, ToolReading
+from playhead.importing.readings import AgentReading, ForeignMessage, ModelReading, OwnAgent, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, list_of, object_of, parsed_json, text_of
 from playhead.trace.parameters import known
 from playhead.trace.types import ToolSpec
@@ -110,20 +110,6 @@ def agent(span: ForeignSpan, attributes: Attributes) -> AgentReading:
         task=given if own is not None and isinstance(given, str) else _task(given),
         output=_value(attributes, "output"),
         own=own,
-    )
-
-
-def context(attributes: Attributes) -> Context:
-    """Return what the span says of its run."""
-    tags = tuple(each for each in list_of(attributes.value("tag.tags")) if isinstance(each, str))
-    metadata = attributes.json("metadata")
-    return Context(
-        session=attributes.text("session.id"),
-        user=attributes.text("user.id"),
-        tags=tags,
-        metadata={name: each for name, each in metadata.items() if name != "playhead"}
-        if isinstance(metadata, dict)
-        else {},
     )
 
 

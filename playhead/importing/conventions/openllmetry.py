@@ -11,7 +11,7 @@ from playhead.importing.attributes import items_of
 from playhead.importing.conventions.messages import call_of, content_of, role_of
 from playhead.importing.conventions.openinference import parameters_of
 from playhead.importing.conventions.shapes import spec_of
-from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
+from playhead.importing.readings import AgentReading, ForeignMessage, ModelReading, ToolReading
 from playhead.importing.values import NOTHING, object_of, parsed_json, text_of
 
 if TYPE_CHECKING:
@@ -65,13 +65,6 @@ def agent(span: ForeignSpan, attributes: Attributes) -> AgentReading:  # noqa: A
     """Return what the span says as an agent."""
     is_agent = attributes.text("traceloop.span.kind") == "agent"
     return AgentReading(name=attributes.text("traceloop.entity.name") if is_agent else None)
-
-
-def context(attributes: Attributes) -> Context:
-    """Return what the span says of its run."""
-    properties = attributes.nested("traceloop.association.properties")
-    properties = properties if isinstance(properties, dict) else {}
-    return Context(session=text_of(properties.get("session_id")), user=text_of(properties.get("user_id")))
 
 
 def _message(item: dict[str, Any]) -> ForeignMessage:
