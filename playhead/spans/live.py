@@ -76,8 +76,8 @@ class LiveExport:
         """Forget all runs: at the start, and in a forked child, for they are its parent's."""
         self._lock, self._ending = threading.Lock(), threading.Lock()
         self._new: list[RunExport] = []
-        self._turned_away: list[Path] = []
-        self._more_turned_away = self._lost_runs = self._remarks = 0
+        self._first_turned_away: list[Path] = []
+        self._turned_away = self._lost_runs = self._remarks = 0
         self._readers = 2
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
@@ -140,10 +140,9 @@ class LiveExport:
         """Leave a run to `playhead export`, if it has a trace."""
         if recorder.writer is None:
             self._lost_runs += 1
-        elif len(self._turned_away) < _KNOWN:
-            self._turned_away.append(recorder.writer.path)
         else:
-            self._more_turned_away += 1
+            self._turned_away += 1
+            self._first_turned_away += [recorder.writer.path] if self._turned_away <= _KNOWN else []
 
     def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
         writer = recorder.writer
@@ -268,9 +267,8 @@ class LiveExport:
         if undelivered := count_undelivered([run for run in runs if not run.done], started + timeout_s):
             log.warning("%s", message(undelivered, self.name, self._why_not(), self._again))
         if self._turned_away:
-            count = len(self._turned_away) + self._more_turned_away
-            sends = f"{self._again.how}: {command(self._turned_away, self._again)}"
-            log.warning("%d more runs were not sent to %s; %s", count, self.name, sends)
+            sends = f"{self._again.how}: {command(self._first_turned_away, self._again)}"
+            log.warning("%d more runs were not sent to %s; %s", self._turned_away, self.name, sends)
         if self._lost_runs:
             said = "%d more runs were not sent to %s, and have no trace: they are lost"
             log.warning(said, self._lost_runs, self.name)

@@ -12,7 +12,7 @@ from playhead.spans.messages import Shown, shown_answer, shown_message, shown_to
 from playhead.trace import events as e
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from playhead.spans.masking import Masking
     from playhead.trace.events import LlmResponded, MessageAdded, ToolCallCompleted, ToolsDefined
@@ -148,34 +148,17 @@ class SpanThread:
         spans = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
         known = sum(max(0, end - start) for start, end in spans)
         asked = sum(max(0, last - first + 1) for first, last in ranges)
-        ids = self._newest(spans, min(most or known, len(self._ids)))
-        if len(ids) < known:
-            ids = self._with_system(ids, ranges)
-        return Prompt([self._messages[number] for number in ids], known - len(ids), asked - known)
-
-    def _newest(self, spans: Sequence[tuple[int, int]], most: int) -> list[int]:
-        found: list[int] = []
+        most = min(most or known, len(self._ids))
+        ids: list[int] = []
         for start, end in reversed(spans):
-            room = most - len(found)
-            if room <= 0:
-                break
-            found[:0] = self._ids[max(start, end - room) : end]
-        return found
-
-    def _with_system(self, newest: list[int], ranges: Sequence[Range]) -> list[int]:
-        """Return the newest, with the messages of the system in place of the oldest of them."""
-        system = list(self._systems(ranges, len(newest)))
-        chosen = set(system)
-        rest = [number for number in newest if number not in chosen]
-        return [*system, *rest[max(0, len(system) + len(rest) - len(newest)) :]]
-
-    def _systems(self, ranges: Sequence[Range], most: int) -> Iterator[int]:
-        for first, last in ranges:
-            for number in self._system[bisect_left(self._system, first) : bisect_right(self._system, last)]:
-                if most <= 1:  # the newest message of a request is always shown
-                    return
-                most -= 1
-                yield number
+            ids[:0] = self._ids[max(start, end - most + len(ids)) : end]
+        if len(ids) < known:
+            system = [number for number in self._system if any(first <= number <= last for first, last in ranges)]
+            system = system[: max(most - 1, 0)]  # the newest message of a request is always shown
+            chosen = set(system)
+            rest = [number for number in ids if number not in chosen]
+            ids = [*system, *rest[max(0, len(system) + len(rest) - most) :]]
+        return Prompt([self._messages[number] for number in ids], known - len(ids), asked - known)
 
     def offered(self, ranges: tuple[Range, ...]) -> Offered:
         """Return the tools of these ids."""

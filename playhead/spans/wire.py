@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import gzip
-import json
 import queue
 import re
 import threading
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import requests
+from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from requests import exceptions as known
@@ -244,30 +244,14 @@ def read_answer(content: bytes, content_type: str) -> Rejected | None:
     kind = content_type.partition(";")[0].strip().lower()
     if not content.strip():
         return Rejected()
-    if kind.endswith("json") or content.lstrip().startswith(b"{"):
-        return _of_json(content)
-    if kind not in _PROTOBUF:
-        return None
+    said = ExportTraceServiceResponse()
     try:
-        said = ExportTraceServiceResponse.FromString(content).partial_success
-    except DecodeError:
+        if kind.endswith("json") or content.lstrip().startswith(b"{"):
+            Parse(content, said, ignore_unknown_fields=True)
+        elif kind in _PROTOBUF:
+            said.ParseFromString(content)
+        else:
+            return None
+    except (DecodeError, ParseError, ValueError, RecursionError):
         return None
-    return Rejected(max(said.rejected_spans, 0), said.error_message)
-
-
-def _of_json(content: bytes) -> Rejected | None:
-    """Return what JSON says; an object that says nothing of spans says that all is well."""
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    partial = _field(said, "partialSuccess", "partial_success")
-    count, reason = _field(partial, "rejectedSpans", "rejected_spans"), _field(partial, "errorMessage", "error_message")
-    try:
-        return Rejected(max(int(count or 0), 0), str(reason or ""))
-    except (TypeError, ValueError, OverflowError):
-        return Rejected(0, str(reason or ""))
-
-
-def _field(holder: Any, *names: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-    return next((holder[name] for name in names if name in holder), None) if isinstance(holder, dict) else None
+    return Rejected(max(said.partial_success.rejected_spans, 0), said.partial_success.error_message)
