@@ -118,7 +118,8 @@ def brought(completed: ToolCallCompleted) -> JsonValue:
 
 def result_attributes(completed: ToolCallCompleted, tool: ToolSpec | None, masking: Masking) -> dict[str, Any]:
     """Return what the span of a call ends with."""
-    return {"tool.success": completed.ok, **masking.result(brought(completed), tool, ok=completed.ok)}
+    is_shown = masking.results(tool, ok=completed.ok)
+    return {"tool.success": completed.ok, **masking.output(brought(completed), is_shown=is_shown)}
 
 
 def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, masking: Masking) -> Status:

@@ -29,7 +29,7 @@ from openinference.semconv.trace import (
 
 from playhead.errors import UsageError, did_you_mean
 from playhead.spans.messages import INPUT, message_attributes
-from playhead.spans.texts import clean, input_of, json_input, json_output, output_of
+from playhead.spans.texts import JSON, as_input, as_output, clean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,8 +107,8 @@ class Masking:
 
     def image(self, url: str) -> str:
         """Return what stands for an image of a message."""
-        shown = self._config.mask(_IMAGE, url, externalize=False)
-        return shown if isinstance(shown, str) else REDACTED_VALUE
+        said = self._config.mask(_IMAGE, url, externalize=False)
+        return said if isinstance(said, str) else REDACTED_VALUE
 
     def left_out(self, content: Content) -> dict[str, Any]:
         """Return the attribute that says how many images of this content are too large to be shown."""
@@ -139,11 +139,11 @@ class Masking:
         """Return an answer as far as it is shown, wherever it stands."""
         if self.words:
             return response
-        shown: dict[str, Any] = {"tool_calls": self.calls(response.tool_calls, tools)}
+        hidden: dict[str, Any] = {"tool_calls": self.calls(response.tool_calls, tools)}
         if not self.outputs:
-            shown["text"] = response.text and REDACTED_VALUE
-            shown["thinking"] = response.thinking and REDACTED_VALUE
-        return response.model_copy(update=shown)
+            hidden["text"] = response.text and REDACTED_VALUE
+            hidden["thinking"] = response.thinking and REDACTED_VALUE
+        return response.model_copy(update=hidden)
 
     def results(self, tool: ToolSpec | None, *, ok: bool) -> bool:
         """Return whether results of a tool are shown.
@@ -160,31 +160,28 @@ class Masking:
 
     def input(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what went into an operation."""
-        return input_of(value) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
+        return as_input(*shown(value)) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
 
     def passed(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what a model wrote and an operation was given."""
         return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
 
-    def quoting(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what came out of an operation and may quote anything."""
-        return output_of(value) if self.words else self._instead(SpanAttributes.OUTPUT_VALUE)
-
-    def result(self, said: Any, tool: ToolSpec | None, *, ok: bool) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what a call brought."""
-        return output_of(said) if self.results(tool, ok=ok) else self._instead(SpanAttributes.OUTPUT_VALUE)
-
-    def output(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what came out of an operation."""
-        return output_of(value) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
-
     def input_json(self, text: str) -> dict[str, Any]:
         """Return the attributes of what went into an operation and is JSON text already."""
-        return json_input(text) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
+        return as_input(text, JSON) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
+
+    def output(self, value: Any, *, is_shown: bool | None = None) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what came out of an operation; None: shown as outputs are."""
+        visible = self.outputs if is_shown is None else is_shown
+        return as_output(*shown(value)) if visible else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def quoting(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what came out of an operation and may quote anything."""
+        return self.output(value, is_shown=self.words)
 
     def output_json(self, text: str) -> dict[str, Any]:
         """Return the attributes of what came out of an operation and is JSON text already."""
-        return json_output(text) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
+        return as_output(text, JSON) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
 
     def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, Any]:
         """Return the attributes of the messages of a request or an answer, as far as they are shown."""

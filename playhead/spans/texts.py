@@ -68,23 +68,11 @@ def shown(value: JsonValue) -> tuple[str, str]:
     return (clean(plain), TEXT) if isinstance(plain, str) else (json_of(plain), JSON)
 
 
-def input_of(value: JsonValue) -> dict[str, Any]:
+def as_input(text: str, mime: str) -> dict[str, Any]:
     """Return the attributes of what went into an operation."""
-    text, mime = shown(value)
     return {SpanAttributes.INPUT_VALUE: text, SpanAttributes.INPUT_MIME_TYPE: mime}
 
 
-def output_of(value: JsonValue) -> dict[str, Any]:
+def as_output(text: str, mime: str) -> dict[str, Any]:
     """Return the attributes of what came out of an operation."""
-    text, mime = shown(value)
     return {SpanAttributes.OUTPUT_VALUE: text, SpanAttributes.OUTPUT_MIME_TYPE: mime}
-
-
-def json_input(text: str) -> dict[str, Any]:
-    """Return the attributes of what went into an operation and is JSON text already."""
-    return {SpanAttributes.INPUT_VALUE: text, SpanAttributes.INPUT_MIME_TYPE: JSON}
-
-
-def json_output(text: str) -> dict[str, Any]:
-    """Return the attributes of what came out of an operation and is JSON text already."""
-    return {SpanAttributes.OUTPUT_VALUE: text, SpanAttributes.OUTPUT_MIME_TYPE: JSON}
