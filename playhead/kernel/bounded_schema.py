@@ -137,11 +137,11 @@ def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Ite
         yield resolved(reference, root), value
     if isinstance(value, dict):
         for word in ("dependentSchemas", "dependencies"):
-            yield from ((each, value) for each in _dict(part.get(word)).values())
-        own, others = _dict(part.get("properties")), part.get("additionalProperties")
+            yield from ((each, value) for each in as_dict(part.get(word)).values())
+        own, others = as_dict(part.get("properties")), part.get("additionalProperties")
         for name, item in value.items():
             yield own.get(name, others), item
-            yield from ((each, item) for each in _dict(part.get("patternProperties")).values())
+            yield from ((each, item) for each in as_dict(part.get("patternProperties")).values())
             yield part.get("propertyNames"), name
     elif isinstance(value, list):
         items, first = part.get("items"), part.get("prefixItems")
@@ -184,5 +184,6 @@ def _part_of_whole(part: Any) -> Any:  # noqa: ANN401 - JSON
     }
 
 
-def _dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """Return an object, or an empty one: a part of a schema may be anything."""
     return value if isinstance(value, dict) else {}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.trace.types import Alternative, Rationale
 from playhead.trace.values import scrub
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_WHY: Final = 280
 MAX_REJECTED_BECAUSE: Final = 160
@@ -99,8 +96,7 @@ def _stated(block: re.Match[str]) -> Rationale | None:
 def _alternative(value: object) -> Alternative | None:
     if not isinstance(value, dict):
         return None
-    mapping: Mapping[str, Any] = value
-    option, because = mapping.get("option"), mapping.get("rejected_because", mapping.get("rejectedBecause"))
+    option, because = value.get("option"), value.get("rejected_because", value.get("rejectedBecause"))
     if not isinstance(option, str) or not isinstance(because, str) or len(because) > MAX_REJECTED_BECAUSE:
         return None
     return Alternative(option=scrub(option), rejected_because=scrub(because))

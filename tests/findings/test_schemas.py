@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from playhead import tool
 from playhead.errors import ToolServerError
 from playhead.kernel.outcome import Outcome
-from playhead.testing import call, text
-from playhead.trace.types import ToolSpec
+from playhead.testing import Turn, call, text
+from playhead.trace.types import ToolCall, ToolSpec
 from tests.findings.adapter import agent, mcp_server, observations, reproduce, run
 
 if TYPE_CHECKING:
@@ -84,6 +84,18 @@ def test_a_users_bomb_is_left_to_its_tool(schema: dict[str, Any], tmp_path: Path
     """A call of any other tool is what its own check makes of it, and its recording, which may be somebody else's, is reproduced."""
     result = run(agent([call("t", a="x"), text("f")], [Given(schema)], trace=tmp_path))
     assert observations(result) == ["ok"]
+    assert reproduce(result.trace_path).identical
+
+
+@pytest.mark.parametrize(
+    "schema", [{"$ref": "#/nowhere"}, {"properties": {"a": {"$ref": "#/nowhere"}}}, {"properties": 5}], ids=str
+)
+def test_a_schema_that_is_none_is_left_to_its_tool(schema: dict[str, Any], tmp_path: Path):
+    """A call runs as it was written; one whose arguments are no object is refused, and the run goes on."""
+    broken = Turn(calls=(ToolCall(id="", name="t", raw_arguments="[1]"),))
+    result = run(agent([call("t", a="x"), broken, text("f")], [Given(schema)], trace=tmp_path))
+    told = observations(result)
+    assert (told[0], "its schema cannot be used" in told[1]) == ("ok", True)
     assert reproduce(result.trace_path).identical
 
 

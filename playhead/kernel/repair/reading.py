@@ -74,7 +74,9 @@ class Reading:
         if len(found) == 1:
             return found[0]
         why = "it has more than one reading" if found else f"it is {as_text(value)[:LONGEST_SHOWN]}"
-        self.faults += faults or [f"{place}: has to be {facts(schema, self._root)[:LONGEST]}; {why}"]
+        self.faults += faults or [
+            f"{place}: has to be {facts(schema, self._root, known=self._check.known)[:LONGEST]}; {why}"
+        ]
         return value
 
     def _can(self, schema: object, value: Any) -> bool:  # noqa: ANN401 - any JSON value
@@ -162,7 +164,9 @@ class Reading:
             if name not in named and "default" in own:
                 named[name] = own["default"]
             elif name not in named:
-                self._fault(place, name, f"is missing; it has to be {facts(own, self._root)[:LONGEST]}")
+                self._fault(
+                    place, name, f"is missing; it has to be {facts(own, self._root, known=self._check.known)[:LONGEST]}"
+                )
         self._note(PARAMETERS, place, value, named)
         read = {
             name: self.read(known.get(name, others), item, f"{place}.{name}".lstrip("."))

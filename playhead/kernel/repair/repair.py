@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NAME: Final = "name"
-LONGEST: Final = 2000
-"""Characters of the description of a tool's parameters in a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired
 
 def unread_arguments(spec: ToolSpec, faults: Sequence[str]) -> str:
     """Return every fault of the arguments of a call, and what the tool takes."""
-    takes = facts(spec.parameters, spec.parameters)[:LONGEST]
+    takes = facts(spec.parameters, spec.parameters)
     return "\n- ".join([f"the arguments of {spec.name} cannot be read:", *faults]) + f"\n{spec.name} takes {takes}"
 
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, TypeVar
+from contextlib import suppress
+from typing import Any, Final
 
-from playhead.kernel.bounded_schema import MAX_STEPS, BoundedSchema, UnusableSchemaError, require_affordable, resolved
+from playhead.kernel.bounded_schema import (
+    MAX_STEPS,
+    BoundedSchema,
+    UnusableSchemaError,
+    as_dict,
+    require_affordable,
+    resolved,
+)
 
 Schema = dict[str, Any]
-Part = TypeVar("Part", dict[str, Any], list[Any])
 MAX_REFERENCES: Final = 64
 """Chained references that are followed."""
+LONGEST: Final = 2000
+"""Characters of what is said of a schema."""
+MOST: Final = 100
+"""Choices or properties that it names."""
 MAX_KNOWN: Final = 1000
 _KNOWN: Final[dict[int, BoundedSchema]] = {}
 """Schemas of tools, by identity."""
 _LIMITS: Final = ("format", "maxLength", "minLength", "pattern",
                   "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")  # fmt: skip
 """Keywords of one value that a summary names."""
-
-
-def _of(kind: type[Part], value: object) -> Part:
-    """Return a value of this kind, or an empty one: a part of a schema may be anything."""
-    return value if isinstance(value, kind) else kind()
 
 
 def options(schema: object, root: Schema) -> list[Schema]:
@@ -37,12 +43,13 @@ def options(schema: object, root: Schema) -> list[Schema]:
 
 def properties(schema: Schema) -> dict[str, Schema]:
     """Return the named properties of an object, with their schemas."""
-    return {name: _of(dict, each) for name, each in _of(dict, schema.get("properties")).items()}
+    return {name: as_dict(each) for name, each in as_dict(schema.get("properties")).items()}
 
 
 def required(schema: Schema) -> list[str]:
     """Return the properties that have to be there."""
-    return [name for name in _of(list, schema.get("required")) if isinstance(name, str)]
+    found = schema.get("required")
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 def choices(schema: Schema) -> list[Any] | None:
@@ -51,20 +58,30 @@ def choices(schema: Schema) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def facts(schema: object, root: Schema, depth: int = 3) -> str:
-    """Return what may stand for a schema, in a few words: `integer, minimum 1`, `"low" | "high"`, `list of string`."""
-    said = dict.fromkeys(_facts(each, root, depth) for each in options(schema, root)[:8])
-    return " | ".join(said)
+Facts = dict[tuple[int, int], tuple[object, str]]
+"""What has been said of a schema, with the schema itself, so that its id stays its own."""
 
 
-def _facts(schema: Schema, root: Schema, depth: int) -> str:
+def facts(schema: object, root: Schema, depth: int = 3, known: Facts | None = None) -> str:
+    """Return what may stand for a schema, in a few words: `integer, minimum 1`, `"low" | "high"`, `list of string`.
+
+    `known` is what has been said of other parts of the root: each is looked at once, however often it is referred to.
+    """
+    known = {} if known is None else known
+    if (id(schema), depth) not in known:
+        said = dict.fromkeys(_facts(each, root, depth, known) for each in options(schema, root)[:8])
+        known[id(schema), depth] = (schema, " | ".join(said)[:LONGEST])
+    return known[id(schema), depth][1]
+
+
+def _facts(schema: Schema, root: Schema, depth: int, known: Facts) -> str:
     allowed, needed = choices(schema), required(schema)
     if allowed is not None:
-        return " | ".join(json.dumps(each, ensure_ascii=False) for each in allowed)
+        return " | ".join(json.dumps(each, ensure_ascii=False) for each in allowed[:MOST])
     if "items" in schema and depth:
-        return f"list of {facts(schema['items'], root, depth - 1)}"
-    inner = properties(schema) if depth else {}
-    named = (f"{key}{'' if key in needed else '?'}: {facts(each, root, depth - 1)}" for key, each in inner.items())
+        return f"list of {facts(schema['items'], root, depth - 1, known)}"
+    inner = list(properties(schema).items())[: MOST if depth else 0]
+    named = (f"{key}{'' if key in needed else '?'}: {facts(each, root, depth - 1, known)}" for key, each in inner)
     kind = f"{{{', '.join(named)}}}" if inner else str(schema.get("type", "anything"))
     return ", ".join([kind, *(f"{key} {schema[key]}" for key in _LIMITS if key in schema)])
 
@@ -90,6 +107,8 @@ class Check:
         self.root = root
         self._whole = schema_of(root)
         self._left = MAX_STEPS
+        self.known: Facts = {}
+        """What has been said of the root's parts."""
 
     def fits(self, schema: object, value: Any) -> bool:  # noqa: ANN401 - any JSON value
         """Return whether a value fits a part of the schema.
@@ -106,10 +125,11 @@ class Check:
 
 
 def _resolved(schema: object, root: Schema) -> Schema:
-    """Return a schema with its `$ref` resolved."""
-    for _ in range(MAX_REFERENCES):
-        if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
-            break
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**_of(dict, resolved(schema["$ref"], root)), **rest}
-    return _of(dict, schema)
+    """Return a schema with its `$ref` resolved; one that leads nowhere says nothing."""
+    with suppress(UnusableSchemaError):
+        for _ in range(MAX_REFERENCES):
+            if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
+                return as_dict(schema)
+            rest = {key: value for key, value in schema.items() if key != "$ref"}
+            schema = {**as_dict(resolved(schema["$ref"], root)), **rest}
+    return {}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from playhead.kernel.repair.paths import meant_path
-from playhead.kernel.repair.repair import is_healthy, repair
+from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
 from playhead.trace.types import ToolSpec
 
 
@@ -449,6 +449,23 @@ def test_a_schema_costs_a_bounded_number_of_steps(word: str):
         tool = ToolSpec(name="t", description="", parameters=parameters)
         for arguments in written:
             repair("t", arguments, {"t": tool})
+    assert time.process_time() - started < 3
+
+
+def test_a_refusal_of_a_wide_schema_costs_little():
+    """What is said of a schema looks at each part once, however often it is referred to."""
+    defs = {f"d{level}": {"anyOf": [{"properties": {f"p{n}": {"$ref": f"#/$defs/d{level + 1}"} for n in range(200)}}] * 8}
+            for level in range(3)}  # fmt: skip
+    schema = {
+        "type": "object",
+        "$defs": {**defs, "d3": {"type": "string"}},
+        "properties": {"a": {"$ref": "#/$defs/d0"}},
+    }
+    schema["required"] = [f"r{n}" for n in range(500)]
+    tool = ToolSpec(name="t", parameters=schema)
+    started = time.process_time()
+    refused = repair("t", {"a": 1}, {"t": tool})
+    assert (refused.arguments, len(unread_arguments(tool, refused.faults[:1])) < 3000) == (None, True)
     assert time.process_time() - started < 3
 
 
