@@ -102,7 +102,7 @@ class SpanTree:
         self._seen.add(number)
         context = SpanContext(self._trace_id, number, is_remote=False, trace_flags=SAMPLED)
         outer = parent if above is None else above.context
-        span = OpenSpan(clean(name), context, outer, above, now, kind, attributes, metadata, links)
+        span = OpenSpan(clean(name), context, outer, above, now, kind, present(attributes), metadata, links)
         (self._roots if above is None else above.below)[number] = span
         return span
 
@@ -115,7 +115,7 @@ class SpanTree:
     ) -> list[ReadableSpan]:
         """Return a span that has ended, behind those inside it that had not."""
         if attributes:
-            span.attributes.update(attributes)
+            span.attributes.update(present(attributes))
         ended: list[ReadableSpan] = []
         if span.below:
             because = _NOT_ENDED.format(name=span.name)
@@ -156,7 +156,7 @@ class SpanTree:
         attributes = {
             SpanAttributes.OPENINFERENCE_SPAN_KIND: span.kind.value,
             **self._common,
-            **present(attributes),
+            **attributes,
             SpanAttributes.METADATA: json_taken_apart(metadata),
         }
         if self._gen_ai:
