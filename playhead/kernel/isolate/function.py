@@ -58,8 +58,8 @@ class IsolatedTool(FunctionTool):
             "argv": getattr(sys, "argv", [""]),
             "path": [os.fspath(entry) for entry in sys.path if isinstance(entry, (str, os.PathLike))],
         }
-        worker, limit_s = WorkerProcess(request), self.spec.timeout_s
-        if not await run_worker(worker, context, inf if limit_s is None else limit_s, _no_calls):
+        worker, limit_s = WorkerProcess(), self.spec.timeout_s
+        if not await run_worker(worker, request, context, inf if limit_s is None else limit_s, _no_calls):
             return None
         if worker.done is None:
             return Outcome.failure("ProcessDied", worker.why)

@@ -42,13 +42,14 @@ STOP_S: Final = 0.35
 class WorkerProcess:
     """One process of its own, from its start until nothing is left of it. All but `kill` blocks, and belongs into a thread."""
 
-    def __init__(self, request: Message, *, sealed: bool = False, longest_line: int = 1 << 40) -> None:
+    def __init__(self, *, sealed: bool = False, longest_line: int = 1 << 40) -> None:
         """Make it; `sealed`: without an environment, this program's path and its output, in an empty folder."""
         self.done: Message | None = None
         """What the worker says came of the request; None when its process ended before it could say so."""
         self.why = ""
         """How the process ended, when it did not say what came of it."""
-        self._request = request
+        self.waits = False
+        """Whether it waits for the answer to a call."""
         self._sealed = sealed
         self._longest_line = longest_line
         self._maker = os.getpid()
@@ -58,28 +59,25 @@ class WorkerProcess:
         """The worker's id; nothing before the guardian has started it."""
         self._stopped = False
 
-    def begin(self) -> Message | None:
-        """Start the process and send it the request; returns as `ask` does."""
-        try:
-            self._start()
-        except OSError as error:
-            self.why = f"no process could be started: {error}"
-            self._held.close()
-            return None
-        return self.ask(self._request)
-
     def ask(self, message: Message) -> Message | None:
-        """Send a message, and return the next call that has to be answered; None when nothing is left of the process."""
-        call = None
+        """Send a message, the first of which starts the process, and return the next call that has to be answered.
+
+        None when nothing is left of the process.
+        """
+        call, self.waits = None, False
         try:
+            if self._process is None:
+                self._start()
             if self._worker and not self._stopped:
                 call = self._exchange(message)
-        except OSError:
-            pass  # it has ended
+            self.waits = call is not None and not self._stopped
+        except OSError as error:
+            if self._process is None:  # else it has ended
+                self.why = f"no process could be started: {error}"
         finally:
-            if call is None:
+            if not self.waits:
                 self.end()
-        return call
+        return call if self.waits else None
 
     def kill(self) -> None:
         """Order the end of the process; from any thread. In the child of a fork, do nothing: the call is its parent's."""
@@ -96,11 +94,12 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Order the end of the process, and wait until nothing is left of it."""
+        self.waits = False
         self.kill()
         status = bytearray(self._worker)
         with suppress(OSError), self._held:
             with suppress(ConnectionError):  # the guardian has ended without reading the order
-                while part := self._control.recv(64):
+                while self._process is not None and (part := self._control.recv(64)):
                     status += part
             pid, _, code = status.decode().partition(" ")
             if self.done is None:
@@ -178,6 +177,7 @@ _NAMES: Final = {each.value: each.name for each in signal.Signals}
 
 async def run_worker(
     worker: WorkerProcess,
+    message: Message,
     context: ToolContext,
     time_s: float,
     answer: Callable[[str, dict[str, Any]], Awaitable[Message]],
@@ -189,6 +189,7 @@ async def run_worker(
 
     Args:
         worker: the process, not started.
+        message: the first one, which says what it is to do.
         context: the call that this is the body of.
         time_s: seconds that it may take; those in which it waits for a call do not count.
         answer: runs a call of the worker's: takes the name of the tool and the arguments.
@@ -204,11 +205,10 @@ async def run_worker(
     )
     with in_flight.lock:
         in_flight.begin(owner, "process", context.call_id, worker.kill)
-    next_step = worker.begin
     try:
         while True:
             began = time.monotonic()
-            ended = await beside(next_step, timeout_s=time_s)
+            ended = await beside(partial(worker.ask, message), timeout_s=time_s)
             if ended is None:
                 return False
             if ended.error is not None:
@@ -216,16 +216,14 @@ async def run_worker(
             if ended.value is None:
                 return True
             time_s -= time.monotonic() - began
-            try:
-                answered = await answer(ended.value["call"], ended.value["arguments"])
-            except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
-                worker.kill()
-                raise
-            except BaseException:
-                with anyio.CancelScope(shield=True):
-                    await beside(worker.end, timeout_s=0.0)
-                raise
-            next_step = partial(worker.ask, answered)
+            message = await answer(ended.value["call"], ended.value["arguments"])
+    except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
+        worker.waits = False
+        worker.kill()
+        raise
     finally:
+        if worker.waits:
+            with anyio.CancelScope(shield=True):
+                await beside(worker.end, timeout_s=0.0)
         with in_flight.lock:
             in_flight.end(owner, "process", context.call_id)

@@ -84,8 +84,8 @@ class ProgramTool:
             "output_chars": KEPT_CHARS,
             "limits": self._limits,
         }
-        worker = WorkerProcess(request, sealed=True, longest_line=LONGEST_LINE)
-        if not await run_worker(worker, context, self._time_s, calls.answer):
+        worker = WorkerProcess(sealed=True, longest_line=LONGEST_LINE)
+        if not await run_worker(worker, request, context, self._time_s, calls.answer):
             result: dict[str, Any] = {"error": f"it ran for more than {self._time_s:g} s and was ended"}
         elif worker.done is None:
             result = {"error": f"it did not get to its end: {worker.why}"}
