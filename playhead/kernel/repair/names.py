@@ -92,8 +92,9 @@ def _is_without_server(name: str, tool: str) -> bool:
 
 
 def _is_short_for(shorter: str, longer: str) -> bool:
-    """Return whether a word is another one's beginning, or its first letter and others of it in their order."""
-    if longer.startswith(shorter):
+    """Return whether a word is the same, or has letters of the other in their order from its first; `to` is not `too`."""
+    if shorter == longer:
         return True
     letters = iter(longer)
-    return len(shorter) > 1 and shorter[0] == longer[0] and all(letter in letters for letter in shorter)
+    clear = len(shorter) > 2 or len(longer) > len(shorter) + 1  # noqa: PLR2004 - two letters have neighbours everywhere
+    return clear and shorter[0] == longer[0] and all(each in letters for each in shorter)
