@@ -38,8 +38,9 @@ def test_a_recording_goes_on_behind_some_junk(tmp_path: Path):
 @pytest.mark.parametrize(
     ("junk", "said"),
     [
-        (b" ", "1,000 messages in a row hold no span"),
-        (b"\0", "1,000 messages in a row hold no span"),
+        (b" ", "it is no OTLP message"),
+        (b"\0", "it is no OTLP message"),
+        (b"\0\0\0\2\n\0", "1,000 messages in a row hold no span"),
         (b"\n", "it is no OTLP message"),
         (b"{}\n", "no spans of a known format in it"),
         (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "line 10,001 is not read"),

@@ -343,7 +343,7 @@ def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(NotImportableError, match="more than 1,000,000 bytes, unpacked"):
         read_source(path)
     monkeypatch.setattr(otlp_protobuf, "MAX_DOCUMENT", 1000)
-    path.write_bytes(gzip.compress(b"\0" * 50_000_000))
+    path.write_bytes(gzip.compress(b"\n" + b"\0" * 50_000_000))
     with pytest.raises(NotImportableError, match="a message of more than 1,000 bytes"):
         read_source(path)
 

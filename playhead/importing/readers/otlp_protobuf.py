@@ -51,10 +51,12 @@ def messages(file: BufferedReader) -> Iterator[bytes]:
     """Yield the requests of a file: the whole of it when that is one, or else each after its length.
 
     Raises:
-        NotImportableError: it is too large, or cut off.
+        NotImportableError: it is none, too large, or cut off.
     """
     head = file.peek(5)[:5]
     if head[:1] != b"\0" or head[4:] != bytes((_FIELD_1,)):
+        if head[:1] != bytes((_FIELD_1,)):
+            raise NotImportableError("it is no OTLP message, for none begins so")
         content = read_up_to(file, MAX_DOCUMENT + 1)
         _check(len(content))
         yield content
