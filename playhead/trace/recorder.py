@@ -161,12 +161,8 @@ class Recorder:
         for function in prepared.listeners:
             call(partial(self._tell, function, record))
 
-    def hash_of(self, value: JsonValue) -> str:
-        """Return the hash of a JSON value as it is recorded, that is, after redaction."""
-        return json_hash(self.redactor.redact(value))
-
     def identity_of(self, value: JsonValue) -> tuple[str, str | None]:
-        """Return the same hash and, where redaction changes the value, the fingerprint that tells it from others alike."""
+        """Return the hash of a JSON value after redaction and, where that changes the value, the fingerprint of what it was."""
         if not self.redactor.active:
             return json_hash(value), None
         redacted = self.redactor.redact(value)
