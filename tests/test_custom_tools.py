@@ -86,7 +86,7 @@ def test_the_kernels_own_stay():
         (lambda agent: agent.add_tool(look), ToolDefinitionError, "two tools are called 'look'"),
         (lambda agent: agent.add_tool(tool(name="final-answer")(greet)), ToolDefinitionError, "'final-answer' is a tool of the kernel"),
         (lambda agent: agent.add_tool(3), ToolDefinitionError, "3 is no tool"),
-        (lambda agent: agent.add_tool(pay), UsageError, "pay require approval"),
+        (lambda agent: agent.add_tool(pay), UsageError, "a yes is required before pay may run"),
         (lambda agent: agent.remove_tool("loko"), UsageError, "the agent has no tool 'loko'. Did you mean 'look'?"),
         (lambda agent: agent.remove_tool("final-answer"), UsageError, "'final-answer' is a tool of the kernel"),
         (lambda agent: agent.remove_tool("look"), UsageError, "require_tools names 'look', which is no tool of this agent"),

@@ -86,7 +86,7 @@ class Commands(click.Group):
             meant = did_you_mean(args[0], COMMANDS)
             guess = meant if any(f"{name!r}?" in meant for name in HARMLESS) else ""
             looking = ", ".join(name for name in COMMANDS if name in HARMLESS)
-            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Those that only look: {looking}")
+            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Those that do no harm: {looking}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

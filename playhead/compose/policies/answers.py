@@ -171,7 +171,8 @@ def adapter_of(output_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
         adapter.json_schema()
     except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
-        raise UsageError(f"output_type {output_type!r} has no JSON form: {error}") from None
+        why = str(error).partition(". ")[0].splitlines()[0]
+        raise UsageError(f"output_type {output_type!r} has no JSON form: {why}") from None
     return adapter
 
 
