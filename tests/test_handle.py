@@ -724,3 +724,12 @@ async def test_a_replay_stops_where_the_run_was_stopped(tmp_path: Path):
     other = make_agent(tmp_path, [LOOKS[0], text("a, then")], lookup)
     again = await replay(tmp_path / "run.jsonl", {"system_prompt": "Be brief."}, agent=other, trace=None)
     assert (again.run.output, again.run.terminated_by, again.stopped) == ("a, then", "stopped", None)
+
+
+async def test_events_that_nobody_begins_to_read_are_not_kept() -> None:
+    """Whoever asks for the events and drops them leaves a run that keeps none."""
+    async with Agent(ScriptedModel([text("done")]), trace=None).start("go") as handle:
+        aiter(handle)
+        gc.collect()
+        assert (await handle).output == "done"
+        assert handle._stream.queue.closed

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import queue
 import threading
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -301,7 +302,9 @@ class RunHandle:
         if self._stream.read:
             raise UsageError("the events of a run can be read once; start another run, or keep what you read")
         self._stream.read = True
-        return self._events()
+        events = self._events()
+        weakref.finalize(events, self._stream.queue.give_up).atexit = False  # also where nobody ever begins to read
+        return events
 
     async def _events(self) -> AsyncIterator[StreamEvent]:
         try:

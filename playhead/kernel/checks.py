@@ -98,7 +98,9 @@ def checked_approver(
     """Return the approver, who has to be there when a tool needs one that no killswitch brings along."""
     needing = [name for name, tool in tools.items() if tool.spec.requires_approval and not asked_by_switches(name)]
     if needing and approver is None:
-        raise UsageError(f"a yes is required before {', '.join(needing)} may run; pass approver=, a function that decides on each call")
+        raise UsageError(
+            f"a yes is required before {', '.join(needing)} may run; pass approver=, a function that decides on each call"
+        )
     if approver is not None and not callable(approver):
         raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
     return approver

@@ -282,7 +282,9 @@ async def test_without_anybody_to_ask_the_answer_is_no():
 
 def test_an_agent_needs_somebody_to_ask():
     """An agent that has such a tool and nobody to ask is refused when it is made, not when it is too late."""
-    with pytest.raises(UsageError, match=r"^a yes is required before pay may run; pass approver=, a function that decides on each"):
+    with pytest.raises(
+        UsageError, match=r"^a yes is required before pay may run; pass approver=, a function that decides on each"
+    ):
         Agent(ScriptedModel([]), tools=[Cashier().tool()])
 
 

@@ -5,16 +5,17 @@ import contextvars
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from playhead import ToolContext, tool
-from playhead.errors import RunEndedError
+from playhead.errors import ModelError, RunEndedError
 from playhead.kernel.lifecycle.bodies import GRACE_S
 from playhead.replay import reproduce
-from playhead.testing import call, calls, text
+from playhead.testing import call, calls, error, text
 from playhead.trace.clock import SystemClock
 from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
@@ -255,3 +256,25 @@ def test_it_does_not_keep_the_program_from_ending(tmp_path: Path, how: str):
         [sys.executable, "-c", FOREVER, str(tmp_path), how], capture_output=True, text=True, timeout=30, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_a_run_that_fails_returns_though_a_task_of_a_tool_does_not_end():
+    """The loop of `run_sync` cannot close while a task swallows its cancellation; the caller has the error all the same."""
+    tasks: list[Any] = []
+    over = False
+
+    async def stubborn() -> None:
+        while not over:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+
+    @tool
+    async def begin() -> str:
+        """Begin something that does not end."""
+        tasks.append(asyncio.create_task(stubborn()))
+        return "begun"
+
+    agent = make_agent(None, [call("begin"), error("boom")], begin)
+    with pytest.raises(ModelError, match="boom"):
+        agent.run_sync("go")
+    over = True

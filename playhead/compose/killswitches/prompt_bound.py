@@ -56,6 +56,9 @@ class PromptMeter:
         self._bound = bound
         self._factor = 1.0
         self._token = 1 if bound == "bytes" else BYTES_PER_TOKEN  # a token in the bytes that are added up here
+        self._thread: tuple[tuple[Message, ...], int] = ((), 0)
+        """The thread that was measured last; one that goes on from there is not measured again."""
+        self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
     async def bound(self, model: Model, request: Request) -> Bound:
         """Return the tokens that a prompt of this agent has at most, as far as can be told."""
@@ -76,8 +79,16 @@ class PromptMeter:
 
     def bytes_of(self, request: Request) -> int:
         """Return the bytes of all that the model is sent; what is known in tokens counts with the bytes of as many."""
-        said = self._bytes_of_tools(request.tools) + sum(map(self._size, request.messages))
+        said = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages)
         return PER_REQUEST * self._token + said + _bytes_of_parameters(request.parameters)
+
+    def _bytes_of_thread(self, messages: tuple[Message, ...]) -> int:
+        known, size = self._thread
+        if messages[: len(known)] != known:
+            known, size = (), 0
+        size += sum(map(self._size, messages[len(known) :]))
+        self._thread = (messages, size)
+        return size
 
     def _size(self, message: Message) -> int:
         around = PER_MESSAGE * self._token
@@ -96,8 +107,10 @@ class PromptMeter:
     def _bytes_of_tools(self, tools: tuple[ToolSpec, ...]) -> int:
         if not tools:
             return 0
-        sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
-        return sum(sizes) + (PER_TOOLS + PER_MESSAGE * len(tools)) * self._token
+        if self._tools[0] is not tools:
+            sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
+            self._tools = (tools, sum(sizes) + (PER_TOOLS + PER_MESSAGE * len(tools)) * self._token)
+        return self._tools[1]
 
 
 async def _counted(model: CountsTokens, request: Request) -> int | None:

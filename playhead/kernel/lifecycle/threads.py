@@ -106,8 +106,13 @@ def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = Non
     async def reach() -> None:
         task: Any = asyncio.current_task()
         waiting.stop = waiting.stop or partial(running_loop().call_soon_threadsafe, task.cancel)
+        outcome: tuple[Any, BaseException | None]
+        try:
+            outcome = await main(), None
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            outcome = None, error
         # From in here: a coroutine that was left behind may keep the loop from ever ending.
-        waiting.outcome.put((await main(), None))
+        waiting.outcome.put(outcome)
 
     def work() -> None:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from contextlib import aclosing, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterator
 
     from playhead.errors import PlayheadError
     from playhead.trace.types import Completion, Request
@@ -91,7 +91,11 @@ class LiteLLM(Adapter):
         names: list[str] = []
         async with aclosing(_chunks(response, names)) as chunks:
             kept = []
-            while (chunk := await self._next(chunks, request)) is not None:
+            while True:
+                with _without_bookkeeping(litellm):
+                    chunk = await self._next(chunks, request)
+                if chunk is None:
+                    break
                 kept.append(chunk)
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
@@ -117,10 +121,10 @@ class LiteLLM(Adapter):
     async def _ask(self, litellm: LiteLLMObject, request: Request, **how: Any) -> LiteLLMObject:  # noqa: ANN401 - litellm's
         arguments = {**to_openai(request), **how}
         await _tend_loop(litellm)
-        _skip_bookkeeping(litellm)
-        return await litellm.acompletion(
-            **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
-        )
+        with _without_bookkeeping(litellm):
+            return await litellm.acompletion(
+                **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
+            )
 
     async def check(self) -> None:
         """Raise what every request would run into, as far as that can be known without a network.
@@ -229,15 +233,23 @@ async def _close(client: LiteLLMObject) -> None:
         await close()
 
 
-def _skip_bookkeeping(litellm: LiteLLMObject) -> None:
-    """Keep litellm from queueing a logging coroutine per call of this task, unless the user gave it callbacks that want them.
+@contextmanager
+def _without_bookkeeping(litellm: LiteLLMObject) -> Iterator[None]:
+    """Keep litellm from queueing a logging coroutine per call, unless the user gave it callbacks that want them.
 
     A worker task of one loop runs them for all loops: they pile up, warn of changed loops, and are never awaited.
     """
+    names = ("callbacks", "success_callback", "failure_callback")
+    wanted = any(getattr(litellm, f"{a}{name}", None) for name in names for a in ("", "_async_"))
     internal = getattr(getattr(litellm, "_internal_context", None), "is_internal_call", None)  # a name that may go
-    if internal is not None:
-        names = ("callbacks", "success_callback", "failure_callback")
-        internal.set(not any(getattr(litellm, f"{a}{name}", None) for name in names for a in ("", "_async_")))
+    if internal is None or wanted:
+        yield
+        return
+    token = internal.set(True)
+    try:
+        yield
+    finally:  # the user's own calls of litellm are none of ours
+        internal.reset(token)
 
 
 def _cost(litellm: LiteLLMObject, response: LiteLLMObject, model: str) -> float | None:

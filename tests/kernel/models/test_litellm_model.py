@@ -151,6 +151,17 @@ async def test_thinking_tokens_and_cost(stub, model):
     )
 
 
+async def test_calls_of_litellm_that_are_not_ours_are_left_alone(stub, model):
+    """The switch that spares our calls litellm's bookkeeping is as it was once a call is over."""
+    import litellm
+
+    stub.answers(said({"content": "hi"}))
+    internal = litellm._internal_context.is_internal_call
+    before = internal.get()
+    await model.complete(ask())
+    assert internal.get() is before
+
+
 async def test_what_anthropic_counts(stub):
     """Anthropic counts cached tokens beside the others; here the input holds them all, as everywhere."""
     stub.answers(
