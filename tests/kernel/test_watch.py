@@ -68,13 +68,14 @@ def test_a_task_that_calls_itself_off():
     assert done == [1]
 
 
-def test_a_task_that_raises_hurts_no_other_one(caplog: pytest.LogCaptureFixture):
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(1)])
+def test_a_task_that_raises_hurts_no_other_one(error: BaseException, caplog: pytest.LogCaptureFixture):
     """It is logged, and if it is to be done again, it is."""
     watch, done = Watch(), list[int]()
 
     def fail() -> None:
         done.append(0)
-        raise ValueError("no")
+        raise error
 
     failing = watch.every(0.002, fail)
     watch.after(0.01, lambda: done.append(1))

@@ -44,7 +44,7 @@ class Task:
             with in_haste():
                 if action is not None:
                     action()
-        except Exception:
+        except BaseException:  # SystemExit too: all deadlines of the process are in this thread
             log.exception("a task of the watch failed")
         if self._every_s is not None and self._action is not None:
             self._next = self._watch.tasks.enter(self._every_s, 0, self._do)
