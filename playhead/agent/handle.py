@@ -87,15 +87,14 @@ class RunControl:
         """Wait while the run is paused."""
         self._begin()  # nothing was heard of an event that could not be written
         self.stream.leave_phase(session.owner)
-        paused = False
-        while (waiting := self._wait_for_more(session)) is not None:
-            reason, more = waiting
-            if not paused:
-                paused = True
-                session.emit(RunPaused(reason=reason))
-            await more.wait()
-        if paused:
-            session.emit(RunResumed(reason=self._resuming))
+        waiting = self._wait_for_more(session)
+        if waiting is None:
+            return
+        session.emit(RunPaused(reason=waiting[0]))
+        while waiting is not None:
+            await waiting[1].wait()
+            waiting = self._wait_for_more(session)
+        session.emit(RunResumed(reason=self._resuming))
 
     def stops(self, session: Session, before: str) -> str | None:  # noqa: ARG002 - any agent, anywhere
         """Return why the run is to stop, or None."""
