@@ -97,9 +97,9 @@ def deeds_of_tool(name: str, description: str) -> frozenset[str]:
     return frozenset(found or first)
 
 
-def is_named(deeds: frozenset[str], text: str, *how: str) -> bool:
+def is_named(deeds: frozenset[str], text: str) -> bool:
     """Return whether a text in lower case has a word for one of these deeds, done or not."""
-    return any(_named(deed, *how).search(text) for deed in deeds)
+    return any(_named(deed).search(text) for deed in deeds)
 
 
 def is_deed(word: str, *how: str) -> bool:

@@ -160,7 +160,6 @@ class _Run:
         """Model of each attempt that is in flight."""
         self._running: dict[tuple[str, str], bool] = {}
         """Calls that run; whether their time counts as a tool's own."""
-        """Calls of no tool, or without readable arguments: the kernel refuses them, under names that a body may use too."""
         self._made: set[tuple[str, str, str]] = set()
         self._turns: dict[str, int] = {}
         """How far each owner has come."""

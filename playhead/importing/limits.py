@@ -11,7 +11,6 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import NotImportableError
-from playhead.trace.varint import decode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,6 +50,8 @@ _SPAN: Final = 600
 """Bytes of a span without its attributes."""
 _MAX_DEPTH: Final = 100
 """Messages inside one another; protobuf's own limit."""
+_LONGEST_NUMBER: Final = 10
+"""Bytes of a number of 64 bits in protobuf."""
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
@@ -141,10 +142,10 @@ def _messages(content: bytes, at: int, end: int, descriptor: Descriptor, most: i
         raise ValueError("messages are nested too deep")
     found, fields = 0, _fields(descriptor)
     while at < end and found <= most:
-        tag, at = decode_varint(content, at)
+        tag, at = number_at(content, at)
         kind, inner = tag & 7, fields.get(tag >> 3)
         if kind in (0, 2):
-            number, at = decode_varint(content, at)
+            number, at = number_at(content, at)
         elif kind not in (1, 5):
             raise ValueError("it has a field of no known kind")
         size = {0: 0, 1: 8, 5: 4}.get(kind, number if kind == 2 else 0)  # noqa: PLR2004 - what has a length
@@ -154,6 +155,20 @@ def _messages(content: bytes, at: int, end: int, descriptor: Descriptor, most: i
             found += 1 + (_messages(content, at, at + size, inner, most, depth + 1) if size else 0)
         at += size
     return found
+
+
+def number_at(content: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins there, seven bits a byte and the lowest first, and the place of what follows it.
+
+    Raises:
+        ValueError: it does not end within the ten bytes that 64 bits take, or within the content.
+    """
+    number = 0
+    for place, byte in enumerate(content[at : at + _LONGEST_NUMBER]):
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:  # noqa: PLR2004 - the bit that says that another byte follows
+            return number, at + place + 1
+    raise ValueError("a number in it does not end")
 
 
 @cache
