@@ -1,4 +1,4 @@
-"""`playhead approvals`: the calls that wait for a yes."""
+"""`playhead approvals`: the calls that wait for approval."""
 
 from __future__ import annotations
 

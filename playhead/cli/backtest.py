@@ -31,7 +31,7 @@ UNREADABLE: Final = 3
     """  playhead backtest --switch "timeout_after('5m')" --switch "tool_limit('search', 5)" latest""",
     exits={
         3: "a run cannot be read, or is damaged; the others are reported all the same",
-        4: "nothing could be told of any run",
+        4: "for no run can it be told what the switches would have done",
     },
 )
 @options.run_argument("runs", metavar="[RUN]...", nargs=-1)

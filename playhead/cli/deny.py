@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("call", required=False, shell_complete=suggestions.waiting_calls)
 @click.option("--why", metavar="TEXT", required=True, help="The reason, which the model is told.")
 def command(*, run: str, call: str | None, why: str, trace_dir: Path | None, as_json: bool) -> int:
-    """Do not let a call run that waits for an answer; the model is told why, and the run goes on.
+    """Refuse a call that waits for approval: it does not run, the model is told why, and the run goes on.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
     call's id or the start of one, as `playhead approvals` lists it; it may be left out when one call alone waits.

@@ -41,9 +41,9 @@ GROUPS: Final = {
     },
     "Control runs that go on": {
         "kill": "Stop a run of another process.",
-        "approvals": "List the calls that wait for a yes.",
-        "approve": "Let a call that waits run.",
-        "deny": "Do not let a call that waits run.",
+        "approvals": "List the calls that wait for approval.",
+        "approve": "Approve a call that waits, so that it runs.",
+        "deny": "Refuse a call that waits, so that it does not run.",
     },
     "Move spans to other programs and from them": {
         "export": "Send the spans of runs to a collector, or write them into a file.",
