@@ -17,7 +17,7 @@ from playhead.trace.events import (
     ToolCallStarted,
     ToolsDefined,
 )
-from playhead.trace.events.base import volatile_fields
+from playhead.trace.frozen import volatile_fields
 from playhead.trace.types import AgentHeader
 
 if TYPE_CHECKING:

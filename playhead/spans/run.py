@@ -288,7 +288,7 @@ class RunSpans:
             noted(span, "approval", now, approved=event.approved, by=by, why=why)
         return self._decided(_record, event, owner, now)
 
-    def _decided(self, _record: Record, event: e.Event, owner: SpanOwner, _now: int) -> Ended:
+    def _decided(self, _record: Record, event: e.EventBase, owner: SpanOwner, _now: int) -> Ended:
         """Say that something besides model and tools steered the run: what it was, spans do not hold."""
         decided = owner.home.metadata.get(DECIDED)
         if decided is not None and event.kind not in decided:

@@ -1,4 +1,4 @@
-"""Model calls: what was asked, what came back, what went wrong."""
+"""Talking to a model: the thread, where each message and tool is written once and referred to by id, requests and answers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,58 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from playhead.trace.events.base import VOLATILE, EventBase
-from playhead.trace.frozen import Integer, Value
+from playhead.trace.frozen import VOLATILE, EventBase, Integer, Value
 from playhead.trace.telemetry import SpanIds
-from playhead.trace.types import Range, ToolCall
+from playhead.trace.types import Content, Range, Role, ToolCall, ToolSpec
 from playhead.trace.usage import Dollars, Usage
 from playhead.trace.values import JsonValue
+
+
+class MessageRef(Value):
+    """Where the content of a message already stands."""
+
+    request: Integer | None = None
+    """The request whose `llm-responded` holds the text and the tool calls."""
+    call: str | None = None
+    """The call whose `tool-call-completed` holds the result."""
+
+
+class MessageAdded(EventBase):
+    """A message joins the thread of its owner."""
+
+    kind: Literal["message-added"] = "message-added"
+    id: Integer
+    """Dense per owner, in order of addition."""
+    role: Role
+    """Who speaks."""
+    content: Content | None = None
+    """The content, unless `ref` says where it stands."""
+    ref: MessageRef | None = None
+    """Where the content stands, instead of `content`."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls an assistant message asks for, unless `ref` holds them."""
+    tool_call_id: str | None = None
+    """In a tool message, the call that this answers."""
+    name: str | None = None
+    """In a tool message, the tool's name."""
+    replaces: tuple[Integer, ...] = ()
+    """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
+    transient: bool = False
+    """Sent in some request and not kept in the thread."""
+    stored: str | None = None
+    """In place of a result that is too long: the key under which the agent may `recall` all of it."""
+
+
+class ToolsDefined(EventBase):
+    """Tool schemas join the owner's list; requests name them by id."""
+
+    kind: Literal["tools-defined"] = "tools-defined"
+    first_id: Integer
+    """Id of the first of `tools`; the others follow densely."""
+    tools: tuple[ToolSpec, ...]
+    """The tools."""
+    offered: bool = False
+    """Whether this is how tools were described for a request, by a hook; what runs are the agent's own."""
 
 
 class ErrorInfo(Value):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from playhead.trace.events.base import EventBase
-from playhead.trace.frozen import Integer
+from playhead.trace.frozen import EventBase, Integer
 from playhead.trace.values import JsonValue
 
 

@@ -1,4 +1,4 @@
-"""Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each."""
+"""Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each; and what a replay served instead."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTupl
 
 from pydantic import Field
 
-from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.frozen import Integer
+from playhead.trace.frozen import VOLATILE, EventBase, Integer
 from playhead.trace.telemetry import SpanIds
 from playhead.trace.types import Rationale, Role
 from playhead.trace.values import JsonValue, as_text
@@ -186,3 +185,37 @@ class ToolCallLate(EventBase):
     """Whether it returned or raised."""
     duration_ms: Annotated[float, VOLATILE]
     """Milliseconds from the start of the call."""
+
+
+class ReplayServed(EventBase):
+    """A recorded answer was served instead of asking again."""
+
+    incidental: ClassVar = True
+    kind: Literal["replay-served"] = "replay-served"
+    call_id: str = ""
+    """The call in the replay; empty for a request."""
+    request: Integer | None = None
+    """In a resumed run, the request to the model that was not asked again."""
+    attempt: Integer | None = None
+    """Which attempt at that request."""
+    rung: Annotated[Rung, VOLATILE]
+    """How sure it is that this is the right answer."""
+    source_seq: Integer | None = None
+    """`seq` of the recorded answer in the recording."""
+
+
+class ReplayDiverged(EventBase):
+    """The replay did something else than the recording."""
+
+    incidental: ClassVar = True
+    kind: Literal["replay-diverged"] = "replay-diverged"
+    what: str
+    """What differs."""
+    where: str
+    """Owner, iteration and event."""
+    call_id: str | None = None
+    """The call that left the recording; absent when it was none."""
+    expected: JsonValue = None
+    """What the recording has."""
+    actual: JsonValue = None
+    """What the replay did."""
