@@ -10,7 +10,7 @@ from playhead import Agent
 from playhead.agent.toolset import MANY_TOOLS
 from playhead.compose.policies.searching import MIN_WORDS
 from playhead.kernel.context.prior_work import MAX_PINNED
-from playhead.kernel.context.profiles import NUMBERS, TIERS
+from playhead.kernel.context.settings import NUMBERS, TIERS
 from playhead.kernel.meta_tools import MAX_PAGE, META_TOOLS
 from playhead.testing import ScriptedModel
 

@@ -28,9 +28,7 @@ NudgeTag = Literal[
     "nudge.synthesis",
     "nudge.output-rejected",
     "nudge.unfinished",
-    "nudge.task-framing",
     "nudge.hook",
-    "nudge.error-recovery",
 ]
 """Payload: what the kernel is about to tell the model."""
 TaskTag = Literal["prompt.task"]

@@ -356,9 +356,7 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     asked = await session.offer("prompt.task", task)
     message = None if asked is SUPPRESS else await messages.add_user(asked)
     session.at.task = "" if message is None else message.content
-    thread = session.at.preamble.add(message)
-    words = "" if header.profile is None else header.profile.guidance.task_framing
-    return await messages.nudge(thread, "task-framing", words) if words else thread
+    return session.at.preamble.add(message)
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:

@@ -135,10 +135,8 @@ class CuratorPort(Protocol):
     def note_nudge(self, message: Message) -> None:
         """Learn of a word of the kernel's that joined the thread."""
 
-    async def after_turn(
-        self, state: KernelState, turn: Sequence[tuple[PlannedCall, ToolCallCompleted]]
-    ) -> KernelState:
-        """Return the state with what there is to say after a turn, and with a thread that is not too long."""
+    async def after_turn(self, state: KernelState) -> KernelState:
+        """Return the state with a thread that is not too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,6 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
     strategy, own = strategy_if_known(header), header.system_prompt
     parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
-    if header.profile is not None and has_tools and header.profile.guidance.tool_guidance:
-        parts.append(header.profile.guidance.tool_guidance)
     if strategy is not None and (added := strategy.added_prompt()):
         parts.append(added)
     if header.rationale and has_tools:

@@ -111,7 +111,7 @@ async def observe(
         pending=(),
         completed=(),
     )
-    return observed if session.curator is None else await session.curator.after_turn(observed, turn)
+    return observed if session.curator is None else await session.curator.after_turn(observed)
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})

@@ -15,7 +15,6 @@ from pydantic import (
 )
 
 from playhead.trace.frozen import INTEGER_LIMIT, Integer, Value
-from playhead.trace.guidance import Guidance, Synthesis
 from playhead.trace.parameters import recorded
 from playhead.trace.usage import Prices, Usage
 from playhead.trace.values import JsonValue
@@ -287,10 +286,8 @@ class ContextProfile(Value):
     """Share of `max_context_tokens` from which old turns are put together, however few they are."""
     hard_ratio: float = Field(default=0.80, gt=0, le=1)
     """Share from which only the newest turn stays as it is."""
-    synthesis: Synthesis = "fast"
-    """How old turns are put together."""
-    guidance: Guidance = Field(default_factory=Guidance)
-    """What the model is told at certain places."""
+    synthesis: Literal["fast", "off"] = "fast"
+    """Whether old turns are put together."""
 
 
 class Purpose(Value):

@@ -46,7 +46,7 @@ NAMES: Final = frozenset(
     }
 )
 """Fields, some with the field that they are in, whose texts stay: ids, names that the program gave, and words of Playhead's."""
-KEPT: Final = frozenset({"agent", "chat", "imported", "telemetry", "guidance"})
+KEPT: Final = frozenset({"agent", "chat", "imported", "telemetry"})
 """Fields that stay as a whole in what begins an agent, but for what is planted there by itself."""
 APPLICATION: Final = TelemetryContext(
     session_id="session",

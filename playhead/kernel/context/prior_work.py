@@ -86,15 +86,12 @@ class PriorWork:
     """What is said of their calls, in order."""
     counted: int = 0
     """Calls that have no line any more."""
-    summary: str = ""
-    """What the model itself wrote of them."""
 
     def render(self, note: str = "") -> str:
         """Return the message, with a note in its first line."""
         parts = [f"[Prior work: turns 1-{self.turns}, put together to save room{note}]"]
         parts += self._section("First writes", "first write")
         parts += self._section("Failures", "failure")
-        parts += [f"So far:\n{self.summary}"] if self.summary else []
         parts += self._section("Results", "result")
         parts += [f"Other calls: {self.counted}"] if self.counted else []
         return "\n".join(parts)
@@ -124,11 +121,6 @@ class PriorWork:
             has_room = room >= 0 if line.kind == "result" else pinned[line.kind] <= MAX_PINNED
             (kept if has_room else dropped).append(line)
         return replace(self, lines=tuple(kept[::-1]), counted=self.counted + len(dropped)), dropped[::-1]
-
-    def summarised(self, summary: str) -> PriorWork:
-        """Return it with the model's words in place of the lines of results, which are now only counted."""
-        kept = tuple(line for line in self.lines if line.kind != "result")
-        return replace(self, lines=kept, counted=self.counted + len(self.lines) - len(kept), summary=summary)
 
 
 def estimated(message: Message) -> int:

@@ -1,11 +1,16 @@
-"""What an agent is told about its context and its calls: looked at when the agent is made, and recorded with all numbers."""
+"""What of the past an agent is sent: looked at when the agent is made, and recorded with all numbers.
+
+The profiles by tier, and which tier a model is of, are tables for anybody to read and to disagree with.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import re
+from typing import TYPE_CHECKING, Any, Final, get_args
 
+from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
-from playhead.trace.types import Compression, ContextProfile
+from playhead.trace.types import Compression, ContextProfile, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,6 +18,36 @@ if TYPE_CHECKING:
 RECALL: Final = "recall"
 SHELF_TOOLS: Final = frozenset({RECALL, "find"})
 """Tools of the kernel that look at what is kept beside the thread."""
+NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "local": {
+        "compact_after_steps": 4, "full_detail_steps": 3, "tool_result_max_chars": 400, "argument_chars": 100,
+        "prior_work_chars": 1500, "soft_ratio": 0.75, "hard_ratio": 0.80,
+    },
+    "mid": {
+        "compact_after_steps": 6, "full_detail_steps": 5, "tool_result_max_chars": 800, "argument_chars": 200,
+        "prior_work_chars": 3000, "soft_ratio": 0.75, "hard_ratio": 0.80,
+    },
+    "large": {
+        "compact_after_steps": 8, "full_detail_steps": 7, "tool_result_max_chars": 1200, "argument_chars": 400,
+        "prior_work_chars": 5000, "soft_ratio": 0.80, "hard_ratio": 0.85,
+    },
+    "frontier": {
+        "compact_after_steps": 12, "full_detail_steps": 10, "tool_result_max_chars": 2000, "argument_chars": 600,
+        "prior_work_chars": 8000, "soft_ratio": 0.80, "hard_ratio": 0.85,
+    },
+}  # fmt: skip
+"""What each tier is given; see `ContextProfile` for what it means."""
+TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
+_SIZE: Final = re.compile(r"(?<![\w.])(\d{1,4})(?:\.\d+)?b(?![a-z])")
+"""Billions of parameters, as in `qwen3:8b`."""
+SIZES: Final[tuple[tuple[int, Tier], ...]] = ((9, "local"), (39, "mid"), (10_000, "large"))
+"""The most billions of parameters that a model of a tier has."""
+PROVIDERS: Final[Mapping[str, Tier]] = {
+    "anthropic": "frontier", "openai": "large", "gemini": "large", "vertex_ai": "large", "xai": "large",
+    "azure": "large", "bedrock": "large", "mistral": "large", "deepseek": "large", "groq": "mid", "ollama": "local",
+    "ollama_chat": "local", "llamafile": "local", "lm_studio": "local", "hosted_vllm": "mid",
+}  # fmt: skip
+"""What a provider's models mostly are."""
 
 
 def context_fields(
@@ -29,18 +64,54 @@ def context_fields(
     """
     found = None
     if profile is not None or max_context_tokens is not None:
-        from playhead.kernel.context.profiles import profile_for  # noqa: PLC0415 - only for agents that have one
-
         if max_context_tokens is not None:
             checks.at_least("Context(max_tokens=…)", max_context_tokens, 100)
         found = profile_for(profile, model, max_context_tokens)
     if compression is None and found is not None:
         compression = Compression(budget=found.tool_result_max_chars)
-    shortens = checks.checked_option("compression", compression, Compression)
-    return {"compression": shortens, "profile": found}
+    return {"compression": checks.checked_option("compression", compression, Compression), "profile": found}
 
 
 def with_recall(meta_tools: Iterable[str], compression: object | None, *, has_tools: bool) -> tuple[str, ...]:
     """Return the tools of the kernel to offer: where results are stored, the model has to be able to read them."""
     names = tuple(meta_tools)
     return names if compression is None or not has_tools or RECALL in names else (*names, RECALL)
+
+
+def tier_of(model: str) -> Tier:
+    """Return the tier of a model: by the size in its name, else by its provider, else `mid`.
+
+    Args:
+        model: `provider/model`.
+    """
+    provider, _, name = model.lower().partition("/")
+    size = _SIZE.search(name[:200])
+    if size is not None:
+        return next(tier for most, tier in SIZES if int(size[1]) <= most)
+    return PROVIDERS.get(provider, "mid")
+
+
+def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN401 - the fields of a profile
+    """Return the profile of a tier, with these fields changed.
+
+    Raises:
+        UsageError: there is no such tier or field, or a value does not fit.
+    """
+    if not isinstance(tier, str) or tier not in NUMBERS:
+        raise UsageError(f"there is no profile {tier!r}.{nearest(str(tier), ('auto', *TIERS))}")
+    fields = {"tier": tier, **NUMBERS[tier], **changes}
+    return ContextProfile.model_validate(checks.checked_option("context_profile", fields, ContextProfile))
+
+
+def profile_for(
+    given: ContextProfile | str | None, model: str, max_context_tokens: int | None = None
+) -> ContextProfile:
+    """Return the profile that an agent was given, by name or as it is; `auto`, and None, go by the model.
+
+    Raises:
+        UsageError: it is none.
+    """
+    changes = {} if max_context_tokens is None else {"max_context_tokens": max_context_tokens}
+    if isinstance(given, ContextProfile):
+        return context_profile(given.tier, **{**given.model_dump(exclude={"tier"}), **changes})
+    return context_profile(tier_of(model) if given in (None, "auto") else given, **changes)

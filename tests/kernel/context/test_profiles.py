@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from playhead import UsageError, tool
-from playhead.kernel.context.profiles import NUMBERS, TIERS, context_profile, profile_for, tier_of
-from playhead.kernel.prompts import DEFAULT, system_prompt
-from playhead.testing import ScriptedModel
+from playhead import UsageError
+from playhead.kernel.context.settings import NUMBERS, TIERS, context_profile, profile_for, tier_of
 from playhead.trace.types import ContextProfile
 from tests.kernel.runs import make_agent
 
@@ -71,9 +69,8 @@ def test_which_profile_an_agent_has(given: Any, limit: int | None, expected: Con
         (lambda: make_agent(None, [], max_tokens=3), "Context(max_tokens=…) must be a whole number of at least 100; it is 3"),
         (lambda: context_profile("tiny"), "there is no profile 'tiny'."),
         (lambda: context_profile("mid", compact=3), "context_profile has no setting 'compact'."),
-        (lambda: context_profile("mid", guidance={"tool_guidanse": ""}), "guidance has no setting 'tool_guidanse'. Did you mean 'tool_guidance'?"),
         (lambda: make_agent(None, [], profile=ContextProfile(rules="detailed")), "context_profile has no setting 'rules'."),  # type: ignore[call-arg]
-        (lambda: context_profile("mid", synthesis="slow"), "context_profile: synthesis: Input should be 'fast', 'deep' or 'off'"),
+        (lambda: context_profile("mid", synthesis="slow"), "context_profile: synthesis: Input should be 'fast' or 'off'"),
         (lambda: context_profile("mid", full_detail_steps=0), "context_profile: full_detail_steps: Input should be greater than or equal to 1"),
     ],
 )  # fmt: skip
@@ -82,20 +79,3 @@ def test_what_cannot_be(make: Any, message: str):
     with pytest.raises(UsageError) as raised:
         make()
     assert str(raised.value).startswith(message)
-
-
-@tool(read_only=True)
-def look() -> str:
-    """Look."""
-    return ""
-
-
-@pytest.mark.parametrize("profile", [None, *TIERS])
-def test_the_system_prompt(profile: Any):
-    """The word about tools follows the default prompt, or the one that was given, where there are tools."""
-    header = make_agent(None, ScriptedModel([]), look, profile=profile).header
-    said = [] if header.profile is None else [header.profile.guidance.tool_guidance]
-    assert system_prompt(header, has_tools=True) == "\n\n".join(filter(None, [DEFAULT, *said]))
-    own = make_agent(None, [], look, profile=profile, system_prompt="Mine.").header
-    assert system_prompt(own, has_tools=True) == "\n\n".join(filter(None, ["Mine.", *said]))
-    assert system_prompt(own, has_tools=False) == "Mine."

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from playhead import context_profile, tool
-from playhead.kernel.context.curator import NOTICE, marked, unmarked
+from playhead.kernel.context.curator import NOTICE, marked
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.types import ImagePart, TextPart
@@ -48,6 +48,11 @@ async def run_with(folder: Path, turns: list[Any], *tools: Any, **options: Any) 
 def told(run: Ran, request: int = 1) -> str:
     """Return the newest message of a request."""
     return str(run.model.requests[request].messages[-1].content)
+
+
+def unmarked(text: str) -> str:
+    """Return what stands between the marks."""
+    return text.removeprefix(f"{NOTICE}\n").partition("\n")[2].rpartition("\n")[0]
 
 
 class TestUntrusted:
