@@ -102,7 +102,7 @@ class ToolDoor:
         session = self._session
         session.require_running()
         if self._repairer is not None:
-            planned = await self._repaired(planned, self._repairer)
+            planned = self._repaired(planned, self._repairer)
         if session.gate.hooks is None:
             return await self._recorded(planned, None)
         return await self._passed(await self._recorded(*await self._offered(planned)))
@@ -111,11 +111,11 @@ class ToolDoor:
         """Return the tool that a name stands for, or the name itself."""
         return name if self._repairer is None else self._repairer.meant(name)
 
-    async def _repaired(self, planned: PlannedCall, repairer: Repairer) -> PlannedCall:
+    def _repaired(self, planned: PlannedCall, repairer: Repairer) -> PlannedCall:
         """Return the call as it is to run, repaired where a model broke it; what tools ask for is not a model's mistake."""
         if planned.source == "tool":
             return planned
-        repaired = await repairer.repair(planned)
+        repaired = repairer.repair(planned)
         if repaired is not planned:
             self.changed[planned.call.id] = repaired
         return repaired
@@ -313,7 +313,7 @@ class ToolDoor:
         they make a call one with side effects, all run alone.
         """
         if self._repairer is not None:
-            batch = [await self._repaired(planned, self._repairer) for planned in batch]
+            batch = [self._repaired(planned, self._repairer) for planned in batch]
         if self._session.gate.hooks is None:
             return await self._run_beside([(planned, None) for planned in batch])
         offered = [await self._offered(planned) for planned in batch]

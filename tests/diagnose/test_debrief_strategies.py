@@ -195,7 +195,7 @@ def test_a_choice_without_a_reason_is_told():
 def test_repaired_calls():
     """A call that was put right says so in the path, and what was changed stands below."""
     debrief = build_debrief(golden("reactive-repaired"))
-    assert debrief.path[0].note == "repaired: name, parameters"
+    assert debrief.path[0].note == "repaired: name, arguments"
     assert section(debrief, "Repaired calls")[0] == "iter 0 lookup, name: Look_Up → lookup"
     assert debrief.repaired[0].call_id == "call_0_0"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from playhead.kernel.bounded_schema import UnusableSchemaError
 from playhead.kernel.repair.names import meant_tool
 from playhead.kernel.repair.reading import Reading
-from playhead.kernel.repair.schema import Check, facts, schema_of
+from playhead.kernel.repair.schema import facts, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
-NAME: Final = "name"
+NAME, ARGUMENTS = "name", "arguments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Repaired:
     arguments: dict[str, JsonValue] | None
     """The arguments; None when the call was refused."""
     steps: tuple[tuple[str, JsonValue, JsonValue], ...] = ()
-    """The repairs in order: the stage (`name`, `shape`, `parameters`, `types`), and the value before and after."""
+    """The repairs in order: the stage (`name`, `arguments`), and the value before and after."""
     faults: tuple[str, ...] = ()
     """The faults of arguments that could not be read; none where the name means no tool."""
 
@@ -68,10 +68,10 @@ def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any
     if is_healthy(spec, arguments):
         return Repaired(spec.name, arguments)
     try:
-        reading = Reading(Check(spec.parameters), spec)
+        reading = Reading(spec)
         value = reading.arguments(arguments)
     except UnusableSchemaError as error:
         return Repaired(spec.name, None, faults=(f"its schema cannot be used: {error}",))
     if reading.faults:
         return Repaired(spec.name, None, faults=tuple(dict.fromkeys(reading.faults)))
-    return Repaired(spec.name, value, tuple(reading.steps))
+    return Repaired(spec.name, value, ((ARGUMENTS, arguments, value),))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.repair.names import meant_tool, unknown_tool
-from playhead.kernel.repair.paths import found_paths, path_formats
 from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
 from playhead.trace.events import NudgeIssued, ToolCallRepaired
 from playhead.trace.values import as_text, from_json, scrub, to_json
@@ -17,11 +15,9 @@ if TYPE_CHECKING:
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.trace.types import ToolCall, ToolSpec
+    from playhead.trace.types import ToolCall
 
-JSON, PATH = "json", "path"
-LOOKUP: Final = "file-lookup"
-"""Name of the fact that maps missing paths of a call to the existing paths that they mean."""
+JSON: Final = "json"
 NUDGE: Final = "repair-failed"
 LONGEST_NOTE: Final = 300
 """Characters of what the model is told about a call that was repaired."""
@@ -35,7 +31,7 @@ class Repairer:
         self._repaired: dict[str, ToolCall] = {}
         self._refused: dict[str, tuple[ToolCall, str]] = {}
 
-    async def repair(self, planned: PlannedCall) -> PlannedCall:
+    def repair(self, planned: PlannedCall) -> PlannedCall:
         """Return the call to run; it is unchanged when it fits, or when it does not have exactly one reading."""
         call, session = planned.call, self._session
         if planned.written is not None:
@@ -44,9 +40,6 @@ class Repairer:
         tool = session.toolset.get(call.name)
         if tool is None or not session.offers(call.name) or not is_healthy(tool.spec, call.arguments):
             planned = self._read(planned)
-            tool = session.toolset.get(planned.call.name)
-        if tool is not None and planned.call.arguments is not None and tool.spec.name in self._with_files:
-            planned = await self._with_paths(planned, tool.spec)
         if planned.call is not call or planned.written is not None:
             self._repaired[call.id] = planned.call
         return planned
@@ -92,20 +85,3 @@ class Repairer:
 
     def _note(self, call: ToolCall, stage: str, before: Any, after: Any) -> None:  # noqa: ANN401 - any JSON value
         self._session.emit(ToolCallRepaired(call_id=call.id, stage=stage, before=to_json(before), after=to_json(after)))
-
-    @cached_property
-    def _with_files(self) -> set[str]:
-        """Names of the tools whose missing paths are looked up."""
-        specs = [tool.spec for tool in self._session.toolset.values() if tool.spec.risk in ("low", "medium")]
-        return {spec.name for spec in specs if path_formats(spec.parameters)}
-
-    async def _with_paths(self, planned: PlannedCall, spec: ToolSpec) -> PlannedCall:
-        call, arguments = planned.call, from_json(planned.call.arguments)
-        found = await self._session.facts.ask(LOOKUP, lambda: found_paths(spec.parameters, arguments), key=call.id)
-        if not found or not isinstance(found, dict):
-            return planned
-        for before, after in found.items():
-            self._note(call, PATH, before, after)
-        texts = {name: arguments.get(name) for name in path_formats(spec.parameters)}
-        changed = {name: found[text] for name, text in texts.items() if isinstance(text, str) and text in found}
-        return replace(planned, call=call.model_copy(update={"arguments": to_json({**arguments, **changed})}))

@@ -20,6 +20,8 @@ MAX_REFERENCES: Final = 64
 """Chained references that are followed."""
 LONGEST: Final = 2000
 """Characters of what is said of a schema."""
+LONGEST_TOLD: Final = 300
+"""Characters of what a fault says that a value has to be."""
 MOST: Final = 100
 """Choices or properties that it names."""
 MAX_KNOWN: Final = 1000
@@ -107,8 +109,12 @@ class Check:
         self.root = root
         self._whole = schema_of(root)
         self._left = MAX_STEPS
-        self.known: Facts = {}
+        self._known: Facts = {}
         """What has been said of the root's parts."""
+
+    def told(self, schema: object) -> str:
+        """Return what a fault says that a value has to be."""
+        return facts(schema, self.root, known=self._known)[:LONGEST_TOLD]
 
     def fits(self, schema: object, value: Any) -> bool:  # noqa: ANN401 - any JSON value
         """Return whether a value fits a part of the schema.

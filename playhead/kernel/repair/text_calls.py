@@ -1,6 +1,6 @@
-"""Calls that a reply holds as text, in five forms, and which of them may run: words never decide that a side effect does.
+"""Calls that a reply holds as JSON in its text, and which of them may run: words never decide that a side effect does.
 
-The forms are JSON that stands bare, in a fence, between tags or behind `[TOOL_CALLS]`; and tags with attributes.
+The JSON may stand bare, in a fence, between tags or behind `[TOOL_CALLS]`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import did_you_mean
 from playhead.kernel.rationale import parse_rationale
-from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, JsonBlock, json_blocks
+from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, JsonBlock, json_blocks, unwrapped
 from playhead.kernel.repair.names import ARGUMENTS, NAMES, NOTES, folded, meant_tool, unknown_tool
 
 if TYPE_CHECKING:
@@ -29,14 +29,9 @@ ALONE: Final = (
 BROKEN: Final = (
     "Your reply is a call that could not be made: {} Make the call again as a whole, or reply with the answer."
 )
-_WRAPPING: Final = re.compile(r"```\w{0,20}|</?[\w|:.-]{1,40}>|\[/?TOOL_CALLS\]|[\s;`]+")
 _EMPTY: Final = re.compile(r"```\w{0,20}\s*```|<(\w{1,40})>\s*</\1>")
 _FENCES: Final = re.compile(r"\s+|```(?:json)?(?=\s|\Z)")
-_HEAD: Final = re.compile(r"<\w{1,20}=([\w.-]{1,100})>\s*\Z")
 _BEGUN: Final = re.compile(r"\[?\s*\{\s*[\"']?(\w{1,20})[\"']?\s*:\s*[\"']([^\"'\n]{1,100})")
-_TAG: Final = r"<(\w{1,20})(?:=|\s+name\s*=\s*)[\"']?([\w.:/-]{1,100})[\"']?\s*>"
-_PARAMETER: Final = re.compile(rf"{_TAG}([^<]*)</\1>\s*")
-_TAGS: Final = re.compile(rf"{_TAG}\s*((?:{_TAG}[^<]*</\4>\s*)*)</\1>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +46,11 @@ class TextCall:
     """The tool's name, as it was written."""
     arguments: Any
     """The arguments, as they were written."""
-    rationale: Rationale | None = None
+    rationale: Rationale | None
     """The reason stated with them."""
-    taught: bool = False
+    taught: bool
     """Whether it is whole JSON of the one form that prompts teach."""
-    broken: str | None = None
+    broken: str | None
     """Its text, where that is not JSON as it stands."""
 
 
@@ -83,7 +78,7 @@ def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict
         in_text: whether the prompt told the model to call in text.
         strict: whether broken JSON and names that are nearly a tool's are left alone.
     """
-    written = text_calls(text) if specs and len(text) <= MAX_CHARACTERS else []
+    written = list(text_calls(text)) if specs and len(text) <= MAX_CHARACTERS else []
     tools = [None if strict and call.broken else meant_tool(call.name, specs, exact=strict) for call in written]
     calls = [(call, tool) for call, tool in zip(written, tools, strict=True) if tool or (in_text and call.taught)]
     rest = _without(text, [call for call, _ in calls])
@@ -94,31 +89,18 @@ def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict
         taught = all(call.taught and folded(call.name) == folded(tool or "") for call, tool in calls)
         may_run = only_reads or (taught and not _FENCES.sub("", rest))
     else:
-        may_run = only_reads and len(calls) == 1 and not _bare(rest)
+        may_run = only_reads and len(calls) == 1 and not unwrapped(rest)
     if not may_run:
         return Found((), text, (ALONE if in_text else AS_TOOL_CALL).format(calls[0][1]))
-    return Found(tuple(call for call, _ in calls), _EMPTY.sub("", rest).strip() if _bare(rest) else "")
+    return Found(tuple(call for call, _ in calls), _EMPTY.sub("", rest).strip() if unwrapped(rest) else "")
 
 
-def text_calls(text: str) -> list[TextCall]:
-    """Return everything that looks like a call, in order; a call within another one is part of that."""
-    calls: list[TextCall] = []
-    for call in sorted([*_in_json(text), *_in_tags(text)], key=lambda each: (each.start, -each.end)):
-        if not calls or call.start >= calls[-1].end or (call.start, call.end) == (calls[-1].start, calls[-1].end):
-            calls.append(call)
-    return calls
-
-
-def arguments_in(text: str, tool: ToolSpec) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the arguments that the text of a native call holds: in a call of the tool, alone, or in tags; else None.
-
-    Words around them, and the same ones twice, are read over only for a tool that only reads.
-    """
-    calls = text_calls(text) or [TextCall(each.start, each.end, tool.name, each.value) for each in json_blocks(text)]
-    read = [each.arguments for each in calls if folded(each.name) == folded(tool.name)]
-    is_one = bool(read) and read.count(read[0]) == len(calls)
-    is_alone = len(calls) == 1 and not _bare(_without(text, calls))
-    return read[0] if is_one and (is_alone or tool.read_only) else None
+def text_calls(text: str) -> Iterator[TextCall]:
+    """Yield everything that looks like a call, in order; a list has to consist of calls."""
+    for block in json_blocks(text):
+        items = block.value if isinstance(block.value, list) else [block.value]
+        calls = [call for item in items if isinstance(item, dict) and (call := _call(item, block, text))]
+        yield from calls if len(calls) == len(items) else ()
 
 
 def _without(text: str, calls: list[TextCall]) -> str:
@@ -126,36 +108,19 @@ def _without(text: str, calls: list[TextCall]) -> str:
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _bare(text: str) -> str:
-    """Return a text without fences and tags."""
-    return _WRAPPING.sub("", text)
-
-
 def _unmade(text: str, written: list[TextCall], specs: Mapping[str, ToolSpec], *, in_text: bool) -> str | None:
     """Return what is wrong with a reply that consists of a call which cannot be made; None for an answer."""
-    if written and did_you_mean(written[0].name, specs) and not _bare(_without(text, written)):
+    if written and did_you_mean(written[0].name, specs) and not unwrapped(_without(text, written)):
         return BROKEN.format(unknown_tool(written[0].name, specs))
     for block in json_blocks(text):
         begun = _BEGUN.match(text, block.start) if block.problem else None
         is_near = begun and folded(begun[1]) in NAMES and did_you_mean(begun[2], specs)
-        if begun and ((in_text and begun[1] == "tool") or (is_near and not _bare(text[: block.start]))):
+        if begun and ((in_text and begun[1] == "tool") or (is_near and not unwrapped(text[: block.start]))):
             return BROKEN.format(f"{block.problem}.")
     return None
 
 
-def _in_json(text: str) -> Iterator[TextCall]:
-    for block in json_blocks(text):
-        head = _HEAD.search(text, max(0, block.start - 300), block.start)
-        written = None if block.strict else text[block.start : block.end]
-        if head is not None and isinstance(block.value, dict):
-            yield TextCall(head.start(), block.end, head[1], block.value, broken=written)
-            continue
-        items = block.value if isinstance(block.value, list) else [block.value]
-        calls = [call for item in items if isinstance(item, dict) and (call := _call(item, block, written))]
-        yield from calls if len(calls) == len(items) else ()
-
-
-def _call(value: dict[str, Any], block: JsonBlock, written: str | None) -> TextCall | None:
+def _call(value: dict[str, Any], block: JsonBlock, text: str) -> TextCall | None:
     """Return the call that an object describes: a name, arguments, and nothing else of meaning to the tool."""
     if isinstance(value.get("function"), dict):
         value = {**{key: item for key, item in value.items() if key != "function"}, **value["function"]}
@@ -167,13 +132,5 @@ def _call(value: dict[str, Any], block: JsonBlock, written: str | None) -> TextC
     name, arguments, reason = value[names[0]], value[fields[0]], parse_rationale(value.get("rationale"))
     is_taught = isinstance(block.value, dict) and block.value.keys() <= {"tool", "arguments", "rationale"}
     taught = block.strict and is_taught and isinstance(arguments, dict)
+    written = None if block.strict else text[block.start : block.end]
     return TextCall(block.start, block.end, name, arguments, reason, taught, written)
-
-
-def _in_tags(text: str) -> Iterator[TextCall]:
-    """Yield calls whose tags name the tool and each parameter: `<invoke name="f"><parameter name="a">1</parameter></invoke>`."""
-    for found in _TAGS.finditer(text):
-        named = _PARAMETER.findall(found[3])
-        arguments = {name: value.strip("\n") for _, name, value in named}
-        if len(arguments) == len(named):
-            yield TextCall(found.start(), found.end(), found[2], arguments)

@@ -99,7 +99,7 @@ class ToolCallRepaired(EventBase):
     call_id: str
     """The call."""
     stage: str
-    """What was put right: `json` (of a call in text), `name`, `shape`, `parameters`, `types`, `path`."""
+    """What was put right: `json` (of a call in text), `name` or `arguments`."""
     before: JsonValue = None
     """What stood there: what the model wrote, or what the stage before left."""
     after: JsonValue = None

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from playhead.kernel.repair.paths import meant_path
 from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
 from playhead.trace.types import ToolSpec
 
@@ -56,17 +55,13 @@ GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity":
         ({"lines": {"sku": "A", "quantity": 2}}, {}),
         ({"lines": '[{"sku": "A", "quantity": "2"}]'}, {}),
         ({"lines": [{"sku": "A", "qty": 2}]}, {}),
-        ({"lines": {"item": [{"sku": "A", "quantity": "2"}]}}, {}),
         ({"gift": None}, {}),
         ({"gift": "no"}, {}),
         ({"gift": "True"}, {"gift": True}),
         ({"shipping": {"method": "EXPRESS"}}, {"shipping": {"method": "express"}}),
         ({"shipping": {"method": "expres"}}, {"shipping": {"method": "express"}}),
-        ({"method": "express", "city": "Ulm"}, {"shipping": {"method": "express", "city": "Ulm"}}),
-        ({"due_date": "June 14, 2025"}, {"due_date": "2025-06-14"}),
-        ({"due_date": "25/12/2025"}, {"due_date": "2025-12-25"}),
         ({"due_date": ""}, {}),
-        ({"dueDate": "2025/04/19"}, {"due_date": "2025-04-19"}),
+        ({"dueDate": " 2025-04-19"}, {"due_date": "2025-04-19"}),
         ({"tags": "urgent"}, {"tags": ["urgent"]}),
         ({"tags": "a,b"}, {"tags": ["a", "b"]}),
         ({"tags": "['a', 'b']"}, {"tags": ["a", "b"]}),
@@ -151,47 +146,44 @@ TAGS = '<parameter name="path">a.txt</parameter>'
 
 
 @pytest.mark.parametrize(
-    ("written", "reads", "changes"),
+    ("written", "is_read"),
     [
-        (CALL % "open_file", True, True),
-        (f"<tool_call>{CALL % 'open_file'}</tool_call>", True, True),
-        (f"<function=open_file>{TAGS}</function>", True, True),
-        ('{"path": "a.txt"}<|im_end|>', True, True),
-        ('{"path": "a.txt", "Path": "a.txt"}', False, False),
-        ('So: {"path": "a.txt"}', True, False),
-        ('<think>{"path"?</think>{"path": "a.txt"}', False, False),
-        ('<think>Yes.</think>{"path": "a.txt"}', True, False),
-        ('{"path": "a.txt"}\n{"path": "a.txt"}', True, False),
-        ("a.txt", False, False),
-        ("open_file(path='a.txt')", False, False),
-        ('{"path": "a.txt"}{"path": "b.txt"}', False, False),
-        (CALL % "close_file", False, False),
-        (f"{TAGS}{TAGS.replace('a.txt', 'b.txt')}", False, False),
-        ('{"path": "a.txt", "Path": "b.txt"}', False, False),
-        ('{"path": "a.txt", "id": "b.txt"}', False, False),
-        ('{"path": {"type": "string"}}', False, False),
-        ('{"path":"a.t', False, False),
-        ('{"path":', False, False),
-        ("path=a.txt", False, False),
-        ("I am sorry.", False, False),
-        ('"I am sorry."', False, False),
+        (CALL % "open_file", True),
+        (f"<tool_call>{CALL % 'open_file'}</tool_call>", True),
+        ('{"path": "a.txt"}<|im_end|>', True),
+        ('{"path": "a.txt", "Path": "a.txt"}', False),
+        ('So: {"path": "a.txt"}', False),
+        ('<think>{"path"?</think>{"path": "a.txt"}', False),
+        ('<think>Yes.</think>{"path": "a.txt"}', False),
+        ('{"path": "a.txt"}\n{"path": "a.txt"}', False),
+        ("a.txt", False),
+        ("open_file(path='a.txt')", False),
+        ('{"path": "a.txt"}{"path": "b.txt"}', False),
+        (CALL % "close_file", False),
+        (f"{TAGS}{TAGS.replace('a.txt', 'b.txt')}", False),
+        ('{"path": "a.txt", "Path": "b.txt"}', False),
+        ('{"path": "a.txt", "id": "b.txt"}', False),
+        ('{"path": {"type": "string"}}', False),
+        ('{"path":"a.t', False),
+        ('{"path":', False),
+        ("path=a.txt", False),
+        ("I am sorry.", False),
+        ('"I am sorry."', False),
     ],
     ids=str,
 )
-def test_arguments_in_a_text(written: str, reads: bool, changes: bool):
-    """A text that is one call of the tool, or one object, is its arguments; words around it do only for a tool that reads."""
-    for read_only, read in ((True, reads), (False, changes)):
-        made = spec("open_file", {"path": TEXT}, ("path",), read_only=read_only)
-        assert repair("open_file", written, {made.name: made}).arguments == ({"path": "a.txt"} if read else None)
+def test_arguments_in_a_text(written: str, is_read: bool):
+    """A text that is one call of the tool, or one object, is its arguments; words around it, or a second one, are a fault."""
+    made = spec("open_file", {"path": TEXT}, ("path",), read_only=True)
+    assert repair("open_file", written, {made.name: made}).arguments == ({"path": "a.txt"} if is_read else None)
 
 
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        ({"day": "2026-1-2"}, {"day": "2026-01-02"}),
+        ({"day": "2026-1-2"}, None),
         ({"day": "20260520"}, None),
         ({"day": " 2026-05-20 "}, {"day": "2026-05-20"}),
-        ({"day": "5 May 2026"}, {"day": "2026-05-05"}),
         ({"amount_cents": "50"}, {"amount_cents": 50}),
         ({"day": "2026112"}, None),
         ({"day": "04.05.2026"}, None),
@@ -274,45 +266,14 @@ def test_the_name_of_a_tool_with_side_effects(written: str, offered: list[str], 
 
 
 @pytest.mark.parametrize(
-    ("written", "read_only", "read"),
-    [
-        ({"pat": "*.log"}, False, True),
-        ({"glob": "*.log"}, False, False),
-        ({"glob": "*.log"}, True, False),
-        ({"exclude_pattern": "*.log"}, False, False),
-        ({"exclude_pattern": "*.log"}, True, True),
-        ({"patternText": "*.log"}, False, True),
-        ({"enabled": True}, True, False),
-    ],
-    ids=str,
+    ("key", "read"),
+    [("pat", True), ("glob", False), ("exclude_pattern", False), ("patternText", False), ("enabled", False)],
 )
-def test_the_one_that_is_left(written: dict[str, Any], read_only: bool, read: bool):
+def test_the_one_that_is_left(key: str, read: bool):
     """No key is a parameter because nothing else is left: its name says what it means, or it is refused."""
-    made = spec("clean_file", {"folder": TEXT, "pattern": TEXT}, ("folder", "pattern"), read_only=read_only)
-    found = repair("clean_file", {"folder": "tmp", **written}, {made.name: made})
+    made = spec("clean_file", {"folder": TEXT, "pattern": TEXT}, ("folder", "pattern"))
+    found = repair("clean_file", {"folder": "tmp", key: "*.log"}, {made.name: made})
     assert (found.arguments is not None) == read
-
-
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ({"message": "Hi"}, {"text": "Hi"}),
-        ({"max_count": 5, "text": "Hi"}, None),
-        ({"dry": True, "text": "Hi"}, None),
-        ({"channel": "dev", "text": "Hi"}, None),
-    ],
-    ids=str,
-)
-def test_what_a_parameter_is_described_as(written: dict[str, Any], read: dict[str, Any] | None):
-    """A key whose words one parameter's description has, and no other's, means it; a switch or a number never does."""
-    properties = {
-        "text": TEXT | {"description": "The message to post."},
-        "limit": NUMBER | {"description": "Max count of replies in a channel."},
-        "room": TEXT | {"description": "Name of the channel."},
-        "real": {"type": "boolean", "description": "False for a dry run."},
-    }
-    made = spec("post", properties, ("text",))
-    assert repair("post", written, {made.name: made}).arguments == read
 
 
 def test_a_side_of_a_pair_is_not_guessed():
@@ -325,25 +286,6 @@ def test_a_side_of_a_pair_is_not_guessed():
         "text": "chat",
         "target_language": "en",
     }
-
-
-@pytest.mark.parametrize(
-    ("written", "entries", "meant"),
-    [
-        ("auth.py", ["src/api/auth.py", "README.md"], "src/api/auth.py"),
-        ("config.yaml", ["a/config.yaml", "b/config.yaml"], None),
-        ("/workspace/src/index.ts", ["src/index.ts"], None),
-        ("shop/tests/test_a.py", ["tests/test_a.py"], None),
-        ("backup/data.csv", ["data.csv", "backup/old.csv"], None),
-        ("images\\raw\\cat.png", ["images/raw/cat.png"], "images/raw/cat.png"),
-        ("june.csv", ["july.csv"], None),
-        ("", ["a"], None),
-        ("..", ["a"], None),
-    ],
-)
-def test_a_path_with_one_match(written: str, entries: list[str], meant: str | None):
-    """A path that is not there means the one that ends like it, and no other."""
-    assert meant_path(written, entries) == meant
 
 
 # --- what holds for any call ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Calls that stand in a reply's text: five forms, and which of them may run."""
+"""Calls that stand in a reply's text: JSON in several forms, and which of them may run."""
 
 from __future__ import annotations
 
@@ -44,9 +44,6 @@ FORMS = {
     "open tag": f"<tool_call>{JSON}",
     "mistral": f"[TOOL_CALLS] [{JSON}]",
     "openai": '{"type": "function", "function": {"name": "NAME", "arguments": "{\\"path\\": \\"a.txt\\"}"}}',
-    "invoke": '<function_calls><invoke name="NAME"><parameter name="path">a.txt</parameter></invoke></function_calls>',
-    "parameters": "<tool_call>\n<function=NAME>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>",
-    "named tag": '<function=NAME>{"path": "a.txt"}</function>',
     "broken": "{'name': 'NAME', 'arguments': {'path': 'a.txt',}}",
 }
 OTHERS = (
@@ -84,7 +81,7 @@ def test_every_form_is_read(form: str):
 @pytest.mark.parametrize("written", OTHERS)
 def test_what_is_no_call(written: str):
     """What lacks a name or arguments, holds more than a call, or is code, is text."""
-    assert text_calls(written) == []
+    assert list(text_calls(written)) == []
 
 
 @pytest.mark.parametrize("in_text", [False, True])
@@ -168,7 +165,7 @@ def test_any_text_is_read(written: str):
 
 @pytest.mark.parametrize(
     "piece",
-    ["{", "[", "{[", '{"a":', '{"name": "a", ', "{} ", "```", '{"tool":', " ", "\n", "<a=b>", "<a=b><c=d>x</c>", "</a>",
+    ["{", "[", "{[", '{"a":', '{"name": "a", ', "{} ", "```", '{"tool":', " ", "\n", "</a>",
      "read_file(", "read_file(path='a')\n", "Action: a\nAction Input: ", "Action: ", "'", "\\"],
 )  # fmt: skip
 def test_hostile_text_takes_no_time(piece: str):
