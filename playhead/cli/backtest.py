@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.replay.backtest import BacktestFold
-    from playhead.replay.backtest_model import RunBacktest
+    from playhead.replay.backtest_model import RunBacktest, Summary
     from playhead.trace.recording import Recording
     from playhead.trace.store import TraceStore
 
@@ -64,33 +63,34 @@ def command(
     parsed = [parse_switch(each) for each in switches]
     store = options.open_store(trace_dir)
 
-    from playhead.replay.backtest import BacktestFold, backtest  # noqa: PLC0415 - bad options are told without the kernel
+    from playhead.replay.backtest import backtest  # noqa: PLC0415 - bad options are told without the kernel
+    from playhead.replay.backtest_model import Summary  # noqa: PLC0415 - the same
 
     reading = _Reading(store, runs, last or NEWEST)
-    fold = BacktestFold(parsed)
+    summary = Summary(switches=tuple(each.text for each in parsed))
     told = (backtest(recording, parsed) for recording in reading.recordings())
     if as_json:
-        write_json(_as_json(told, fold))
+        write_json(_as_json(told, summary))
     else:
         from playhead.cli.backtest_view import print_backtests  # noqa: PLC0415 - JSON needs no view
         from playhead.diagnose.runs import unique_beginnings  # noqa: PLC0415 - the same
 
         short = unique_beginnings(path.name.partition(".")[0] for path in store.paths())
-        print_backtests(text_console(pipe_width=PROSE_WIDTH), told, fold, short)
-    return _exit_code(reading, fold)
+        print_backtests(text_console(pipe_width=PROSE_WIDTH), told, summary, short)
+    return _exit_code(reading, summary)
 
 
-def _as_json(told: Iterator[RunBacktest], fold: BacktestFold) -> Iterator[dict[str, Any]]:
+def _as_json(told: Iterator[RunBacktest], summary: Summary) -> Iterator[dict[str, Any]]:
     for run in told:
-        fold.add(run)
+        summary.add(run)
         yield run.model_dump(mode="json")
-    yield fold.summary().model_dump(mode="json")
+    yield summary.model_dump(mode="json")
 
 
-def _exit_code(reading: _Reading, fold: BacktestFold) -> int:
+def _exit_code(reading: _Reading, summary: Summary) -> int:
     if reading.failed:
         return UNREADABLE
-    return exits.OK if fold.judged else exits.INCONCLUSIVE
+    return exits.OK if summary.unknown < summary.runs else exits.INCONCLUSIVE
 
 
 class _Reading:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from playhead.replay.backtest import BacktestFold
-    from playhead.replay.backtest_model import Figures, RunBacktest, Step, Stop, Summary
+    from playhead.replay.backtest_model import Figures, RunBacktest, Stop, Summary
 
 _THOUSAND: Final = 1000
 _MINUTE_S: Final = 60
@@ -22,12 +21,12 @@ _HOUR_S: Final = 3600
 _INDENT: Final = 4
 _NAME: Final = 13
 _SAVED: Final = " WOULD BE SAVED ".center(27, "-").rjust(80)
-_STYLES: Final = {"untouched": "green", "stopped": "yellow", "changed": "yellow", "unknown": "red"}
-_SAID: Final = {"untouched": "-", "changed": "(another way)", "unknown": "(cannot be told)"}
+_STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}
+_SAID: Final = {"untouched": "-", "unknown": "(cannot be told)"}
 
 
 def print_backtests(
-    console: Console, told: Iterable[RunBacktest], fold: BacktestFold, short: Mapping[str, str] | None = None
+    console: Console, told: Iterable[RunBacktest], summary: Summary, short: Mapping[str, str] | None = None
 ) -> None:
     """Print each run as soon as it is known, then what came of all of them; `short` are ids of runs in short."""
     heading = _row("RUN", "ENDED", "WOULD STOP BY", "TURN", "TOKENS", "COST", "CALLS", "TIME")
@@ -35,10 +34,10 @@ def print_backtests(
         if number == 0:
             console.print(Line((_SAVED, "dim")), crop=False)
             console.print(Line((heading, "dim")), crop=False)
-        fold.add(run)
+        summary.add(run)
         for line in run_lines(run, console.width, (short or {}).get(run.run_id)):
             console.print(line, crop=False)
-    for line in summary_lines(fold.summary(), console.width):
+    for line in summary_lines(summary, console.width):
         console.print(line, crop=False)
 
 
@@ -47,7 +46,7 @@ def run_lines(run: RunBacktest, width: int, name: str | None = None) -> Iterator
     stop = run.stop
     saved = ("", "", "", "") if stop is None else _cells(run.saved)
     shown = run.run_id if len(run.run_id) <= _NAME else name or run.run_id
-    turn = "-" if stop is None or stop.step.turn is None else str(stop.step.turn)
+    turn = "-" if stop is None or stop.turn is None else str(stop.turn)
     switch = _SAID[run.verdict] if stop is None else stop.switch
     yield Line((_row(shown, run.ended_by or "(no end)", switch, turn, *saved), _STYLES[run.verdict]))
     if run.lost:
@@ -62,51 +61,41 @@ def summary_lines(summary: Summary, width: int) -> Iterator[Line]:
     for text in summary.switches:
         yield from _wrapped(text, width, "Switch: ")
     parts = [f"{summary.untouched:,} untouched", f"{summary.stopped:,} stopped"]
-    parts += [f"{summary.changed:,} would have gone another way"] if summary.changed else []
     parts += [f"{summary.unknown:,} cannot be told"] if summary.unknown else []
     yield from _wrapped(", ".join(parts), width, f"Of {_count(summary.runs, 'run')}: ")
-    lost = f"{summary.lost:,} lost" + (f", {summary.changed_well:,} sent another way" if summary.changed_well else "")
-    yield from _wrapped(lost, width, f"Of {summary.ended_well:,} that ended well: ")
+    yield from _wrapped(f"{summary.lost:,} lost", width, f"Of {summary.ended_well:,} that ended well: ")
     yield from _wrapped(_saved(summary.saved, summary.took), width, "Saved: ")
 
 
 def _reasons(run: RunBacktest) -> Iterator[str]:
     if run.stop is not None:
         yield f"{_place(run.stop)}: {run.stop.reason}"
-        if run.stop.at == "outside" and run.stop.in_flight:
-            yield f"cut off then: {', '.join(run.stop.in_flight)}"
         if run.stop.recorded:
             yield "so it was: the run had this very switch"
-    if run.change is not None:
-        yield f"at {_where(run.change.step)}: {run.change.what}; what would have come of that cannot be told"
     if run.why_unknown is not None:
         yield run.why_unknown
-    if run.asked is not None:
-        calls = _count(run.asked.calls, "call")
-        yield f"somebody would have been asked about {calls}, first at {_where(run.asked.first)}"
     yield from run.notes
 
 
 def _place(stop: Stop) -> str:
-    step = stop.step
     before = {
-        "phase": f"before turn {step.turn} of {step.owner}",
-        "request": f"before {_where(step)}",
-        "response": f"after {_where(step)}",
-        "call": f"before {_where(step)}",
-        "approval": f"before {_where(step)}",
-        "result": f"after {_where(step)}",
-        "outside": f"in turn {step.turn} of {step.owner}" if step.turn is not None else f"in {step.owner}",
+        "phase": f"before turn {stop.turn} of {stop.owner}",
+        "request": f"before {_where(stop)}",
+        "response": f"after {_where(stop)}",
+        "call": f"before {_where(stop)}",
+        "approval": f"before {_where(stop)}",
+        "result": f"after {_where(stop)}",
+        "outside": f"in turn {stop.turn} of {stop.owner}" if stop.turn is not None else f"in {stop.owner}",
     }
-    return f"{before[stop.at]}, {_duration(step.after_ms / 1000)} after the start"
+    return f"{before[stop.at]}, {_duration(stop.after_ms / 1000)} after the start"
 
 
-def _where(step: Step) -> str:
-    of = f" of {step.owner}"
-    if step.call_id is not None:
-        return f"call {step.call_id}{f' of the tool {step.tool}' if step.tool else ''} by {step.owner}"
-    attempt = f", attempt {step.attempt + 1}," if step.attempt else ""
-    return f"request {step.request}{attempt}{of}" if step.request is not None else f"turn {step.turn}{of}"
+def _where(stop: Stop) -> str:
+    of = f" of {stop.owner}"
+    if stop.call_id is not None:
+        return f"call {stop.call_id}{f' of the tool {stop.tool}' if stop.tool else ''} by {stop.owner}"
+    attempt = f", attempt {stop.attempt + 1}," if stop.attempt else ""
+    return f"request {stop.request}{attempt}{of}" if stop.request is not None else f"turn {stop.turn}{of}"
 
 
 def _saved(saved: Figures, took: Figures) -> str:

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict
 
 from playhead.kernel.guards import Place
 
-Verdict = Literal["untouched", "stopped", "changed", "unknown"]
-"""`untouched`: no switch fires. `stopped`: one does. `changed`: a switch would not have ended the run there, but sent it
-another way, and nobody can tell what came of that. `unknown`: the recording does not say enough."""
+Verdict = Literal["untouched", "stopped", "unknown"]
+"""`untouched`: no switch fires. `stopped`: one does. `unknown`: the recording does not say enough, or a switch would not have
+ended the run but sent it another way."""
 
 
 class Value(BaseModel):
@@ -19,9 +19,17 @@ class Value(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
 
-class Step(Value):
-    """A place in a run."""
+class Stop(Value):
+    """How and where a switch would have ended a run."""
 
+    switch: str
+    """The switch."""
+    reason: str
+    """What it would have found."""
+    on_trigger: Literal["stop", "terminate"]
+    """Whether the run would have counted as done or as failed."""
+    at: Place | Literal["phase", "outside"]
+    """Before a request, a call or a turn (`phase`), at a denied approval, after an answer or a result, or from outside."""
     owner: str
     """The agent, or what a tool's body did: `root`, `root/researcher@3.0`."""
     turn: int | None = None
@@ -35,47 +43,12 @@ class Step(Value):
     tool: str | None = None
     """Its tool."""
     seq: int
-    """`seq` of the event in the recording at which it is: a request that would not have been sent, a call that would not
-    have run, an answer or a result after which nothing would have begun, or the first event after a time was over."""
+    """`seq` of the event at which it is: a request that would not have been sent, a call that would not have run, an answer or
+    a result after which nothing would have begun, or the first event after a time was over."""
     after_ms: float
     """Milliseconds from the start of the run."""
-
-
-class Stop(Value):
-    """How a switch would have ended a run."""
-
-    switch: str
-    """The switch."""
-    reason: str
-    """What it would have found."""
-    on_trigger: Literal["stop", "terminate"]
-    """Whether the run would have counted as done or as failed."""
-    at: Place | Literal["phase", "outside"]
-    """Before a request, a call or a turn (`phase`), at a denied approval, after an answer or a result, or from outside."""
-    step: Step
-    """Where."""
-    in_flight: tuple[str, ...] = ()
-    """What else was under way then: from `outside` it is cut off, else it comes to its end."""
     recorded: bool = False
     """Whether the run had this very switch, and it fired there."""
-
-
-class Change(Value):
-    """How a switch would have sent a run another way without ending it."""
-
-    what: str
-    """What would have been different."""
-    step: Step
-    """Where first."""
-
-
-class Asked(Value):
-    """Calls that somebody would have been asked about."""
-
-    calls: int
-    """How many, up to where the run would have ended."""
-    first: Step
-    """The first."""
 
 
 class Figures(Value):
@@ -129,8 +102,6 @@ class RunBacktest(Value):
     """What the switches would have done."""
     stop: Stop | None = None
     """Where it would have stopped, when it would have."""
-    change: Change | None = None
-    """Where it would have gone another way, when it would have."""
     why_unknown: str | None = None
     """Why nothing can be said, when that is so."""
     lost: bool = False
@@ -139,14 +110,14 @@ class RunBacktest(Value):
     """What the recording says that the run took."""
     saved: Figures = Figures()
     """What of that comes after the stop. What was in flight then is not counted as saved."""
-    asked: Asked | None = None
-    """Calls that somebody would have been asked about."""
     notes: tuple[str, ...] = ()
     """What else has to be known."""
 
 
-class Summary(Value):
-    """What the switches would have done in all of these runs."""
+class Summary(BaseModel):
+    """What the switches would have done in all of the runs that were added: figures only, however many there are."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="constants")
 
     kind: Literal["summary"] = "summary"
     switches: tuple[str, ...]
@@ -157,17 +128,23 @@ class Summary(Value):
     """Runs in which no switch fires."""
     stopped: int = 0
     """Runs that would have been stopped."""
-    changed: int = 0
-    """Runs that would have gone another way."""
     unknown: int = 0
     """Runs of which nothing can be said."""
     ended_well: int = 0
     """Runs, of those that could be judged, that ended well."""
     lost: int = 0
     """Runs of these that would have been stopped before."""
-    changed_well: int = 0
-    """Runs of these that would have gone another way."""
     took: Figures = Figures()
     """What all judged runs took."""
     saved: Figures = Figures()
     """What would have been saved, by the stopped ones."""
+
+    def add(self, run: RunBacktest) -> None:
+        """Count a run."""
+        self.runs += 1
+        setattr(self, run.verdict, getattr(self, run.verdict) + 1)
+        if run.verdict != "unknown":
+            self.ended_well += run.ended_well
+            self.lost += run.lost
+            self.took += run.took
+            self.saved += run.saved

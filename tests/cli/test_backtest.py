@@ -69,7 +69,7 @@ def test_the_json(runs: Path):
     assert result.exit_code == 0
     assert (run["kind"], run["run_id"], run["verdict"], run["lost"]) == ("run", "long", "stopped", True)
     assert run["stop"]["switch"] == "max_iterations"
-    assert run["stop"]["step"]["turn"] == 3
+    assert run["stop"]["turn"] == 3
     assert (run["saved"]["tokens"], run["saved"]["requests"], run["saved"]["calls"]) == (450, 1, 0)
     assert (summary["kind"], summary["runs"], summary["stopped"], summary["lost"]) == ("summary", 1, 1, 1)
     assert summary["switches"] == ["max_iterations(3)", "tool_limit('*', 3)"]

@@ -121,10 +121,10 @@ def test_backtest_of_a_budget(folder: Path) -> None:
     runs = data(folder, "backtest", *BUDGET, NOTHING, PARTLY, WHOLE)
     assert [each["verdict"] for each in runs[:3]] == ["unknown", "unknown", "untouched"]
     assert runs[0]["why_unknown"] == (
-        "the tokens of 2 answers are not recorded, first of request 0 of root: "
+        "the tokens of the answer to request 0 of root are not recorded: "
         "what a budget would have counted there, and done, cannot be told"
     )
-    assert "the tokens of 1 answer are not recorded, first of request 1 of root" in runs[1]["why_unknown"]
+    assert "the tokens of the answer to request 1 of root are not recorded" in runs[1]["why_unknown"]
     assert [(each["took"]["tokens"], each["took"]["usage_unknown"]) for each in runs] == [
         (None, 2), (120, 1), (240, 0), (240, 0),
     ]  # fmt: skip
@@ -138,7 +138,7 @@ def test_backtest_of_a_small_budget(folder: Path) -> None:
     [run, _] = data(folder, "backtest", "--switch", "budget_limit(max_tokens=4000, output_cap=3000)", NOTHING)
     assert (run["verdict"], run["stop"], run["lost"]) == ("unknown", None, False)
     [run, _] = data(folder, "backtest", "--switch", "budget_limit(max_tokens=1)", NOTHING)
-    assert (run["verdict"], run["stop"]["step"]["request"]) == ("stopped", 0)  # before any answer
+    assert (run["verdict"], run["stop"]["request"]) == ("stopped", 0)  # before any answer
 
 
 def test_backtest_of_another_switch(folder: Path) -> None:

@@ -98,16 +98,16 @@ def _compared(plain: Recording, live: Recording, switch: str) -> tuple[RunBackte
     return told, told_stop(told) == told_stop(again) == live_stop(live)
 
 
-@pytest.mark.parametrize(("seconds", "cut_off"), [(0.5, "request 0 of root"), (1.5, "call call_0_0 of slow by root")])
-async def test_what_is_cut_off(tmp_path: Path, seconds: float, cut_off: str):
-    """It is said what was under way, and of that nothing is counted as saved: a provider may bill what was cut off."""
+@pytest.mark.parametrize("seconds", [0.5, 1.5])
+async def test_what_is_cut_off(tmp_path: Path, seconds: float):
+    """Of that nothing is counted as saved: a provider may bill what was cut off."""
     turns = [replace(call("slow", steps=1), **after(1)), text("The end.", **after(1))]
     agent = Agent(ScriptedModel(turns), tools=[slow], trace=tmp_path, context=Context(meta_tools=(), rationale=False))
     recording = await recorded(agent, tmp_path, "run")
     told = backtest(recording, [parse_switch(f"timeout_after({seconds * STEP})")])
     assert told.stop is not None
-    assert (told.verdict, told.lost, told.stop.at, told.stop.in_flight) == ("stopped", True, "outside", (cut_off,))
-    assert told.stop.step.after_ms == pytest.approx(seconds * STEP * 1000)
+    assert (told.verdict, told.lost, told.stop.at) == ("stopped", True, "outside")
+    assert told.stop.after_ms == pytest.approx(seconds * STEP * 1000)
     assert (told.saved.requests, told.saved.calls) == ((1, 1) if seconds < 1 else (1, 0))
     assert told.saved.seconds == pytest.approx(told.took.seconds - seconds * STEP)
 

@@ -150,7 +150,7 @@ async def test_a_budget_that_may_have_cut_an_answer(tmp_path: Path) -> None:
     run = await record(tmp_path / "none", script(SILENT, SILENT), look)
     told = backtest(run.recording, [switch])
     assert (told.verdict, told.why_unknown and told.why_unknown[:40]) == (
-        "unknown", "the tokens of 2 answers are not recorded",
+        "unknown", "the tokens of the answer to request 0 of",
     )  # fmt: skip
     half = await record(tmp_path / "half", script(COUNTED, Usage(output_tokens=20)), look)
     assert backtest(half.recording, [switch]).verdict == "untouched"
