@@ -44,7 +44,7 @@ def thinking(steps: int) -> list[Turn]:
 def reflecting(steps: int) -> list[Turn]:
     """Return an answer after half of the steps, a critique, and an improved one after the other half."""
     wrong = text(json.dumps({"issues": ["more"], "score": 3, "satisfied": False}))
-    return [*looping(steps // 2), wrong, *looping(steps - steps // 2), text("SATISFIED: fine")]
+    return [*looping(steps // 2), wrong, *looping(steps - steps // 2), text('{"satisfied": true}')]
 
 
 def planning(steps: int) -> list[Turn]:
@@ -58,7 +58,7 @@ STRATEGIES: dict[str, tuple[Script, dict[str, Any]]] = {
     "reactive": (looping, {}),
     "direct": (looping, {}),
     "autonomous": (finishing, {}),
-    "chain-of-thought": (thinking, {"max_tool_steps": 10_000}),
+    "chain-of-thought": (thinking, {}),
     "reflexion": (reflecting, {"kernel_max_iterations": 1_000}),
     "plan-execute-reflect": (planning, {}),
 }

@@ -15,9 +15,9 @@ def main() -> None:
     """Print what was thought, how it scored, and what came of the best path."""
     model = ScriptedModel(
         [
-            text("1. Look the height up and convert it.\n2. Guess it from the name."),
-            text("9"),
-            text("2"),
+            text('{"thoughts": ["Look the height up and convert it.", "Guess it from the name."]}'),
+            text('{"score": 9}'),
+            text('{"score": 2}'),
             call("lookup", key="Mount Zed"),
             call("calculator", expression="4180 * 0.3048"),
             text("Mount Zed is 1,274 metres high."),

@@ -28,9 +28,8 @@ EXPECTED = {
         "identical: True",
     ],
     "adaptive": [
-        *["direct: the model's choice; task type question"] * 3,
-        "direct: 100% of 3 such runs succeeded with it; task type question; the model's answer named no single strategy",
-        "  the model was told of earlier runs; identical: True",
+        "reactive: the model's choice; identical: True",
+        "direct: the preferred one; the model's answer named no single strategy; identical: True",
     ],
     "code_action": [
         "It failed: line 5, `return rond(height * 0.3048)`: NameError: name 'rond' is not defined",
@@ -103,7 +102,6 @@ EXPECTED = {
         "identical: True",
     ],
     "context": [
-        "nudge-issued",
         "curator-decision",
         "curator-decision",
         "curator-decision",

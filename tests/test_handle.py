@@ -22,6 +22,7 @@ from playhead.trace.integrity import check_trace
 from playhead.trace.usage import Usage
 from tests.kernel.hung import LIMIT_S, HungModel, hanging
 from tests.kernel.runs import data, make_agent
+from tests.kernel.strategies.looking import score, thoughts
 from tests.streams import names
 
 if TYPE_CHECKING:
@@ -456,8 +457,8 @@ class TestStop:
 
     async def test_in_a_search(self, tmp_path: Path):
         """A strategy that asks much before its first turn stops between two of its requests, and not after the last."""
-        thoughts = text("1. a\n2. b\n3. c")
-        model = ScriptedModel([thoughts, text("7"), text("as far as I know")])
+        proposed = thoughts("a", "b", "c")
+        model = ScriptedModel([proposed, score(7), text("as far as I know")])
         agent = make_agent(tmp_path, model, lookup, strategy="tree-of-thought")
         agent.subscribe("critique", lambda _: stopping(handle))
         handle = agent.start("Do it.", run_id="run")
@@ -466,7 +467,7 @@ class TestStop:
 
     async def test_a_search_waits(self, tmp_path: Path):
         """It is paused there as well."""
-        agent = make_agent(tmp_path, [text("1. a"), text("9"), text("42")], strategy="tree-of-thought")
+        agent = make_agent(tmp_path, [thoughts("a"), score(9), text("42")], strategy="tree-of-thought")
         agent.subscribe("thought", lambda record: pausing(handle) if record.iteration is None else None)
         handle = agent.start("Do it.", run_id="run")
         await until(lambda: handle.status == "paused")

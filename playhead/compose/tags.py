@@ -20,7 +20,6 @@ NudgeTag = Literal[
     "nudge.loop-detected",
     "nudge.repair-failed",
     "nudge.required-tools",
-    "nudge.rationale-missing",
     "nudge.novelty",
     "nudge.budget",
     "nudge.empty-reply",

@@ -24,6 +24,7 @@ from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, err
 from playhead.trace.types import ImagePart, Message, TextPart
 from playhead.trace.usage import Prices, Usage
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
+from tests.kernel.strategies.looking import score, thoughts
 from tests.options import grouped
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ STRATEGIES: Final[dict[str, Callable[[Path, str], RunResult]]] = {
     "reactive": plain([LOOK, CALCULATE, text(ANSWER, thinking="4180 feet are 1274 metres.")]),
     "reflexion": plain(JUDGED, strategy="reflexion"),
     "tree-of-thought": plain(
-        [text("1. Look it up and convert it.\n2. Guess."), text("9"), text("2"), LOOK, CALCULATE, text(ANSWER)],
+        [thoughts("Look it up and convert it.", "Guess."), score(9), score(2), LOOK, CALCULATE, text(ANSWER)],
         strategy="tree-of-thought",
         strategy_settings={"breadth": 2, "depth": 2},
     ),

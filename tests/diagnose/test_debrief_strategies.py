@@ -171,8 +171,8 @@ def test_thoughts_of_a_model_are_no_tree():
 
 def test_the_strategy_and_why():
     """The agent's own strategy, the one that was chosen or took over, and why."""
-    chosen = build_debrief(golden("adaptive-by-the-table"))
-    why = "known for this type of task; task type question; the model's answer named no single strategy"
+    chosen = build_debrief(golden("adaptive-not-chosen"))
+    why = "the preferred one; the model's answer named no single strategy"
     assert section(chosen, "Strategy") == ["adaptive", f'event 8 chose reactive — "{why}"']
     switched = build_debrief(golden("reactive-switched"))
     assert [(each.from_strategy, each.strategy, each.why) for each in switched.strategies] == [

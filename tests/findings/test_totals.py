@@ -36,6 +36,7 @@ from playhead.trace.usage import Usage
 from tests.findings.adapter import cli, replay, reproduce, run
 from tests.findings.totals import Billed, told_by_all, total_of
 from tests.importing.traces import Trace, imported
+from tests.kernel.strategies.looking import score, thoughts
 from tests.options import grouped
 
 if TYPE_CHECKING:
@@ -185,8 +186,8 @@ IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
         [call("asks", key="a")] * 9 + [text("done")] * 9, [asks],
         {"switching": True, "loop_detection": {"identical_calls": 2}},
     ),
-    "reflexion": ([call("sub", task="t"), text("first"), text("SATISFIED: yes")], [], {"strategy": "reflexion"}),
-    "tree of thought": ([text("1. a\n2. b"), text("5"), text("7"), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
+    "reflexion": ([call("sub", task="t"), text("first"), text('{"satisfied": true}')], [], {"strategy": "reflexion"}),
+    "tree of thought": ([thoughts("a", "b"), score(5), score(7), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
     "code action": (
         [text("```python\nprint(await sub(task='t'))\nprint(await asks(key='a'))\n```"), text("done")] * 3,
         [asks], {"strategy": "code-action"},

@@ -54,6 +54,11 @@ def verdict(score: int, *issues: str) -> Any:
     return text(f'{{"issues": [{faults}], "suggestion": "", "score": {score}, "satisfied": {str(not issues).lower()}}}')
 
 
+def score(number: int) -> Any:
+    """Return what a model says that scores a thought."""
+    return text(f'{{"score": {number}}}')
+
+
 @dataclass(frozen=True)
 class Golden:
     """A run to record."""
@@ -110,8 +115,8 @@ def program(code: str) -> Any:
 
 ENOUGH = text('{"reason": "both are there", "satisfied": true}')
 LACKING = text('{"reason": "the lake is missing", "satisfied": false}')
-COMPARE = {"id": "s3", "type": "analysis", "instruction": "Compare {{from_step:s1}} with {{from_step:s2:summary}}."}
-TWO_WAYS = text("1. Look it up.\n2. Guess.")
+COMPARE = {"id": "s3", "type": "analysis", "instruction": "Compare {{from_step:s1}} with {{from_step:s2}}."}
+TWO_WAYS = text('{"thoughts": ["Look it up.", "Guess."]}')
 STUCK = [ZED] * 3
 
 GOLDEN: dict[str, dict[str, Golden]] = {
@@ -152,7 +157,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             ]
         ),
         "only-thinking": Golden([text("<thinking>Hm."), text(f"or so</think>{ANSWER}")]),
-        "tool-limit": Golden([ZED, QUILL, text(ANSWER)], {"strategy_settings": {"max_tool_steps": 1}}),
         "no-tags": Golden(
             [text(f"Easy.\nFinal answer: {ANSWER}")], {"strategy_settings": {"use_thinking_tags": False}}
         ),
@@ -160,10 +164,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
     "autonomous": {
         "finish": Golden([ZED, calls(QUILL, call("finish", result=ANSWER), call("note", line="done"))]),
         "nudged": Golden([text("I look."), ZED, text("And?"), call("finish"), QUILL, call("finish", result=ANSWER)]),
-        "finish-alone": Golden(
-            [calls(ZED, call("finish", result="made up"), QUILL), call("finish", result=ANSWER)],
-            {"strategy_settings": {"finish_alone": True}},
-        ),
         "only-text": Golden([text("I look."), text("I looked."), text(ANSWER)]),
         "another-name": Golden(
             [call("submit", result="early"), ZED, call("submit", result=ANSWER)],
@@ -171,7 +171,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
         ),
     },
     "reflexion": {
-        "satisfied": Golden([calls(ZED, QUILL), text(ANSWER), text("SATISFIED: both are right.")]),
+        "satisfied": Golden([calls(ZED, QUILL), text(ANSWER), verdict(9)]),
         "improved": Golden([ZED, text("4,180"), verdict(3, "The lake is missing."), QUILL, text(ANSWER), verdict(10)]),
         "unsatisfied": Golden(
             [each for score in (2, 6, 6, 0) for each in (text(f"answer {score}"), verdict(score, "Wrong."))]
@@ -179,7 +179,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
         "critic-not-understood": Golden([text(ANSWER), *[text("Nice.")] * 3]),
         "prior-critiques": Golden(
             [*[ZED] * 3, text(ANSWER), verdict(7, "Short."), text(ANSWER), verdict(8, "Short.")],
-            {"strategy_settings": {"use_prior_critiques": True, "acceptance_threshold": 8, "critique_last": True}},
+            {"strategy_settings": {"use_prior_critiques": True, "acceptance_threshold": 8}},
             before=earlier_run,
         ),
         "model-error": Golden([text(ANSWER), error("no such model")]),
@@ -205,7 +205,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
         "mended": Golden(
             [
                 plan(looking("s1", "Mount Zet"), looking("s2", "Lake Quill")),
-                plan(looking("a", "Mount Zed")),
+                plan(looking("s3", "Mount Zed")),
                 ENOUGH,
                 text(ANSWER),
             ]
@@ -228,25 +228,25 @@ GOLDEN: dict[str, dict[str, Golden]] = {
         "best-path": Golden(
             [
                 TWO_WAYS,
-                text("8"),
-                text("3"),
-                text("1. By name.\n2. By place."),
-                text("4"),
-                text("9"),
+                score(8),
+                score(3),
+                text('{"thoughts": ["By name.", "By place."]}'),
+                score(4),
+                score(9),
                 calls(ZED, QUILL),
                 text(ANSWER),
             ],
             {"strategy_settings": {"breadth": 2, "depth": 2, "good_enough": None}},
         ),
-        "good-enough": Golden([TWO_WAYS, text("10"), text("Hm."), text("Hm."), text(ANSWER)]),
-        "no-path": Golden([TWO_WAYS, text("1"), text("2"), calls(ZED, QUILL), text(ANSWER)]),
+        "good-enough": Golden([TWO_WAYS, score(10), text("Hm."), text("Hm."), text(ANSWER)]),
+        "no-path": Golden([TWO_WAYS, score(1), score(2), calls(ZED, QUILL), text(ANSWER)]),
     },
     "adaptive": {
         "chosen": Golden(
-            [text("reflexion"), text(ANSWER), text("SATISFIED: yes")],
+            [text("reflexion"), text(ANSWER), verdict(9)],
             {"strategy_settings": {"candidates": ["reactive", "reflexion"]}},
         ),
-        "by-the-table": Golden([text("I cannot say."), calls(ZED, QUILL), text(ANSWER)]),
+        "not-chosen": Golden([text("I cannot say."), calls(ZED, QUILL), text(ANSWER)]),
         "autonomous": Golden(
             [text("autonomous"), ZED, call("finish", result=ANSWER)],
             {"strategy_settings": {"candidates": ["autonomous", "direct"]}},

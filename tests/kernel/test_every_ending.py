@@ -131,7 +131,10 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
     ),
     "unsatisfied": (
         lambda folder: agent(
-            folder, [text("41"), text("UNSATISFIED: wrong")], strategy="reflexion", strategy_settings={"max_retries": 0}
+            folder,
+            [text("41"), text('{"satisfied": false}')],
+            strategy="reflexion",
+            strategy_settings={"max_retries": 0},
         ),
         "kernel",
         ("done", "41"),

@@ -13,6 +13,7 @@ from playhead.kernel.strategies.registry import list_strategies, make_strategy
 from playhead.replay import ResultOverride, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
+from tests.kernel.strategies.looking import score, thoughts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ SCRIPTS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     ),
     "tree-of-thought": (
         {"breadth": 2, "depth": 2, "good_enough": None},
-        [text("1. Look.\n2. Guess."), text("8"), text("3"), text("1) By name.\n2) By place."), text("Score: 4"), text("9/10"),
+        [thoughts("Look.", "Guess."), score(8), score(3), thoughts("By name.", "By place."), score(4), score(9),
          LOOK, SEND, DONE],
     ),
 }  # fmt: skip

@@ -166,7 +166,10 @@ VERDICT = '{"satisfied": true, "reason": "all there"}'
         ([LOOK, "Done."], {"tool_format": "text"}),
         (['```python\nreturn look_up("a")\n```', "Done."], {"strategy": "code-action"}),
         ([PLAN, VERDICT, "Done."], {"strategy": "plan-execute-reflect"}),
-        (["1. Look it up.\n2. Guess.", "9", "2", "Done."], {"strategy": "tree-of-thought"}),
+        (
+            ['{"thoughts": ["Look it up.", "Guess."]}', '{"score": 9}', '{"score": 2}', "Done."],
+            {"strategy": "tree-of-thought"},
+        ),
         (['{"tools": [], "reason": "none"}', "Done."], {"infer_required": True}),
     ],
     ids=["text", "program", "plan", "thoughts", "inferred"],

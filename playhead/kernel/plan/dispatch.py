@@ -19,8 +19,7 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.plan.progress import Plan
-    from playhead.kernel.plan.steps import PlanStep
+    from playhead.kernel.plan.steps import Plan, PlanStep
     from playhead.kernel.session import Session
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
@@ -51,12 +50,12 @@ async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> 
 async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
     """Make the calls of these steps, in one turn of the agent's own loop, in which the plan thinks instead of the model."""
     asked = [(step, call) for step in steps if (call := _call_of(step, plan)) is not None]
-    failures = {step.id: False for step in steps if plan.by_id[step.id].status == "failed"}
+    failures = {step.id: False for step in steps if step.status == "failed"}
     if not asked:
         return failures
     session, done_before = plan.session, len(plan.state.steps)
     for step, _ in asked:
-        plan.change(step.id, "in_progress")
+        plan.change(step, "in_progress")
 
     async def think(state: KernelState, session: Session) -> KernelState:
         pending = [await _planned(step, call, session) for step, call in asked]
@@ -66,7 +65,7 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
     kernel = replace(usual, phases={**usual.phases, "thinking": think})
     thread = session.at.preamble
     plan.state, _ = await run_pass(plan.state, session, thread, purpose="step", max_iterations=1, kernel=kernel)
-    plan.note_calls(asked[0][0].id, plan.state.steps[done_before:])
+    plan.note_calls(asked[0][0], plan.state.steps[done_before:])
     for step, call in asked:
         # A plan goes on with what the model may see of a result, also in arguments of later calls.
         completed = session.tools.ended.get(call.id)
@@ -75,9 +74,9 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
             result = completed.result if completed.ok else completed.observation()
             seen = session.messages.changed_results.get(call.id, result)
         if completed is not None and completed.ok:
-            plan.change(step.id, "completed", result=seen)
+            plan.complete(step, seen)
         else:
-            plan.change(step.id, "failed", as_text(seen))
+            plan.change(step, "failed", as_text(seen))
             # A tool with side effects may have acted before it failed; a refusal would come again.
             failures[step.id] = plan.is_read_only(step) and call.id not in session.tools.refused
     plan.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
@@ -89,7 +88,7 @@ async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> Failures:
     session, text = plan.session, step.instruction or step.title
     results = plan.results
     instruction = as_text(resolved(text, {name: shortened(as_text(results[name]), SHOWN) for name in references(text)}))
-    plan.change(step.id, "in_progress")
+    plan.change(step, "in_progress")
     is_analysis = step.type == "analysis"
     # One turn more may be needed for the result of a composite step, and one is for the answer.
     turns = 1 if is_analysis else max(1, min(step_turns, plan.turns_left - 2))
@@ -101,15 +100,15 @@ async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> Failures:
         plan.state, session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
     )
     new = plan.state.steps[done_before:]
-    has_acted = plan.note_calls(step.id, new)
+    has_acted = plan.note_calls(step, new)
     if conclusion.answered and conclusion.text:
-        plan.change(step.id, "completed", result=conclusion.output)
+        plan.complete(step, conclusion.output)
         plan.reach(output=conclusion.output)
         return {}
     found = [each.content for each in new if each.type == "observation"]
     limit = f"no answer within {turns} turn{'s' if turns > 1 else ''}"
     why = limit if conclusion.reason == "max_iterations" else conclusion.reason
-    plan.change(step.id, "failed", f"{why}; the last result was: {found[-1]}" if found else why)
+    plan.change(step, "failed", f"{why}; the last result was: {found[-1]}" if found else why)
     return {step.id: not has_acted}
 
 
@@ -123,11 +122,11 @@ def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
         return ToolCall(id=call_id, name=step.tool_name, arguments=arguments)
     made_in, result = earlier[0].id, earlier[1]
     if result is not None:
-        plan.change(step.id, "completed", f"the same call was made in {made_in}", result=result)
+        plan.complete(step, result, f"the same call was made in {made_in}")
         plan.reach(output=result)
     else:
         why = f"the same call failed in {made_in} and may have had its effect; it is not made again"
-        plan.change(step.id, "failed", why)
+        plan.change(step, "failed", why)
     return None
 
 

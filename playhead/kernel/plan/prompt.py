@@ -6,32 +6,28 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.describe import shortened
-from playhead.kernel.plan.steps import SUMMARY, ReflectionForm
-from playhead.kernel.structured import form_prompt
 from playhead.kernel.text_format import tool_lines
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from playhead.kernel.plan.progress import Plan
-    from playhead.kernel.plan.steps import PlanStep
+    from playhead.kernel.plan.steps import Plan, PlanStep
     from playhead.trace.types import ToolSpec
 
 SHOWN: Final = 16_000
 """Characters of results in one prompt at most, all of them together."""
 SHOWN_OF_ONE: Final = 2_000
 """Characters of one result."""
+SUMMARY: Final = 500
+"""Characters of what is said of a step that was not done."""
 _FORM: Final = "Reply with one JSON object and nothing else, in this form:\n{}"
 _TYPES: Final = """Types of steps:
 - tool_call: one call of one tool. tool_name is the tool, tool_args are all of its arguments, with their values.
 - analysis: you think or write, without tools. instruction says what. Only for what no tool does.
 - composite: some calls that cannot be known now. instruction says what for, tool_hints lists the tools."""
 _RULES: Final = (
-    (
-        "{{{{from_step:{first}}}}} stands for the result of step {first}; {{{{from_step:{first}:summary}}}} for its first "
-        f"{SUMMARY} characters. Write it wherever a later step needs a result that you do not know yet."
-    ),
+    "{{{{from_step:{first}}}}} stands for the result of step {first}. Write it wherever a later step needs that result.",
     "Make no step for the final answer: it is written from the results of all steps.",
     "At most {most} steps; as few as the task needs.",
 )
@@ -44,11 +40,6 @@ _ORDER: Final = {
     "linear": "Steps run one after another, in the order of the list; a step may use results of steps before it.",
     "dag": "A step begins as soon as the steps in its depends_on and the steps it refers to are completed.",
 }
-STRICT: Final = (
-    "[STRICT RETRY] Every step of type tool_call must have a rationale: "
-    '"rationale": {"why": "<your reason for this call>", "confidence": <0 to 1>}. '
-    "Reply with the same plan as JSON, with the rationales, and nothing else."
-)
 
 
 def plan_prompt(plan: Plan, required: Mapping[str, int]) -> str:
@@ -57,30 +48,33 @@ def plan_prompt(plan: Plan, required: Mapping[str, int]) -> str:
     return _joined(
         f"Task: {plan.goal}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
         _tools(plan.tools),
-        _form(plan, plan.most(())),
+        _form(plan),
         _section("TOOL CALL REQUIREMENTS", lines),
         f"The task again: {plan.goal}",
     )
 
 
-def more_steps_prompt(plan: Plan, why: str, gone: Sequence[PlanStep]) -> str:
-    """Return what asks for steps in place of others, or for further ones; `why` says which."""
+def more_steps_prompt(plan: Plan, why: str) -> str:
+    """Return what asks for steps in place of those that are not completed, or for further ones; `why` says which."""
     return _joined(
         f"Task: {plan.goal}\n\n{why}",
         _standing(plan),
         _acted(plan),
         _tools(plan.tools),
-        _form(plan, plan.most(gone)),
+        _form(plan),
         "Do not list steps that are completed, and do not repeat what failed: do it in another way.",
     )
 
 
-def reflection_prompt(plan: Plan, *, deep: bool) -> str:
+def reflection_prompt(plan: Plan, form: str) -> str:
     """Return what asks whether the results are enough."""
-    asked = "Are these results enough to answer the task?"
-    if deep:
-        asked += " Is every part of the task covered? Does any result contradict another, or look wrong?"
-    return _joined(f"Task: {plan.goal}", _standing(plan), asked, form_prompt(ReflectionForm))
+    return _joined(
+        f"Task: {plan.goal}",
+        _standing(plan),
+        "Are these results enough to answer the task? Is every part of the task covered? Does any result contradict another, or "
+        "look wrong?",
+        form,
+    )
 
 
 def answer_prompt(plan: Plan) -> str:
@@ -117,8 +111,8 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{title}:", *lines]) if lines else ""
 
 
-def _form(plan: Plan, most: int) -> str:
-    first = f"s{plan.next_number}"
+def _form(plan: Plan) -> str:
+    first, most = f"s{plan.next_number}", plan.turns_left - 1  # one turn is kept for the answer
     given = (*_RULES, *_TOOL_RULES) if plan.tools else _RULES
     rules = [_ORDER[plan.mode], *(each.format(first=first, most=most) for each in given)]
     if plan.by_id:

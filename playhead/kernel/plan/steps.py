@@ -1,41 +1,50 @@
-"""The steps of a plan, and the forms in which a model writes them.
+"""The steps of a plan: how a model writes them, what in them cannot work, and what becomes of them, every change as an event.
 
-A step refers to the result of another one: `{{from_step:s1}}`, and `{{from_step:s1:summary}}` for its beginning. References are read
-in what the plan says, once, and never in what was put in for them: a result that looks like one stays what it is.
+A step refers to the result of another one: `{{from_step:s1}}`. References are read in what the plan says, once, and never in what was
+put in for them: a result that looks like one stays what it is.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from playhead.errors import nearest
 from playhead.kernel.rationale import parse_rationale
+from playhead.kernel.state import Step, transition
+from playhead.trace.events import PlanCreated, PlanStepChanged
 from playhead.trace.types import Rationale
-from playhead.trace.values import JsonValue, as_text
+from playhead.trace.values import JsonValue, as_text, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.trace.types import ToolSpec
 
 StepType = Literal["tool_call", "analysis", "composite"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 PlanMode = Literal["linear", "dag"]
-_STATE: Final = {"version", "status", "result", "error", "retries"}
-SUMMARY: Final = 500
-"""Characters of a summary."""
-_REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*(:\s*summary\s*)?\}\}")
+NO_TURNS: Final = "the turns of the agent are used up"
+MAX_TOLD: Final = 20
+"""Calls with side effects that the model is told of."""
+_STATE: Final = {"version", "result", "error", "retries"}
+_REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*\}\}")
 _LOOKS_LIKE_ONE: Final = re.compile(r'\{\{\s*(?:from_step|s\d+\b)[^"]{0,40}')
 
 
 class StepForm(BaseModel):
-    """A step as a model writes it; the kernel gives it its id and its state."""
+    """A step as a model writes it."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, coerce_numbers_to_str=True, str_strip_whitespace=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(coerce_numbers_to_str=True, str_strip_whitespace=True)
 
-    id: str | None = Field(default=None, max_length=64)
-    """What other steps of the same answer call it."""
+    id: str = Field(default="", pattern=r"^[\w-]{0,64}$")
+    """What other steps call it; empty: `s1`, `s2` … by its place."""
     type: StepType
     """One call of a tool without the model; one answer of the model without tools; or a small loop of both."""
     title: str = ""
@@ -50,29 +59,23 @@ class StepForm(BaseModel):
     """The tools of a composite step; empty for all."""
     depends_on: tuple[str, ...] = ()
     """Steps that have to be completed before it, beside those that it refers to."""
-    rationale: Any = None
-    """Why the call is made."""
+    rationale: Rationale | None = None
+    """Why the call is made, in the model's own words; None where it stated no reason that can be read."""
 
-    @property
-    def reason(self) -> Rationale | None:
-        """The model's own reason; None where it stated none that can be read."""
-        return parse_rationale(self.rationale)
+    @field_validator("rationale", mode="before")
+    @classmethod
+    def _reason(cls, value: object) -> Rationale | None:
+        return parse_rationale(value)
 
 
 class PlanStep(StepForm):
-    """One step of a plan."""
+    """One step of a plan; its id is never given again within the plan, and `depends_on` has those that it refers to, too."""
 
-    id: str
-    """`s1`, `s2` …; never given again within a plan, whatever becomes of the step."""
-    depends_on: tuple[str, ...] = ()
-    """Steps that have to be completed before it: those that it names, and those that it refers to."""
-    rationale: Rationale | None = None
-    """The model's own reason for the call."""
     version: int = 0
     """The version of the plan that brought it."""
     status: StepStatus = "pending"
     """Where it stands."""
-    result: JsonValue = None
+    result: Any = None
     """What it returned."""
     error: str | None = None
     """Why it failed or was skipped."""
@@ -84,17 +87,6 @@ class PlanStep(StepForm):
         """What the model is told it is."""
         return self.title or self.instruction or self.tool_name or self.id
 
-    def with_names(self, names: Mapping[str, str]) -> PlanStep:
-        """Return the step with other names for the steps that it needs."""
-        changed = {name: renamed(getattr(self, name), names) for name in ("instruction", "tool_args")}
-        needed = dict.fromkeys(names.get(each, each) for each in self.depends_on)
-        return self.model_copy(update={**changed, "depends_on": tuple(needed)})
-
-    def content(self) -> dict[str, JsonValue]:
-        """Return the step as JSON, without what is empty and without what becomes of it."""
-        content = self.model_dump(mode="json", exclude=_STATE, exclude_defaults=True)
-        return {**content, "status": self.status}
-
 
 class PlanForm(BaseModel):
     """A plan as a model writes it."""
@@ -102,17 +94,190 @@ class PlanForm(BaseModel):
     steps: list[StepForm] = Field(min_length=1)
 
 
-class ReflectionForm(BaseModel):
-    """What the model finds when it looks at the results of a plan."""
+@dataclass(slots=True)
+class Plan:
+    """The steps for a goal, in order, together with the agent's state."""
 
-    reason: str = Field(description="what is there and what is missing, in one or two sentences")
-    satisfied: bool = Field(description="true when the results are enough to answer the task")
+    id: str
+    """Id of the plan; its versions share it."""
+    goal: str
+    """What it is for."""
+    mode: PlanMode
+    """Whether steps run one after another, or as soon as what they need is there."""
+    session: Session
+    state: KernelState
+    tools: dict[str, ToolSpec]
+    """The tools that steps may call."""
+    by_id: dict[str, PlanStep] = field(default_factory=dict)
+    """The steps by their ids, in order."""
+    taken: set[str] = field(default_factory=set)
+    """The ids of all steps that there were."""
+    version: int = -1
+    """0 for the first plan; one more for each time that steps were replaced or added."""
+    replans: int = 0
+    """How often steps were replaced."""
+    acted: dict[str, tuple[PlanStep, str | None]] = field(default_factory=dict)
+    """Calls with side effects, by tool and arguments: the step that made them, and the result; None of one that failed, and may
+    have acted, too."""
+
+    def having(self, *statuses: StepStatus) -> list[PlanStep]:
+        """Return the steps that have one of these states."""
+        return [each for each in self.by_id.values() if each.status in statuses]
+
+    def ready(self) -> list[PlanStep]:
+        """Return the pending steps that may begin now, of which in `linear` mode the first."""
+        found = [each for each in self.having("pending") if self.results.keys() >= set(each.depends_on)]
+        return found[:1] if self.mode == "linear" else found
+
+    @property
+    def results(self) -> dict[str, JsonValue]:
+        """The results of the completed steps, by their ids."""
+        return {each.id: each.result for each in self.having("completed")}
+
+    @property
+    def turns_left(self) -> int:
+        """Turns that the agent has left."""
+        return self.session.header.max_iterations - self.state.iteration
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is a turn left for another step, beside the one for the answer."""
+        return self.turns_left > 1
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next step."""
+        return len(self.taken) + 1
+
+    def begin(self, steps: Sequence[PlanStep], reason: str | None = None) -> None:
+        """Make these the steps of the plan after those that are completed, and say so."""
+        self.version += 1
+        for each in self.having("pending"):
+            self.change(each, "skipped", f"replaced in version {self.version}")
+        self.by_id = {each.id: each for each in (*self.having("completed"), *steps)}
+        self.taken |= self.by_id.keys()
+        content: tuple[dict[str, JsonValue], ...] = tuple(
+            {**each.model_dump(mode="json", exclude=_STATE, exclude_defaults=True), "status": each.status}
+            for each in self.by_id.values()
+        )
+        self.session.emit(
+            PlanCreated(plan_id=self.id, version=self.version, goal=self.goal, steps=content, reason=reason)
+        )
+        made = Step(type="plan", content=json.dumps(content, ensure_ascii=False), iteration=self.state.iteration)
+        self.reach(steps=(*self.state.steps, made))
+
+    def change(self, step: PlanStep, status: StepStatus, reason: str | None = None) -> None:
+        """Change the state of a step, and say so; of one that is not carried out the reason stays."""
+        step.status = status
+        if status in ("failed", "skipped"):
+            step.error = reason
+        self.session.emit(PlanStepChanged(plan_id=self.id, step_id=step.id, status=status, reason=reason))
+
+    def complete(self, step: PlanStep, result: JsonValue, reason: str | None = None) -> None:
+        """Note what a step returned."""
+        step.result = result
+        self.change(step, "completed", reason)
+
+    def skip_the_rest(self) -> None:
+        """Skip what is pending: it needs a step that is not completed, or there are no turns left for it."""
+        for step in self.having("pending"):
+            lacking = [each for each in step.depends_on if each not in self.results]
+            self.change(step, "skipped", f"it needs {lacking[0]}, which is not completed" if lacking else NO_TURNS)
+
+    def reach(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a state
+        """Change the agent's state; its `output` is that of a run that is stopped now."""
+        self.state = self.session.reach(transition(self.state, **changes))
+
+    def is_read_only(self, step: PlanStep) -> bool:
+        """Return whether a step is one call that changes nothing."""
+        return step.type == "tool_call" and self.tools[step.tool_name or ""].read_only
+
+    def earlier(self, step: PlanStep, arguments: JsonValue) -> tuple[PlanStep, str | None] | None:
+        """Return the call with side effects that this one would repeat, or None when it may be made.
+
+        A version of a plan may have a call twice: that is meant. One that a later version has again is not.
+        """
+        made = self.acted.get(_call_key(step.tool_name, as_text(arguments)))
+        is_meant = made is not None and made[1] is not None and made[0].version == step.version
+        return None if is_meant or self.is_read_only(step) else made
+
+    def note_calls(self, step: PlanStep, new: Sequence[Step]) -> bool:
+        """Note the calls with side effects among the new steps of the state; return whether there were any."""
+        returned = {each.call_id: each.content for each in new if each.type == "observation" and each.ok}
+        made = [each for each in new if each.type == "action" and self._acts(each)]
+        for each in made:
+            self.acted[_call_key(each.tool, each.content)] = (step, returned.get(each.call_id))
+        return bool(made)
+
+    def _acts(self, made: Step) -> bool:
+        spec = self.tools.get(made.tool or "")
+        return spec is not None and not spec.read_only and made.call_id not in self.session.tools.refused
+
+    @property
+    def calls_made(self) -> list[str]:
+        """The newest calls with side effects, for the model: they are not made again."""
+        newest = list(self.acted.items())[-MAX_TOLD:]
+        return [
+            f"{key[:200]} (in {step.id}): {'failed, and may have had its effect' if result is None else 'done'}"
+            for key, (step, result) in newest
+        ]
 
 
-def references(*values: JsonValue) -> list[str]:
-    """Return the ids of the steps that values refer to, each once, in order."""
-    text = json.dumps(values, ensure_ascii=False)
-    return list(dict.fromkeys(match[1] for match in _REFERENCE.finditer(text)))
+def _call_key(tool: str | None, arguments: str) -> str:
+    """Return what two calls have in common that are the same; `arguments` is their JSON."""
+    return f"{tool} {json.dumps(json.loads(arguments), sort_keys=True)}"
+
+
+def steps_in(form: PlanForm, plan: Plan) -> list[PlanStep]:
+    """Return the steps that a model wrote, pending, with ids and with all that they need."""
+    steps = []
+    for number, written in enumerate(form.steps, plan.next_number):
+        arguments = to_json(written.tool_args)
+        needed = dict.fromkeys((*written.depends_on, *references(written.instruction, arguments)))
+        own = {"id": written.id or f"s{number}", "tool_args": arguments, "depends_on": tuple(needed)}
+        steps.append(PlanStep.model_construct(**{**dict(written), **own, "version": plan.version + 1}))
+    return steps
+
+
+def find_problems(form: PlanForm, plan: Plan) -> str | None:
+    """Return what is wrong with steps, a line each, as the model is told; None when they can be carried out."""
+    return "\n".join(f"- {each}" for each in _problems(steps_in(form, plan), plan)) or None
+
+
+def _problems(steps: Sequence[PlanStep], plan: Plan) -> Iterator[str]:
+    if len(steps) >= plan.turns_left:  # one turn is kept for the answer
+        yield f"it has {len(steps)} steps; at most {plan.turns_left - 1} can be carried out"
+        return
+    known, done = set(plan.taken), set(plan.results)
+    for step in steps:
+        if step.id in known:
+            yield f"{step.id} is the id of another step; number new steps from s{plan.next_number} on"
+        yield from (f"{step.id}: {problem}" for problem in _problems_of(step, plan.tools))
+        lacking = (need for need in step.depends_on if need not in done)
+        yield from (f"{step.id} needs {need}, which does not come before it" for need in lacking)
+        known.add(step.id)
+        done.add(step.id)
+
+
+def _problems_of(step: PlanStep, tools: Mapping[str, ToolSpec]) -> Iterator[str]:
+    if step.type == "tool_call" and not step.tool_name:
+        yield "a step of type tool_call needs tool_name"
+    elif step.type != "tool_call" and not (step.instruction or step.title):
+        yield f"a step of type {step.type} needs an instruction"
+    for name in filter(None, (step.tool_name, *step.tool_hints)):
+        if name not in tools:
+            yield f"there is no tool {name!r}.{nearest(name, tools)}"
+        elif step.type == "tool_call":
+            lacking = [each for each in tools[name].parameters.get("required", ()) if each not in step.tool_args]
+            if lacking:
+                yield f"tool_args of {name} lacks {', '.join(lacking)}"
+    if (wrong := misspelled(step.instruction, step.tool_args)) is not None:
+        yield f"{wrong!r} is no reference; write {{{{from_step:s1}}}}"
+
+
+def references(*values: JsonValue) -> Iterable[str]:
+    """Return the ids of the steps that values refer to, in order."""
+    return _REFERENCE.findall(json.dumps(values, ensure_ascii=False))
 
 
 def misspelled(*values: JsonValue) -> str | None:
@@ -121,38 +286,16 @@ def misspelled(*values: JsonValue) -> str | None:
     return None if found is None else found[0]
 
 
-def renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
-    """Return the value with references to other steps; a step that is not in `names` keeps its name."""
-
-    def rename(match: re.Match[str]) -> str:
-        return f"{{{{from_step:{names.get(match[1], match[1])}{':summary' if match[2] else ''}}}}}"
-
-    return _mapped(value, lambda text: _REFERENCE.sub(rename, text))
-
-
 def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
     """Return the value with results in place of references; a text that is nothing but one becomes the result itself.
 
     A step begins when all that it refers to is completed, so that there is a result for each.
     """
-
-    def result_of(match: re.Match[str]) -> JsonValue:
-        result = results[match[1]]
-        return as_text(result)[:SUMMARY] if match[2] else result
-
-    def resolve(text: str) -> JsonValue:
-        whole = _REFERENCE.fullmatch(text.strip())
-        return result_of(whole) if whole else _REFERENCE.sub(lambda match: as_text(result_of(match)), text)
-
-    return _mapped(value, resolve)
-
-
-def _mapped(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
-    """Return the value with its texts changed; it is no deeper than JSON may be, see `repair/lenient_json.py`."""
     if isinstance(value, str):
-        return change(value)
+        whole = _REFERENCE.fullmatch(value.strip())
+        return results[whole[1]] if whole else _REFERENCE.sub(lambda match: as_text(results[match[1]]), value)
     if isinstance(value, list):
-        return [_mapped(each, change) for each in value]
+        return [resolved(each, results) for each in value]
     if isinstance(value, dict):
-        return {key: _mapped(each, change) for key, each in value.items()}
+        return {key: resolved(each, results) for key, each in value.items()}
     return value

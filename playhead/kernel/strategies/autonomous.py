@@ -1,24 +1,22 @@
 """Autonomous: work with the tools until the model itself says that it is done, by calling `finish` with the result.
 
-A reply without a call ends nothing (unless the settings say so): the model is told to go on or to finish. Calls beside
-`finish` in one reply run first.
+A reply without a call ends nothing: the model is told to go on or to finish. Calls beside `finish` in one reply run first.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field, field_validator
 
 from playhead.kernel import Arguments, Kernel, KernelState, MetaTool, Session, Strategy, run_kernel, transition
-from playhead.kernel.meta_tools import ends_run
-from playhead.kernel.react import act_but, ask_again, observe, take_answer, think
+from playhead.kernel.react import act, ask_again, observe, take_answer, think
 from playhead.trace.finish_reasons import incomplete
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Tool
-from playhead.trace.values import JsonValue
+    from playhead.trace.values import JsonValue
 
 NAME: Final = "autonomous"
 INSTRUCTION: Final = (
@@ -29,7 +27,6 @@ GO_ON: Final = (
     "You called no tool, and text alone reaches nobody. If the task is done, call `{name}` now with the whole answer as its "
     "result; if not, call the tool for the next step."
 )
-TOO_EARLY: Final = "the calls beside it have run now; look at their results, then finish"
 _NUDGES: Final = "autonomous_nudges"
 
 
@@ -45,12 +42,8 @@ class Autonomous(Strategy):
 
     finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
     """What the tool is called with which the model ends."""
-    on_text: Literal["nudge", "answer"] = "nudge"
-    """What a reply without a call is: an occasion to tell the model to go on, or the answer."""
     max_nudges: int = Field(default=2, ge=0, le=100)
     """Replies without a call, one after the other, to which the model is told to go on; the next one is the answer."""
-    finish_alone: bool = False
-    """Whether a `finish` beside other calls is refused once they ran: its result was written before theirs were known."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
@@ -70,20 +63,15 @@ class Autonomous(Strategy):
         return await think(state, session, self._on_text)
 
     async def _act(self, state: KernelState, session: Session) -> KernelState:
-        """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
         if state.meta.get(_NUDGES):
             state = transition(state, output=None, meta={**state.meta, _NUDGES: 0})
-        finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
-        is_alone = len(finishing) == len(state.pending)
-        return await act_but(finishing if self.finish_alone and not is_alone else (), TOO_EARLY, state, session)
+        return await act(state, session)
 
     async def _on_text(self, state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
         """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
-        if said := _finished(text, self.finish_tool_name):
-            return await take_answer(state, said, finish_reason, session)
         nudges: Any = state.meta.get(_NUDGES, 0)
         can_finish = self.finish_tool_name in session.offered_specs() and incomplete(finish_reason) is None
-        if self.on_text == "nudge" and can_finish and nudges < self.max_nudges:
+        if can_finish and nudges < self.max_nudges:
             # Until something is done, what it wrote is the best there is.
             counted = transition(state, output=text or None, meta={**state.meta, _NUDGES: nudges + 1})
             if again := await ask_again(counted, "unfinished", GO_ON.format(name=self.finish_tool_name), session):
@@ -115,9 +103,3 @@ class FinishTool(MetaTool):
 def _finish(session: Session, arguments: FinishArguments) -> JsonValue:
     session.conclude("final_answer_tool", arguments.result)
     return "accepted"
-
-
-def _finished(text: str, name: str) -> str | None:
-    """Return the result of a reply that names the tool and writes the result below or behind it, as small models do."""
-    named, mark, said = text.partition("\n" if "\n" in text else ":")
-    return said.strip() if mark and named.strip(" `*:\t") == name else None

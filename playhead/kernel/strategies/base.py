@@ -38,9 +38,6 @@ class Strategy(BaseModel):
     """Short names, of this class alone: a subclass has its own, or none."""
     known_for: ClassVar[str] = ""
     """What it is good at, in the words that a model chooses by; else the first line of its docstring."""
-    suits: ClassVar[tuple[str, ...]] = ()
-    """Types of tasks that `adaptive` gives it without asking: `question`, `research`, `analysis`, `multi-step`, `writing`,
-    `creative`, or one of your own."""
     phases: ClassVar[tuple[str, ...]] = ()
     """The phases that it goes through, each begun with `in_phase`; each is a span around what happens in it."""
     purposes: ClassVar[tuple[Purpose, ...]] = ()

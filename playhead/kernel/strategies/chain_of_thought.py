@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pydantic import Field
-
 from playhead.kernel import Kernel, KernelState, Session, Step, Strategy, act, observe, run_kernel, transition
-from playhead.kernel.meta_tools import ends_run, visible_tools
-from playhead.kernel.passes import ANSWER_NOW
-from playhead.kernel.react import act_but, ask_again, call_again, take_answer
+from playhead.kernel.meta_tools import visible_tools
+from playhead.kernel.react import ask_again, call_again, take_answer
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.trace.events import Thought
 from playhead.trace.finish_reasons import incomplete
@@ -26,8 +23,6 @@ WITH_TAGS: Final = (
 )
 WITHOUT_TAGS: Final = "Think step by step. Then write the answer in a last line that begins with `Final answer:`."
 ONLY_THOUGHT: Final = "You thought, and gave no answer. Write the answer now, without any tags."
-NO_MORE_TOOLS: Final = "no more tools are offered; answer the task"
-_TOOL_TURNS: Final = "thought_tool_turns"
 _TAG: Final = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
@@ -41,8 +36,6 @@ class ChainOfThought(Strategy):
 
     use_thinking_tags: bool = True
     """Whether the thinking is to stand between tags, from where it is split off; else it stands before `Final answer:`."""
-    max_tool_steps: int = Field(default=5, ge=0, le=10_000)
-    """Turns with calls at most; after them the model is offered no tools and has to answer."""
     instruction: str | None = None
     """How to think, in place of the usual instruction."""
 
@@ -59,14 +52,7 @@ class ChainOfThought(Strategy):
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:
         """Ask the model, split off what it thought, and read the rest as an answer or as calls."""
-        turns = state.meta.get(_TOOL_TURNS, 0)
-        has_tools = turns < self.max_tool_steps
-        if turns == self.max_tool_steps > 0:  # told once
-            thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
-            turns += 1
-            state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns})
-        offered = visible_tools(session, state) if has_tools else ()
-        response = await session.model.complete(state.thread, offered)
+        response = await session.model.complete(state.thread, visible_tools(session, state))
         state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
         thought, text = split_thinking(response.text) if self.use_thinking_tags else ("", response.text)
         if thought:
@@ -77,15 +63,14 @@ class ChainOfThought(Strategy):
         thoughts = filter(None, (thinking, reply.thought if reply.calls else ""))
         steps = tuple(Step(type="thought", content=each, iteration=state.iteration) for each in thoughts)
         state = transition(state, steps=(*state.steps, *steps))
-        if not reply.calls:
-            again = await call_again(state, reply, session)
-            return again or await _answer(state, reply.thought, thought, response.finish_reason, session)
-        meta = {**state.meta, _TOOL_TURNS: turns + 1}
-        state = transition(state, pending=reply.calls, meta=meta, status="acting")
-        if has_tools:
-            return state
-        refused = [each for each in reply.calls if not ends_run(session, session.tools.meant(each.call.name))]
-        return await act_but(refused, NO_MORE_TOOLS, state, session)
+        if reply.calls:
+            return transition(state, pending=reply.calls, status="acting")
+        if again := await call_again(state, reply, session):
+            return again
+        only_thought = thought and not reply.thought and incomplete(response.finish_reason) is None
+        if only_thought and (again := await ask_again(state, "empty-reply", ONLY_THOUGHT, session)):
+            return again
+        return await take_answer(state, reply.thought, response.finish_reason, session)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -99,13 +84,3 @@ def split_thinking(text: str) -> tuple[str, str]:
     end = opened.start() if opened else len(text)
     thought = f"{text[:start]}\n{text[end:]}"
     return "\n".join(filter(None, map(str.strip, _TAG.split(thought)))), text[start:end].strip()
-
-
-async def _answer(
-    state: KernelState, text: str, thought: str, finish_reason: str | None, session: Session
-) -> KernelState:
-    """End with what stands outside of the thinking; of a reply that only thought, ask for the answer."""
-    only_thought = thought and not text and incomplete(finish_reason) is None
-    if only_thought and (again := await ask_again(state, "empty-reply", ONLY_THOUGHT, session)):
-        return again
-    return await take_answer(state, text, finish_reason, session)

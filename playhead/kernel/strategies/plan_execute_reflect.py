@@ -3,8 +3,8 @@
 Plan-and-solve (Wang et al. 2023, arXiv:2305.04091), with results of earlier steps as arguments of later ones and independent
 calls beside each other (LLMCompiler, Kim et al. 2023, arXiv:2312.04511).
 
-A step that fails runs again, where that cannot do something twice; else it is replaced, alone or with what is still open; else
-the plan goes on without it, and without what needs it. Completed steps never run again. A call of a tool with side effects that
+A step that fails runs again, where that cannot do something twice; else it is replaced together with what is still open; else the
+plan goes on without it, and without what needs it. Completed steps never run again. A call of a tool with side effects that
 failed may have had its effect: the same call is not made again, by no version of the plan.
 """
 
@@ -12,19 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from playhead.kernel import KernelName, KernelState, Purpose, Session, Step, Strategy, transition
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, offered_thread, run_pass
 from playhead.kernel.plan.dispatch import run_wave
-from playhead.kernel.plan.progress import NO_TURNS, Plan
 from playhead.kernel.plan.prompt import answer_prompt, more_steps_prompt, plan_prompt, reflection_prompt
-from playhead.kernel.plan.reading import ask_for_steps
-from playhead.kernel.plan.steps import PlanStep, ReflectionForm
+from playhead.kernel.plan.steps import NO_TURNS, Plan, PlanForm, PlanStep, find_problems, steps_in
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.structured import ask_for
+from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import DecisionEvaluated, Reflection
 from playhead.trace.types import text_of
 
@@ -32,15 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.plan.dispatch import Failures
-    from playhead.trace.values import JsonValue
 
 NAME: Final = "plan-execute-reflect"
-REFLECTION_TOKENS: Final = {"shallow": 1500, "deep": 2500}
 ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
 NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solved by ReAct, without one"
 NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
-_PATCH: Final = "A step of the plan failed. Write new steps that replace {}."
+NO_REASONS: Final = '- every step of type tool_call must have a rationale: {"why": "<your reason for this call>", "confidence": <0 to 1>}'
+_PATCH: Final = (
+    "The plan did not get to its end: {}. Write new steps that replace what failed and all steps that are still open."
+)
 _REPLAN: Final = "The plan did not reach it: {}\nWrite a new plan for what is left."
 _AUGMENT: Final = "All steps are completed, but this is missing: {}\nWrite only the further steps."
 
@@ -51,7 +49,6 @@ class PlanExecuteReflect(Strategy):
     name = NAME
     aliases = ("plan", "plan-execute")
     known_for = "makes a plan, carries it out step by step, corrects it; for complex tasks of many steps"
-    suits = ("analysis", "multi-step")
     purposes = (
         Purpose(name="plan", asks_for="a plan"),
         Purpose(name="step", asks_for="the result of a step"),
@@ -68,14 +65,10 @@ class PlanExecuteReflect(Strategy):
     other."""
     max_refinements: int = Field(default=2, ge=0, le=20)
     """How often results that are not enough lead to further steps; 0: nobody looks whether they are."""
-    reflection_depth: Literal["deep", "shallow"] = "deep"
-    """How closely results are looked at, with at most 2500 or 1500 tokens."""
     step_retries: int = Field(default=1, ge=0, le=20)
     """How often a step that failed runs again as it is, where that cannot do something twice."""
     step_kernel_max_iterations: int = Field(default=3, ge=1, le=100)
     """Turns of a composite step at most."""
-    patch_strategy: Literal["in-place", "replan-remaining"] = "replan-remaining"
-    """What new steps replace: the failed step alone, or all that is still open, too."""
     max_replans: int = Field(default=3, ge=0, le=20)
     """How often steps are replaced because some failed."""
     kernel: KernelName = "react"
@@ -91,7 +84,7 @@ class PlanExecuteReflect(Strategy):
         steps: Sequence[PlanStep] = ()
         if plan.has_room:
             required = {each.tool: each.calls for each in session.unmet if each.tool and each.tool in plan.tools}
-            steps = await ask_for_steps(plan, "plan", plan_prompt(plan, required))
+            steps = await _ask_for_steps(plan, "plan", plan_prompt(plan, required))
         if not steps:
             why = NO_PLAN if plan.has_room else NO_ROOM
             session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
@@ -100,8 +93,7 @@ class PlanExecuteReflect(Strategy):
         plan.begin(steps)
         await self._carry_out(plan)
         for _ in range(self.max_refinements):
-            missing = await self._what_is_missing(plan)
-            if missing is None or not await self._refine(plan, missing):
+            if not await self._refine(plan):
                 break
             await self._carry_out(plan)
         return await _answer(plan)
@@ -116,54 +108,76 @@ class PlanExecuteReflect(Strategy):
 
     async def _recover(self, plan: Plan, failures: Failures) -> None:
         """Let steps that failed run again, or have them replaced; what can neither stays failed, and the plan goes on."""
-        lost: list[PlanStep] = []
-        for step in (plan.by_id[each] for each in failures):
-            if failures[step.id] and step.retries < self.step_retries:
-                retry = step.retries + 1
-                plan.change(step.id, "pending", f"retry {retry} of {self.step_retries}", retries=retry)
+        lost = []
+        for step, may_run_again in ((plan.by_id[each], may) for each, may in failures.items()):
+            if may_run_again and step.retries < self.step_retries:
+                step.retries += 1
+                plan.change(step, "pending", f"retry {step.retries} of {self.step_retries}")
             else:
-                lost.append(step)
+                lost.append(step.id)
         if lost:
-            reason, what = f"{', '.join(each.id for each in lost)} failed", "the failed step alone"
-            if self.patch_strategy == "replan-remaining":
-                lost += plan.having("pending")
-                what = "the failed step and all steps that are still open"
-            await self._replaced(plan, lost, "patch", _PATCH.format(what), reason)
+            await self._replace(plan, "patch", _PATCH, f"{', '.join(lost)} failed")
 
-    async def _refine(self, plan: Plan, missing: str) -> bool:
-        """Have replaced what is not completed, or steps added where all are; return whether there is more to do."""
-        gone = [each for each in plan.by_id.values() if each.status != "completed"]
-        what, why = ("replan", _REPLAN) if gone else ("augment", _AUGMENT)
-        return await self._replaced(plan, gone, what, why.format(missing), missing)
-
-    async def _replaced(self, plan: Plan, gone: Sequence[PlanStep], what: str, why: str, reason: str) -> bool:
-        """Have new steps put in the place of others; return whether the model gave some that can be used."""
-        if not plan.has_room or (gone and plan.replans >= self.max_replans):
+    async def _replace(self, plan: Plan, what: str, ask: str, reason: str) -> bool:
+        """Have what is not completed replaced, or steps added where all are; return whether there is more to do."""
+        is_anew = len(plan.having("completed")) < len(plan.by_id)
+        if not plan.has_room or (is_anew and plan.replans >= self.max_replans):
             return False
-        plan.replans += bool(gone)
-        steps = await ask_for_steps(plan, what, more_steps_prompt(plan, why, gone), gone)
+        plan.replans += is_anew
+        steps = await _ask_for_steps(plan, what, more_steps_prompt(plan, ask.format(reason)))
         if steps:
-            plan.replace_steps(gone, steps, f"{what}: {reason}")
+            plan.begin(steps, f"{what}: {reason}")
         return bool(steps)
 
-    async def _what_is_missing(self, plan: Plan) -> str | None:
-        """Return what the results lack, as the model sees it; None when they are enough, or when it does not say."""
-        session, depth = plan.session, self.reflection_depth
-        prompt = reflection_prompt(plan, deep=depth == "deep")
+    async def _refine(self, plan: Plan) -> bool:
+        """Ask whether the results are enough, and if not for what is missing; return whether there is more to do."""
+        session = plan.session
+        prompt = reflection_prompt(plan, form_prompt(ReflectionForm))
         thread = await offered_thread(session, "prompt.reflect", prompt) if plan.has_room else None
         if thread is None:  # nothing could follow, or a hook removed the question
-            return None
-        capped = output_cap(session.header.parameters) is not None
-        parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}
-        plan.state, found = await ask_for(
-            plan.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
-        )
+            return False
+        plan.state, found = await ask_for(plan.state, session, thread, ReflectionForm, purpose="reflect", retries=1)
         if found is None:
-            return None
+            return False
         session.emit(Reflection(text=found.reason, satisfied=found.satisfied))
         step = Step(type="reflection", content=found.reason, iteration=plan.state.iteration)
         plan.reach(steps=(*plan.state.steps, step))
-        return None if found.satisfied else found.reason
+        is_whole = len(plan.having("completed")) == len(plan.by_id)
+        what, ask = ("augment", _AUGMENT) if is_whole else ("replan", _REPLAN)
+        return not found.satisfied and await self._replace(plan, what, ask, found.reason)
+
+
+class ReflectionForm(BaseModel):
+    """What the model finds when it looks at the results of a plan."""
+
+    reason: str = Field(description="what is there and what is missing, in one or two sentences")
+    satisfied: bool = Field(description="true when the results are enough to answer the task")
+
+
+async def _ask_for_steps(plan: Plan, purpose: str, prompt: str) -> list[PlanStep]:
+    """Return new steps, as the model gives them; none where it gives none that can be used, as an event says.
+
+    What is wrong with them is said once. That they do not say why they make their calls counts as wrong, too, and what stays unsaid
+    is recorded when the call is made.
+    """
+    thread = await offered_thread(plan.session, "prompt.plan", prompt)
+    if thread is None:
+        return []
+    without_reasons: list[PlanForm] = []
+
+    def check(form: PlanForm) -> str | None:
+        problem = find_problems(form, plan)
+        lacks = any(each.type == "tool_call" and each.rationale is None for each in form.steps)
+        if problem is None and lacks and plan.session.header.rationale and not without_reasons:
+            without_reasons.append(form)
+            return NO_REASONS
+        return problem
+
+    plan.state, form = await ask_for(
+        plan.state, plan.session, thread, PlanForm, purpose=purpose, retries=1, check=check
+    )
+    usable = [form] if form is not None else without_reasons
+    return steps_in(usable[0], plan) if usable else []
 
 
 async def _answer(plan: Plan) -> KernelState:

@@ -11,7 +11,6 @@ class Reactive(Strategy):
     name = "reactive"
     aliases = ("react",)
     known_for = "thinks, acts, observes, one step at a time; for questions and everyday tasks"
-    suits = ("question", "research")
 
     kernel: KernelName = "react"
     """The registered kernel, the loop that it thinks and acts with."""

@@ -6,42 +6,45 @@ own, and what scores too low is pruned, at every depth. Then the agent's loop, g
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.kernel import KernelName, KernelState, Purpose, Session, Step, Strategy, kernel_of, run_kernel, transition
 from playhead.kernel.lifecycle.steering import steered_outside
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import ask_model, fresh_thread, in_phase
-from playhead.kernel.rationale import strip_rationales
-from playhead.trace.events import AlternativesConsidered, Critique, DecisionEvaluated, StructuredOutputFailed, Thought
+from playhead.kernel.passes import fresh_thread, in_phase
+from playhead.kernel.structured import ask_for, form_prompt
+from playhead.trace.events import AlternativesConsidered, Critique, DecisionEvaluated, Thought
 from playhead.trace.types import Alternative, text_of
 
 if TYPE_CHECKING:
-    from playhead.trace.events import LlmResponded
+    from playhead.kernel.structured import Form
 
 NAME: Final = "tree-of-thought"
-ASKED_TWICE: Final = 2
-"""Times that a score is asked for."""
 UNKNOWN: Final = 0.5
 """The score of a thought that the model gave none."""
-_EXPAND: Final = (
-    "{task}\n\n{tools}{path}Do not solve it yet. Propose {breadth} different {what}, as a numbered list, one or two "
-    "sentences each, and nothing else."
-)
-_SCORE: Final = (
-    "{task}\n\n{tools}{path}How likely does this line of thought, and above all its last step, lead to a correct solution? "
-    "Reply with one whole number from 0 (not at all) to 10 (certainly), and nothing else."
-)
+_EXPAND: Final = "{task}\n\n{tools}{path}Do not solve it yet. Propose {breadth} different {what}, in one or two sentences each. {form}"
+_SCORE: Final = "{task}\n\n{tools}{path}How likely does this line of thought, and above all its last step, lead to a correct solution? {form}"
 _FOLLOW: Final = (
     "{task}\n\n{path}This line of thought was found the best of several. Follow it, leave it where results speak against it, "
     "and answer the task."
 )
-_ITEM: Final = re.compile(r"^[ \t]{0,20}(?:[-*•]|\(?\d{1,3}[.):])[ \t]{1,20}(?=\S)", re.MULTILINE)
-_NUMBER: Final = re.compile(r"(?<![\w.-])(\d{1,3}(?:\.\d{1,6})?)(?: ?(?:/|out of) ?10\b)?(?![\w%]|\.\d)")
+
+
+class Thoughts(BaseModel):
+    """What may follow a thought."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(str_strip_whitespace=True, str_min_length=1)
+
+    thoughts: list[str] = Field(min_length=1)
+
+
+class Score(BaseModel):
+    """How likely a thought leads to a solution."""
+
+    score: int = Field(ge=0, le=10, examples=[7], description="0: not at all; 10: certainly")
 
 
 class TreeOfThought(Strategy):
@@ -50,7 +53,6 @@ class TreeOfThought(Strategy):
     name = NAME
     aliases = ("tot",)
     known_for = "compares several approaches before it acts; for creative and open problems"
-    suits = ("creative",)
     phases = ("depth",)
     purposes = (
         Purpose(name="expand", asks_for="thoughts that may follow one"),
@@ -105,51 +107,44 @@ class TreeOfThought(Strategy):
     async def _children(self, state: KernelState, session: Session, parent: Node) -> tuple[KernelState, list[Node]]:
         """Return the thoughts that may follow one, each with its own score."""
         what = "next steps" if parent.path else "approaches"
-        state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=self.breadth, what=what)
-        thoughts = read_thoughts(strip_rationales(response.text))[: self.breadth]
-        if not thoughts:
-            session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
+        state, found = await _ask(
+            state, session, _EXPAND, parent, Thoughts, purpose="expand", breadth=self.breadth, what=what
+        )
+        thoughts = [] if found is None else found.thoughts[: self.breadth]
         above = f"{parent.name}." if parent.name else ""
         nodes = [Node(f"{above}{number}", (*parent.path, text)) for number, text in enumerate(thoughts, 1)]
         steps = tuple(Step("thought", f"{node.name}: {node.text}", state.iteration) for node in nodes)
-        state = transition(state, steps=state.steps + steps)
+        state, request = transition(state, steps=state.steps + steps), session.model.asked - 1
         for node in nodes:
-            session.emit(Thought(request=response.request, text=node.text, name=node.name))
+            session.emit(Thought(request=request, text=node.text, name=node.name))
         for node in nodes:
             state, node.score = await self._score(state, session, node)
         return state, nodes
 
     async def _score(self, state: KernelState, session: Session, node: Node) -> tuple[KernelState, float]:
         """Return what the model thinks of a thought; where it does not say, that is said."""
-        for attempt in range(ASKED_TWICE):
-            state, response = await _ask(state, session, _SCORE, node, "score")
-            said = strip_rationales(response.text)
-            if (score := read_score(said)) is not None:
-                enough = score >= self.pruning_threshold
-                session.emit(Critique(text=said, score=score, satisfied=enough, thought=node.name))
-                return state, score
-            error = "the answer is not one number from 0 to 10"
-            session.emit(StructuredOutputFailed(expected="score", error=error, attempt=attempt))
-        decision = f"{NAME}: thought {node.name} is given the score {UNKNOWN}"
-        why = f"the model gave no score in {ASKED_TWICE} answers"
-        session.emit(DecisionEvaluated(decision=decision, rationale=why))
-        return state, UNKNOWN
+        state, found = await _ask(state, session, _SCORE, node, Score, purpose="score")
+        if found is None:
+            decision = f"{NAME}: thought {node.name} is given the score {UNKNOWN}"
+            session.emit(DecisionEvaluated(decision=decision, rationale="the model gave it none"))
+            return state, UNKNOWN
+        score = found.score / 10
+        satisfied = score >= self.pruning_threshold
+        session.emit(Critique(text=str(found.score), score=score, satisfied=satisfied, thought=node.name))
+        return state, score
 
     def _survivors(self, children: list[Node], depth: int, session: Session) -> list[Node]:
         """Return the thoughts that are followed, best first; the others are recorded with the reason."""
         good = [node for node in children if node.score >= self.pruning_threshold]
         kept = sorted(good, key=lambda node: -node.score)[: self.breadth]  # of equal ones the first comes first
-        whys = {
-            True: f"{self.breadth} others score at least as high",
-            False: f"it is below {self.pruning_threshold:.2f}",
-        }
-        pruned = [
-            Alternative(
-                name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {whys[node in good]}"
-            )
-            for node in children
-            if node not in kept
-        ]
+        pruned = []
+        for node in children:
+            if node not in kept:
+                low = f"it is below {self.pruning_threshold:.2f}"
+                why = f"{self.breadth} others score at least as high" if node in good else low
+                pruned.append(
+                    Alternative(name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {why}")
+                )
         told = ", ".join(f"{node.name} ({node.score:.2f})" for node in kept) or "none"
         decision, names = f"{NAME}: depth {depth}: keep {told}", tuple(node.name for node in kept)
         session.emit(AlternativesConsidered(decision=decision, alternatives=tuple(pruned), kept=names))
@@ -172,33 +167,18 @@ class Node:
         return self.path[-1]
 
 
-def read_thoughts(text: str) -> list[str]:
-    """Return the items of a list, each to the next empty line; any other text is one thought."""
-    found = [item.partition("\n\n")[0] for item in _ITEM.split(text)[1:]] or [text]
-    return [thought for each in found if (thought := " ".join(each.split()))]
-
-
-def read_score(text: str) -> float | None:
-    """Return the score from 0 to 10 as a share, 0 to 1; None when the text does not hold one number, or one below 1.
-
-    `7`, `Score: 7` and `7/10` are 0.7. Whether `0.7` is a share already cannot be told.
-    """
-    found = set(map(float, _NUMBER.findall(text)))
-    score = found.pop() if len(found) == 1 else -1.0
-    return round(score / 10, 4) if score == 0 or 1 <= score <= 10 else None  # noqa: PLR2004 - what the model is told
-
-
-async def _ask(
-    state: KernelState, session: Session, prompt: str, node: Node, purpose: str, **more: object
-) -> tuple[KernelState, LlmResponded]:
+async def _ask(  # noqa: PLR0913 - what is asked, of whom, and about what
+    state: KernelState, session: Session, prompt: str, node: Node, form: type[Form], *, purpose: str, **more: object
+) -> tuple[KernelState, Form | None]:
     """Ask the model about a thought, without tools and outside the turns."""
     specs = [spec for name, spec in session.offered_specs().items() if not is_meta(session, name)]
     listed = "\n".join(f"- {spec.name}: {spec.description}" for spec in specs)
     # Thoughts about tools that are not there lead nowhere.
     tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
-    text = prompt.format(task=text_of(session.task), tools=tools, path=_told(node), **more)
+    asked = {"task": text_of(session.task), "tools": tools, "path": _told(node), "form": form_prompt(form)}
     await steered_outside(state, session)
-    return await ask_model(state, session, await fresh_thread(session, text), purpose=purpose)
+    thread = await fresh_thread(session, prompt.format(**asked, **more))
+    return await ask_for(state, session, thread, form, purpose=purpose, retries=1)
 
 
 def _told(node: Node) -> str:

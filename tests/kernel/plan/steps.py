@@ -6,9 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from playhead.kernel.plan.progress import Plan
-from playhead.kernel.plan.reading import steps_in
-from playhead.kernel.plan.steps import PlanForm, PlanStep
+from playhead.kernel.plan.steps import Plan, PlanForm, PlanStep, steps_in
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
 
@@ -51,15 +49,15 @@ def verdict(reason: str = "all there", *, satisfied: bool = True) -> Any:
     return text(json.dumps({"reason": reason, "satisfied": satisfied}))
 
 
-def made(mode: Any = "linear", kept: Iterable[PlanStep] = (), *, most: int = 20, next_number: int = 1) -> Plan:
+def made(mode: Any = "linear", kept: Iterable[PlanStep] = (), *, most: int = 20) -> Plan:
     """Return a plan of these steps with two tools: `look`, which only reads, and `send`, which acts; with room for `most` steps."""
     tools = {"look": spec("look", "key"), "send": spec("send", "to", read_only=False)}
     turns = SimpleNamespace(header=SimpleNamespace(max_iterations=most + 1)), SimpleNamespace(iteration=0)
     session, state = cast("tuple[Any, Any]", turns)
     by_id = {each.id: each for each in kept}
-    return Plan("p", "goal", mode, session, state, tools, by_id, next_number=next_number)
+    return Plan("p", "goal", mode, session, state, tools, by_id, set(by_id), version=bool(by_id) - 1)
 
 
-def steps_of(*steps: Any, **changes: Any) -> tuple[PlanStep, ...]:
+def steps_of(*steps: Any, **changes: Any) -> list[PlanStep]:
     """Return the steps that are read from what a model wrote."""
     return steps_in(PlanForm.model_validate({"steps": list(steps)}), made(**changes))

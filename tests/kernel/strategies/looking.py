@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from playhead import tool
 from playhead.replay import reproduce
+from playhead.testing import text
 from tests.kernel.runs import Ran, record
 
 if TYPE_CHECKING:
@@ -35,3 +37,13 @@ async def run(folder: Path, turns: Any, *tools: Any, task: Any = "Do it.", **opt
 def purposes(ran: Ran) -> list[str]:
     """Return what each request was for."""
     return [event.purpose for event in ran.events("llm-requested")]
+
+
+def thoughts(*proposed: str) -> Any:
+    """Return the turn of a model that proposes these thoughts."""
+    return text(json.dumps({"thoughts": proposed}))
+
+
+def score(number: float) -> Any:
+    """Return the turn of a model that scores a thought."""
+    return text(json.dumps({"score": number}))

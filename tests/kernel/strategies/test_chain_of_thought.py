@@ -127,42 +127,6 @@ async def test_the_provider_s_own_thinking(tmp_path: Path):
     assert len(ran.events("assumption-recorded")) == 1
 
 
-async def test_tools_up_to_a_limit(tmp_path: Path):
-    """After it the model is told, once, that it has no more; a call that it makes all the same is refused."""
-    turns = [
-        call("lookup", key="a"),
-        call("lookup", key="b"),
-        call("lookup", key="c"),
-        call("lookup", key="d"),
-        text("42"),
-    ]
-    ran = await think(tmp_path, turns, {"max_tool_steps": 2})
-    assert ending(ran) == ended("done", "end_turn", "42", 5)
-    assert [len(request.tools) for request in ran.model.requests] == [2, 2, 0, 0, 0]
-    assert [each.nudge for each in ran.events("nudge-issued")] == ["unfinished"]
-    assert [each.observation() for each in ran.events("tool-call-completed")] == [
-        "found a",
-        "found b",
-        "error: no more tools are offered; answer the task",
-        "error: no more tools are offered; answer the task",
-    ]
-
-
-async def test_no_tools_from_the_start(tmp_path: Path):
-    """Nothing is said about tools that were never offered; a call all the same is refused."""
-    ran = await think(tmp_path, [call("lookup", key="a"), text("42")], {"max_tool_steps": 0})
-    assert ending(ran) == ended("done", "end_turn", "42", 2)
-    assert [len(request.tools) for request in ran.model.requests] == [0, 0]
-    assert (ran.events("nudge-issued"), ran.result.steps[1].ok) == ([], False)
-
-
-async def test_the_tool_that_answers_is_no_tool_step(tmp_path: Path):
-    """A final answer that is given through the tool for it is taken, with or without tools left."""
-    turns = [call("lookup", key="a"), call("final-answer", output="42")]
-    ran = await think(tmp_path, turns, {"max_tool_steps": 1}, meta_tools=["final-answer"])
-    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
-
-
 async def test_without_tags(tmp_path: Path):
     """The thinking stands before the marker of the answer, and nothing is split off."""
     ran = await think(tmp_path, [text("6 * 7 <thinking>\nFinal answer: 42")], {"use_thinking_tags": False})

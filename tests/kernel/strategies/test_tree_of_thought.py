@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from playhead import UsageError, tool
 from playhead.compose import Resume
-from playhead.kernel.strategies.tree_of_thought import read_score, read_thoughts
 from playhead.replay import reproduce
 from playhead.testing import call, error, text
 from playhead.trace.types import Alternative
 from tests.kernel.runs import data, ending, make_agent, record, record_agent
 from tests.kernel.runs import ended as ended_as
+from tests.kernel.strategies.looking import score, thoughts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TWO = text("1. Look it up.\n2. Guess.")
+TWO = thoughts("Look it up.", "Guess.")
 SMALL = {"breadth": 2, "depth": 2}
 
 
@@ -53,11 +51,11 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
     """Every child gets a score of its own; what is below the threshold is not followed; tools run in the second phase alone."""
     turns = [
         TWO,
-        text("8"),
-        text("3"),
-        text("1) By name.\n2) By place."),
-        text("Score: 4"),
-        text("9/10"),
+        score(8),
+        score(3),
+        thoughts("By name.", "By place."),
+        score(4),
+        score(9),
         call("lookup", key="Mount Zed"),
         text("4,180 feet"),
     ]
@@ -79,8 +77,8 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
     assert [(event.thought, event.text, event.score, event.satisfied) for event in ran.events("critique")] == [
         ("1", "8", 0.8, True),
         ("2", "3", 0.3, False),
-        ("1.1", "Score: 4", 0.4, False),
-        ("1.2", "9/10", 0.9, True),
+        ("1.1", "4", 0.4, False),
+        ("1.2", "9", 0.9, True),
     ]
     assert [(event.kept, event.alternatives) for event in ran.events("alternatives-considered")] == [
         (("1",), (Alternative(name="2", option="Guess.", rejected_because="score 0.30: it is below 0.50"),)),
@@ -99,7 +97,7 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
 
 async def test_no_thought_is_good_enough(tmp_path: Path):
     """An empty frontier is no answer: the task itself is solved by ReAct, and both the trace and the result say so."""
-    turns = [TWO, text("1"), text("2"), call("lookup", key="Mount Zed"), text("4,180 feet")]
+    turns = [TWO, score(1), score(2), call("lookup", key="Mount Zed"), text("4,180 feet")]
     ran = await think(tmp_path, turns, lookup)
     assert ending(ran) == ended_as("done", "end_turn", "4,180 feet", 2)
     assert ran.result.strategy_used == "reactive"
@@ -112,7 +110,7 @@ async def test_no_thought_is_good_enough(tmp_path: Path):
 
 async def test_a_search_that_ends_early_keeps_what_it_has(tmp_path: Path):
     """When no child is good, the best thought above them guides the loop."""
-    turns = [TWO, text("6"), text("7"), text("1. A"), text("0"), text("1. B"), text("1"), text("done")]
+    turns = [TWO, score(6), score(7), thoughts("A"), score(0), thoughts("B"), score(1), text("done")]
     ran = await think(tmp_path, turns)
     assert ending(ran) == ended_as("done", "end_turn", "done", 1)
     assert "The line of thought:\n1. Guess.\n\n" in sent(ran, 7)
@@ -123,7 +121,7 @@ async def test_a_search_that_ends_early_keeps_what_it_has(tmp_path: Path):
 
 async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
     """A score as high as asked for ends the search, and the reason is recorded."""
-    ran = await think(tmp_path, [TWO, text("10"), text("5"), text("done")], strategy_settings={"breadth": 2})
+    ran = await think(tmp_path, [TWO, score(10), score(5), text("done")], strategy_settings={"breadth": 2})
     assert purposes(ran)[-1] == "think"
     assert [data(event) for event in ran.events("decision-evaluated")] == [
         {
@@ -135,7 +133,7 @@ async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
 
 async def test_more_good_thoughts_than_are_kept(tmp_path: Path):
     """The best of a depth go on, at most as many as the breadth; of equal ones the first."""
-    turns = [TWO, text("6"), text("6"), TWO, text("7"), text("8"), TWO, text("8"), text("7"), text("done")]
+    turns = [TWO, score(6), score(6), TWO, score(7), score(8), TWO, score(8), score(7), text("done")]
     ran = await think(tmp_path, turns)
     first, event = ran.events("alternatives-considered")
     assert (first.kept, first.alternatives) == (("1", "2"), ())
@@ -145,11 +143,13 @@ async def test_more_good_thoughts_than_are_kept(tmp_path: Path):
 
 async def test_a_score_that_is_none(tmp_path: Path):
     """It is asked for once more; then the middle is taken, and each of this is said."""
-    turns = [text("1. A"), text("great!"), text("NaN"), text("done")]
-    ran = await think(tmp_path, turns, strategy_settings={"depth": 1})
-    failed = [data(event) for event in ran.events("structured-output-failed")]
-    why = "the answer is not one number from 0 to 10"
-    assert failed == [{"expected": "score", "error": why, "attempt": number} for number in (0, 1)]
+    ran = await think(
+        tmp_path, [thoughts("A"), text("great!"), score(0.7), text("done")], strategy_settings={"depth": 1}
+    )
+    assert [(each.expected, each.attempt) for each in ran.events("structured-output-failed")] == [
+        ("Score", 0),
+        ("Score", 1),
+    ]
     (given,) = ran.events("decision-evaluated")
     assert given.decision == "tree-of-thought: thought 1 is given the score 0.5"
     assert ran.result.output == "done"
@@ -157,8 +157,8 @@ async def test_a_score_that_is_none(tmp_path: Path):
 
 async def test_nothing_is_proposed(tmp_path: Path):
     """An empty list of thoughts is said, and ends in ReAct."""
-    ran = await think(tmp_path, [text(""), text("done")])
-    assert [event.error for event in ran.events("structured-output-failed")] == ["the answer is empty"]
+    ran = await think(tmp_path, [thoughts(), text("1. A"), text("done")])
+    assert [event.expected for event in ran.events("structured-output-failed")] == ["Thoughts"] * 2
     assert (ran.result.output, ran.result.strategy_used) == ("done", "reactive")
 
 
@@ -169,8 +169,8 @@ async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int,
     def answer(request: Any) -> Any:
         asked = str(request.messages[-1].content)
         if "Propose" in asked:
-            return text("\n".join(f"{number}. thought" for number in range(1, 9)))
-        return text("8" if "How likely" in asked else "done")
+            return thoughts(*["thought"] * 8)
+        return score(8) if "How likely" in asked else text("done")
 
     settings = {"breadth": breadth, "depth": depth}
     ran = await think(tmp_path, [answer] * 40, strategy_settings=settings)
@@ -186,10 +186,10 @@ async def test_a_model_that_fails_in_the_search(tmp_path: Path):
 async def test_required_tools_and_turns_hold_in_the_second_phase(tmp_path: Path):
     """The loop after the search is the agent's own: it nudges for a required tool, and ends at the last turn."""
     one = {"breadth": 1, "depth": 1}
-    turns = [text("1. A"), text("9"), text("42"), call("lookup", key="a"), text("42")]
+    turns = [thoughts("A"), score(9), text("42"), call("lookup", key="a"), text("42")]
     ran = await think(tmp_path, turns, lookup, strategy_settings=one, required_tools=["lookup"])
     assert ending(ran) == ended_as("done", "end_turn", "42", 3)
-    turns = [text("1. A"), text("9"), *[call("lookup", key="a")] * 3]
+    turns = [thoughts("A"), score(9), *[call("lookup", key="a")] * 3]
     (tmp_path / "more").mkdir()
     ran = await think(tmp_path / "more", turns, lookup, strategy_settings=one, max_iterations=2)
     assert ending(ran) == ended_as("done", "max_iterations", "found a", 2)
@@ -208,7 +208,7 @@ async def test_it_does_not_search_twice(tmp_path: Path):
 
     agent = make_agent(
         tmp_path,
-        [text("1. A"), text("9"), text("no"), text("yes")],
+        [thoughts("A"), score(9), text("no"), text("yes")],
         strategy="tree-of-thought",
         strategy_settings={"breadth": 1, "depth": 1},
         compose=[again],
@@ -244,57 +244,3 @@ def test_the_settings_are_recorded_with_their_defaults():
         "pruning_threshold": 0.5,
         "good_enough": 0.9,
     }
-
-
-@pytest.mark.parametrize(
-    ("said", "score"),
-    [
-        ("7", 0.7),
-        ("Score: 7", 0.7),
-        ("**Score:** 8", 0.8),
-        ("I give it 7/10.", 0.7),
-        ("3 out of 4", None),
-        ("85%", None),
-        ("0.8", None),
-        ("The score is 6 because step 2 is weak.", None),
-        ("11", None),
-        ("-3", None),
-        ("0", 0.0),
-        ("7/0", None),
-        ("nan", None),
-        ("inf", None),
-        ("1e999", None),
-        ("", None),
-        ("step 2 is worth 7", None),
-        ("between 6 and 8", None),
-        ("7.5 (7.5)", 0.75),
-    ],
-)
-def test_scores(said: str, score: float | None):
-    """One number from 0 to 10 is a score; two different ones are none, and nothing is guessed."""
-    assert read_score(said) == score
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_a_score_in_range_or_none(said: str):
-    """Whatever a model writes, there is no score outside of 0 and 1."""
-    score = read_score(said)
-    assert score is None or 0 <= score <= 1
-
-
-@pytest.mark.parametrize(
-    ("said", "thoughts"),
-    [
-        ("Here:\n1. One\n   goes on\n\nnot this\n2) Two", ["One goes on", "Two"]),
-        ("- a\n* b\n• c\n(4) d", ["a", "b", "c", "d"]),
-        ("Just  one\nthought", ["Just one thought"]),
-        ("", []),
-        (" \n ", []),
-        ("Look at items[0] and [1] first", ["Look at items[0] and [1] first"]),
-        ('1. Try ["a", "b"]\n2. Two', ['Try ["a", "b"]', "Two"]),
-        ("[]", ["[]"]),
-    ],
-)
-def test_lists(said: str, thoughts: list[str]):
-    """Items are read with the lines that belong to them, in whatever way they are numbered."""
-    assert read_thoughts(said) == thoughts
