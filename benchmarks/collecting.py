@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from playhead.importing.collect.bodies import JSON, MAX_BODY, PROTOBUF, RefusedError, read_body
-from playhead.importing.limits import MAX_PARTS
+from playhead.importing.collect.collector import JSON, MAX_HELD, PROTOBUF, RefusedError, read_body
+from playhead.importing.collect.server import MAX_BODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 IDS = b"\x0a\x10" + b"a" * 16 + b"\x12\x08" + b"b" * 8
-MANY = MAX_PARTS - 1000
+MANY = MAX_HELD // 310
+"""Messages, about as many as are taken."""
 
 
 def within(number: int, content: bytes) -> bytes:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from playhead.cli import exits, options
 from playhead.cli.imported import run_as_json, run_lines, writing_in
 from playhead.cli.output import note, text_console, write_json
+from playhead.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import FrameType
 
-    from playhead.importing.collect import Collected, Collector, CollectServer, NotRecorded
+    from playhead.importing.collect.collector import Collected, Collector
+    from playhead.importing.collect.server import CollectServer
 
 LOOK_S: Final = 0.25
 """Seconds between two looks for traces that have ended."""
@@ -66,8 +68,13 @@ def command(  # noqa: PLR0913 - options
     There is no password: listen at another address than this machine's own only where you trust everybody. A body may
     have 16 MiB, plain or unpacked; web pages are refused.
     """
-    from playhead.importing.collect import Collector, CollectServer  # noqa: PLC0415 - `--help` needs no server
-    from playhead.settings import load_settings  # noqa: PLC0415 - the same
+    from playhead.settings import load_settings  # noqa: PLC0415 - `--help` needs no server
+
+    try:
+        from playhead.importing.collect.collector import Collector  # noqa: PLC0415 - the same
+        from playhead.importing.collect.server import CollectServer  # noqa: PLC0415 - the same
+    except ImportError as error:
+        raise MissingDependencyError(f"collecting spans needs {error.name}: pip install 'playhead[collect]'") from None
 
     with _stopping() as stop:
         folder = options.open_store(trace_dir).folder
@@ -163,10 +170,8 @@ class Told:
                 note(f"refused: {count:,} requests: {why}")
         return exits.OK if written and not self._failed else exits.FAILED
 
-    def _tell(self, collected: Collected | NotRecorded) -> None:
-        from playhead.importing.collect import NotRecorded  # noqa: PLC0415 - `--help` needs none of it
-
-        if isinstance(collected, NotRecorded):
+    def _tell(self, collected: Collected) -> None:
+        if collected.run is None:
             self._failed = True
             files = ", ".join(map(str, collected.kept_in))
             note(
@@ -178,7 +183,8 @@ class Told:
             self._count(collected.run.outcome)
             return
         if self._as_json:
-            write_json([_as_json(collected)])
+            told = {**run_as_json(collected.run), "complete": collected.complete}
+            write_json([{**told, "kept_in": [str(path) for path in collected.kept_in]}])
         else:
             console = text_console()
             console.print(*run_lines(collected.run), crop=False)
@@ -204,11 +210,3 @@ class Told:
         if text not in self._said:
             self._said.add(text)
             note(text)
-
-
-def _as_json(collected: Collected) -> dict[str, Any]:
-    return {
-        **run_as_json(collected.run),
-        "complete": collected.complete,
-        "kept_in": [str(path) for path in collected.kept_in],
-    }

@@ -13,7 +13,7 @@ from playhead.cli.imported import run_as_json, run_lines, writing_in
 from playhead.cli.output import note, text_console, write_json
 from playhead.diagnose.terminal import Line
 from playhead.errors import NotImportableError
-from playhead.importing.formats import FORMATS
+from playhead.importing.spans import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
     sources        a file, a pipe or stdin: what it is
     readers/       a format to `ForeignSpan`s: OTLP, rows (OpenInference JSON Lines, Phoenix), Langfuse
-    conventions/   what the attributes of a span say: OpenInference, OpenTelemetry GenAI, OpenLLMetry
+    conventions    what a span says, by OpenInference, OpenTelemetry GenAI and OpenLLMetry; messages: the shapes of prompts
     tree, agents   the spans of a trace, and which agent each belongs to
     pairing        which tool span answers which call
     conversion     the events: of agents (headers, toolbox, thread), model calls and tool calls
@@ -18,17 +18,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from playhead.importing.formats import FORMATS
-
 if TYPE_CHECKING:
-    from playhead.importing.files import import_file, import_sources
     from playhead.importing.sources import Source, read_source
-    from playhead.importing.store import ImportedRun, import_spans
+    from playhead.importing.store import ImportedRun, import_file, import_sources, import_spans
 else:
     _WHERE = {
-        **dict.fromkeys(("import_file", "import_sources"), "files"),
         **dict.fromkeys(("Source", "read_source"), "sources"),
-        **dict.fromkeys(("ImportedRun", "import_spans"), "store"),
+        **dict.fromkeys(("ImportedRun", "import_file", "import_sources", "import_spans"), "store"),
     }
 
     def __getattr__(name: str) -> object:
@@ -38,4 +34,4 @@ else:
         return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
 
 
-__all__ = ["FORMATS", "ImportedRun", "Source", "import_file", "import_sources", "import_spans", "read_source"]
+__all__ = ["ImportedRun", "Source", "import_file", "import_sources", "import_spans", "read_source"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.limits import MAX_DEPTH
-from playhead.importing.values import NOTHING, parsed_json, text_of
+from playhead.importing.values import NOTHING, at, objects_of, parsed_json, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OWN: Final = ""
-"""Under this name stands the value of an attribute that others are nested below."""
+_LONGEST_PLACE: Final = 20
+"""Digits of a place in a list."""
 
 
 class Attributes:
@@ -19,11 +20,10 @@ class Attributes:
 
     def __init__(self, flat: Mapping[str, Any]) -> None:
         self.flat = flat
-        self._tree: dict[str, Any] | None = None
 
-    def value(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the value, `NOTHING` when there is none."""
-        return self.flat.get(name, NOTHING)
+    def value(self, *names: str) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the value of the first of these that is there, else `NOTHING`."""
+        return next((self.flat[name] for name in names if self.flat.get(name) is not None), NOTHING)
 
     def text(self, *names: str) -> str | None:
         """Return the first of these that is a text and not empty."""
@@ -31,32 +31,34 @@ class Attributes:
 
     def json(self, name: str) -> Any:  # noqa: ANN401
         """Return the value, read when it is JSON in a text, put together when it was flattened; else `NOTHING`."""
-        value = self.flat.get(name, NOTHING)
+        value = self.value(name)
         if isinstance(value, str):
             return parsed_json(value)
-        return with_lists(self.nested(name)) if value is NOTHING else value
+        return self._nested(name) if value is NOTHING else value
 
-    def nested(self, name: str) -> Any:  # noqa: ANN401
-        """Return what stands at or below a name as an object, `NOTHING` when there is nothing."""
-        found: Any = self._nested()
-        for part in name.split("."):
-            found = found.get(part, NOTHING) if isinstance(found, dict) else NOTHING
-            if found is NOTHING:
-                return NOTHING
-        return found.get(OWN, found) if isinstance(found, dict) else found
+    def side(self, side: str) -> Any:  # noqa: ANN401
+        """Return `input.value` or `output.value`: JSON when its type says so and it is, else the text, else `NOTHING`."""
+        value = self.value(f"{side}.value")
+        if not isinstance(value, str) or self.text(f"{side}.mime_type") != "application/json":
+            return value
+        parsed = parsed_json(value)
+        return value if parsed is NOTHING else parsed
 
     def items(self, name: str) -> list[dict[str, Any]]:
         """Return the objects of a list, in the order of their numbers, which may have gaps."""
-        return [each for each in items_of(self.nested(name)) if isinstance(each, dict)]
+        return objects_of(self._nested(name))
 
-    def _nested(self) -> dict[str, Any]:
-        if self._tree is None:
-            self._tree = tree_of(self.flat)
-        return self._tree
+    def _nested(self, name: str) -> Any:  # noqa: ANN401
+        found = at(self._tree, *name.split("."))
+        return NOTHING if found is None else _with_lists(found)
+
+    @cached_property
+    def _tree(self) -> dict[str, Any]:
+        return _tree_of(self.flat)
 
 
-def tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted names as nested objects."""
+def _tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted names as nested objects; a value that others are nested below gives way to them."""
     tree: dict[str, Any] = {}
     for name, value in flat.items():
         *parents, last = name.split(".", MAX_DEPTH)
@@ -64,38 +66,19 @@ def tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
         for part in parents:
             below = place.get(part)
             if not isinstance(below, dict):
-                below = place[part] = {} if below is None else {OWN: below}
+                below = place[part] = {}
             place = below
-        if isinstance(place.get(last), dict):
-            place[last][OWN] = value
-        else:
+        if not isinstance(place.get(last), dict):
             place[last] = value
     return tree
 
 
-def with_lists(value: Any) -> Any:  # noqa: ANN401
-    """Return a value with lists in place of the objects that they were flattened to; only as deep as names have parts."""
+def _with_lists(value: Any) -> Any:  # noqa: ANN401
+    """Return a value with lists in place of the objects that they were flattened to; objects in lists may have dotted names."""
+    if isinstance(value, list):
+        return [_with_lists(_tree_of(each)) if isinstance(each, dict) else each for each in value]
     if not isinstance(value, dict):
         return value
     if value and all(name.isdecimal() for name in value):
-        return [with_lists(each) for each in items_of(value)]
-    return {name: with_lists(each) for name, each in value.items()}
-
-
-def items_of(value: Any) -> list[Any]:  # noqa: ANN401
-    """Return the items of a list, or of an object whose names are numbers; objects among them with nested names."""
-    if isinstance(value, dict):
-        numbered = sorted(
-            (int(name), each) for name, each in value.items() if name.isdecimal() and len(name) < MAX_DEPTH
-        )
-        return [each for _, each in numbered]
-    if not isinstance(value, list):
-        return []
-    return [tree_of(each) if isinstance(each, dict) else each for each in value]
-
-
-def at(value: Any, *path: str) -> Any:  # noqa: ANN401
-    """Return what stands at a path inside an object, or None."""
-    for part in path:
-        value = value.get(part) if isinstance(value, dict) else None
-    return value.get(OWN, value) if isinstance(value, dict) else value
+        return [_with_lists(value[name]) for name in sorted(value, key=int) if len(name) <= _LONGEST_PLACE]
+    return {name: _with_lists(each) for name, each in value.items()}

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.attributes import Attributes
+from playhead.importing.conventions import stated_ending
 from playhead.importing.findings import Findings, is_hidden
 from playhead.importing.headers import beginning_of
 from playhead.importing.model_calls import ModelCalls
 from playhead.importing.pairing import turns_of
 from playhead.importing.tool_calls import NO_RESULT, as_it_ran, completed_call, started_call, told_result
 from playhead.importing.toolbox import toolbox_of
-from playhead.importing.values import NOTHING, object_of, parsed_json
+from playhead.importing.values import NOTHING, parsed_json
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
@@ -108,7 +108,8 @@ class Conversion:
         concluded = cut or (NOT_KNOWN if text is None else "end_turn")
         if error is not None:
             concluded = "llm_error" if isinstance(last, LlmFailed) else "error"
-        terminated_by = self._stated_ending() or concluded
+        stated = (stated_ending(each.span) for each in self._work.outermost)
+        terminated_by = next(filter(None, stated), concluded)
         if output == "" and terminated_by in INCOMPLETE.values():
             output = None  # an answer that was cut off before its first word is none
         return {
@@ -133,14 +134,6 @@ class Conversion:
             return text.strip()
         self._otherwise.doubt("the run's output is not what the model said last, which is what a replay gives")
         return output
-
-    def _stated_ending(self) -> str | None:
-        """Return the reason code that a span of our own states; other programs' spans have none."""
-        for each in self._work.outermost:
-            attributes = Attributes(each.span.attributes)
-            if "playhead" in object_of(attributes.json("metadata")):
-                return attributes.text("agent.terminated_by")
-        return None
 
     def _turn(self, turn: Turn) -> None:
         calls: tuple[ToolCall, ...] = ()

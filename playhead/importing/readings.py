@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from playhead.importing.values import NOTHING
@@ -113,16 +113,6 @@ class AgentReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What a span says of the run that it belongs to."""
-
-    session: str | None = None
-    user: str | None = None
-    tags: tuple[str, ...] = ()
-    metadata: dict[str, JsonValue] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """Everything that a span says."""
 
@@ -139,9 +129,9 @@ def merged(first: _T | None, second: _T | None) -> _T | None:
     """Return what the first says, and where it says nothing, what the second does."""
     if first is None or second is None:
         return first or second
-    said = {
+    missing = {
         each.name: getattr(second, each.name)
         for each in fields(first)
-        if getattr(first, each.name) is None or getattr(first, each.name) is NOTHING or getattr(first, each.name) == ()
+        if (said := getattr(first, each.name)) is None or said is NOTHING or said == ()
     }
-    return replace(first, **said)
+    return replace(first, **missing)

@@ -13,29 +13,36 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
-from playhead.importing.formats import FORMATS, OTLP_PROTOBUF
-from playhead.importing.limits import (
-    MAX_DOCUMENT,
-    MAX_FILE,
-    MAX_NOTED,
-    MAX_VALUES,
-    SMALLER,
-    Room,
-    too_many_in_json,
-    too_many_in_message,
+from playhead.importing.limits import MAX_DOCUMENT, Room
+from playhead.importing.readers.langfuse import is_langfuse, spans_of_langfuse
+from playhead.importing.readers.otlp import is_otlp, spans_of_message, spans_of_otlp
+from playhead.importing.readers.rows import is_openinference, is_phoenix, spans_of_rows
+from playhead.importing.spans import (
+    FORMATS,
+    HALVES,
+    LANGFUSE,
+    MORE_PAGES,
+    NO_START,
+    OPENINFERENCE_JSONL,
+    OTLP_JSON,
+    OTLP_PROTOBUF,
+    PHOENIX,
 )
-from playhead.importing.readers import MORE_PAGES, NO_START, langfuse, otlp_json, otlp_protobuf, read_up_to, rows
-from playhead.importing.values import HALVES, read_json
+from playhead.importing.values import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playhead.importing.readers import JsonFormat, Problems
-    from playhead.importing.spans import ForeignSpan
+    from playhead.importing.spans import ForeignSpan, Problems
 
-JSON_FORMATS: Final = (otlp_json.FORMAT, rows.OPENINFERENCE, rows.PHOENIX_EXPORT, langfuse.FORMAT)
-"""In the order in which a document is looked at."""
+_READERS: Final[dict[str, tuple[Callable[[Any], bool], Callable[[Any, Problems], Iterator[ForeignSpan]]]]] = {
+    OTLP_JSON: (is_otlp, spans_of_otlp),
+    OPENINFERENCE_JSONL: (is_openinference, spans_of_rows),
+    PHOENIX: (is_phoenix, spans_of_rows),
+    LANGFUSE: (is_langfuse, spans_of_langfuse),
+}
+"""What tells whether a document of JSON is of a format, and what yields its spans; in the order in which they are asked."""
 _OTHERS: Final = {
     b"(\xb5/\xfd": "it is compressed with zstd: decompress it first",
     b"PAR1": "it is a Parquet file: read it with pandas, and write it with to_json(orient='records', lines=True)",
@@ -44,12 +51,9 @@ _OTHERS: Final = {
 """How files begin that are often taken for an export."""
 STDIN: Final = "-"
 """The path of what comes in at stdin."""
-_LOOKED_AT: Final = 20
-"""Documents of a file that are looked at before it counts as of no format."""
-_BLANK_LINES: Final = 10_000
-"""Blank lines in a row, after which the rest of a file is not read as lines."""
-_WITHOUT_SPANS: Final = 1000
-"""Messages in a row without a span, after which a file is not taken for OTLP."""
+_MAX_NOTED: Final = 20
+"""Lines that are no JSON whose numbers are told."""
+_PIECE: Final = 1 << 20
 
 
 @dataclass
@@ -88,13 +92,17 @@ def read_source(path: Path, format_name: str | None = None, room: Room | None = 
     """
     if format_name is not None and format_name not in FORMATS:
         raise UsageError(f"there is no format {format_name!r}.{nearest(format_name, FORMATS)}")
+    source, room = Source(path, format_name or ""), room or Room()
     try:
         with _opened(path) as file:
-            return _source(Source(path, ""), file, format_name, room or Room())
+            for span in _spans(file, source, room):
+                room.take_span()
+                source.spans.append(span)
     except (OSError, EOFError, zlib.error) as error:
         raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except NotImportableError as error:
         raise NotImportableError(f"{path}: {error}") from None
+    return source
 
 
 @contextmanager
@@ -114,129 +122,108 @@ def _opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
             file.close()
 
 
-def _source(source: Source, file: io.BufferedReader, format_name: str | None, room: Room) -> Source:
+def _spans(file: io.BufferedReader, source: Source, room: Room) -> Iterator[ForeignSpan]:
     head = file.peek(64)[:64]
     if not head:
         raise NotImportableError("it is empty")
     for beginning, what in _OTHERS.items():
         if head.startswith(beginning):
             raise NotImportableError(what)
-    if format_name == OTLP_PROTOBUF or (format_name is None and not _looks_like_json(head)):
-        _read_protobuf(file, source, room)
+    if source.format == OTLP_PROTOBUF or (not source.format and not _looks_like_json(head)):
+        source.format = OTLP_PROTOBUF
+        for message in _messages(file):
+            yield from spans_of_message(message, source.problems, room)
     else:
-        _read_json(file, next((each for each in JSON_FORMATS if each.name == format_name), None), source, room)
-    return source
-
-
-def _read_protobuf(file: io.BufferedReader, source: Source, room: Room) -> None:
-    source.format = OTLP_PROTOBUF
-    without = 0
-    for message in otlp_protobuf.messages(file):
-        if too_many_in_message(message, otlp_protobuf.descriptor(), MAX_VALUES):
-            raise NotImportableError(f"a message has more than {MAX_VALUES:,} values: {SMALLER}")
-        known = len(source.spans)
-        _take(otlp_protobuf.spans_of_message(message, source.problems), source, room)
-        without = without + 1 if len(source.spans) == known else 0
-        if without == _WITHOUT_SPANS:
-            raise NotImportableError(f"it is no OTLP: {without:,} messages in a row hold no span")
-
-
-def _read_json(file: io.BufferedReader, found: JsonFormat | None, source: Source, room: Room) -> None:
-    """Read one document after the other; the first one that is of a known format says what they are."""
-    problems, others = source.problems, 0
-    first: Any = None
-    for document in _documents(file, problems):
-        found = found or next((each for each in JSON_FORMATS if each.fits(document)), None)
-        if found is not None and found.fits(document):
-            problems.pop(MORE_PAGES, None)  # the next page is this one
-            _take(found.spans(document, problems), source, room)
-            continue
-        first, others = first if others else document, others + 1
-        if others >= _LOOKED_AT and found is None:
-            break
-    if found is None:
-        raise NotImportableError(
-            f"no spans of a known format in it: it holds {_shown(first)}. Looked for: {'; '.join(FORMATS.values())}"
-        )
-    source.format = found.name
-    problems.update({f"documents that are no {found.name}": others} if others else {})
-
-
-def _take(spans: Iterable[ForeignSpan], source: Source, room: Room) -> None:
-    for span in spans:
-        room.take(span)
-        source.spans.append(span)
+        yield from _spans_of_json(file, source, room)
 
 
 def _looks_like_json(head: bytes) -> bool:
-    """Tell text from protobuf, which too may begin with a line feed and a brace: its next bytes are no text."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if start[:1] not in (b"{", b"["):
-        return bool(start) and b"\0" not in head and head[:1] != b"\n" and head.isascii()
-    return not (head[:1] == b"\n" and any(byte < 9 for byte in head))  # noqa: PLR2004 - control characters
+    """Tell JSON from protobuf, which too may begin with a line feed and a brace: its next bytes are no text."""
+    is_message = head[:1] == b"\n" and any(byte < 9 for byte in head)  # noqa: PLR2004 - control characters
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") and not is_message
 
 
-def _documents(file: io.BufferedReader, problems: Problems) -> Iterator[Any]:
-    """Yield the JSON values of a file: one for each line, or the whole of it."""
-    lines = _lines(file, problems)
-    first = next(lines, (0, b""))[1]
-    parsed = _parsed(first, problems)
-    if parsed is None:
-        yield _whole(first + read_up_to(file, MAX_DOCUMENT + 1 - len(first)), problems)
+def _messages(file: io.BufferedReader) -> Iterator[bytes]:
+    """Yield the messages of a file: the whole of it when that is one, or else each after its length in four bytes."""
+    head = file.peek(5)[:5]
+    if head[:1] == b"\n":
+        yield _read(file, MAX_DOCUMENT + 1)
         return
-    yield parsed[0]
-    del parsed, first
-    for number, line in lines:
-        document = _parsed(line, problems)
-        if document is not None:
-            yield document[0]
-        else:
-            where = f": line {number}" if sum(problems.values()) < MAX_NOTED else ""
-            problems[f"lines that are no JSON, or too deep{where}"] += 1
+    if head[:1] != b"\0" or head[4:] != b"\n":
+        raise NotImportableError("it is neither JSON nor JSON lines nor OTLP protobuf")
+    while prefix := file.read(4):
+        content = _read(file, length := int.from_bytes(prefix, "big"))
+        if len(content) < length:
+            raise NotImportableError("it is a file of OTLP messages with their lengths, and the last one is cut off")
+        yield content
 
 
-def _lines(file: io.BufferedReader, problems: Problems) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers, up to the place where a file is nothing but blank ones."""
-    last = size = 0
-    for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
-        size += len(line)
-        if size > MAX_FILE:
-            raise NotImportableError(f"more than {MAX_FILE:,} bytes, unpacked; at most so many can be read")
-        if line.strip():
-            last = number
-            yield number, line
-        elif number - last == _BLANK_LINES:
-            problems[f"{_BLANK_LINES:,} blank lines in a row: what stands behind line {number:,} is not read"] += 1
-            return
-
-
-def _parsed(line: bytes, problems: Problems) -> tuple[Any] | None:
-    """Return the JSON value in a tuple, for it may be null; None when the line is none, or nested too deep."""
-    _check(line)
-    try:
-        return (read_json(line, problems),)
-    except ValueError:
-        return None
-
-
-def _whole(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
-    if len(content) > MAX_DOCUMENT:
+def _read(file: io.BufferedReader, most: int) -> bytes:
+    """Return what a file still holds, at most so many bytes; no more memory is taken than comes."""
+    pieces, left = [], min(most, MAX_DOCUMENT + 1)
+    while left > 0 and (piece := file.read(min(left, _PIECE))):
+        pieces.append(piece)
+        left -= len(piece)
+    if sum(map(len, pieces)) > MAX_DOCUMENT:
         raise NotImportableError(
-            f"one JSON document of more than {MAX_DOCUMENT:,} bytes, which is what can be read at once: export lines"
+            f"a document or message of more than {MAX_DOCUMENT:,} bytes, which is what can be read at once: export lines"
         )
-    _check(content)
+    return b"".join(pieces)
+
+
+def _spans_of_json(file: io.BufferedReader, source: Source, room: Room) -> Iterator[ForeignSpan]:
+    """Yield the spans of one document after the other; the first one that is of a known format says what they are."""
+    others: list[str] = []
+    for document in _documents(file, source.problems, room):
+        known = [source.format] if source.format else list(_READERS)
+        found = next((name for name in known if _READERS[name][0](document)), None)
+        if found is None:
+            others.append("" if others else _shown(document))
+            continue
+        source.format = found
+        source.problems.pop(MORE_PAGES, None)  # the next page is this one
+        yield from _READERS[found][1](document, source.problems)
+    if not source.format:
+        held = others[0] if others else "blank lines"
+        raise NotImportableError(
+            f"no spans of a known format in it: it holds {held}. Looked for: {'; '.join(FORMATS.values())}"
+        )
+    source.problems.update({f"documents that are no {source.format}": len(others)} if others else {})
+
+
+def _documents(file: io.BufferedReader, problems: Problems, room: Room) -> Iterator[Any]:
+    """Yield the JSON values of a file: one for each line, or the whole of it."""
+    first = True
+    for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
+        room.take_json(line)
+        if not line.strip():
+            continue
+        try:
+            document = _parsed(line, problems)
+        except ValueError:
+            if first:
+                yield _whole(line, file, problems, room)
+                return
+            where = f": line {number}" if sum(problems.values()) < _MAX_NOTED else ""
+            problems[f"lines that are no JSON, or too deep{where}"] += 1
+        else:
+            yield document
+        first = False
+
+
+def _whole(start: bytes, file: io.BufferedReader, problems: Problems, room: Room) -> Any:  # noqa: ANN401 - any JSON value
+    rest = _read(file, MAX_DOCUMENT + 1)
+    room.take_json(rest)
     try:
-        return read_json(content, problems)
+        return _parsed(start + rest, problems)
     except ValueError as error:
         raise NotImportableError(f"it is neither JSON nor JSON lines nor OTLP protobuf ({str(error)[:100]})") from None
 
 
-def _check(content: bytes) -> None:
-    """Refuse what would take too much memory once it is parsed."""
-    if too_many_in_json(content, MAX_VALUES):
-        raise NotImportableError(
-            f"one JSON document of it has more than {MAX_VALUES:,} values: write it as lines, or {SMALLER}"
-        )
+def _parsed(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
+    document, was_mended = read_json(content)
+    problems.update([HALVES] if was_mended else [])
+    return document
 
 
 def _shown(document: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -1,7 +1,8 @@
-"""A span, whatever it came from."""
+"""A span, whatever it came from, and the formats that spans come in."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -11,8 +12,25 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 Status = Literal["unset", "ok", "error"]
-LAST_NS: Final = 10**18 * 1000 - 1
-"""The latest time, in nanoseconds since the Unix epoch: what a line of a trace can hold."""
+Problems = Counter[str]
+"""What was left out of a file, by why."""
+HALVES: Final = "documents with halves of characters (lone surrogates, broken UTF-8), which � replaces"
+NO_START: Final = "start times that are not there or cannot be read, for which the end stands"
+MORE_PAGES: Final = "pages that come after this one, as it says"
+"""Counted for a document that an API answered with, and that is not the last one."""
+OTLP_JSON: Final = "otlp-json"
+OTLP_PROTOBUF: Final = "otlp-protobuf"
+PHOENIX: Final = "phoenix"
+OPENINFERENCE_JSONL: Final = "openinference-jsonl"
+LANGFUSE: Final = "langfuse"
+FORMATS: Final = {
+    OTLP_JSON: "OTLP JSON: an object with resourceSpans, or lines of them",
+    OPENINFERENCE_JSONL: "OpenInference JSON Lines: one span a line, with its context",
+    PHOENIX: "a Phoenix export: spans of its REST API, or its data frame as JSON",
+    LANGFUSE: "a Langfuse export: a trace with observations, or observations",
+    OTLP_PROTOBUF: "OTLP protobuf: an ExportTraceServiceRequest, or many with their lengths",
+}
+"""Every format by name, with what such a file holds, for people. The command line's help loads this file and no reader."""
 
 
 @dataclass(frozen=True, slots=True)

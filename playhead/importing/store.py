@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import shutil
 import tempfile
@@ -13,13 +14,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from playhead.errors import NotImportableError
 from playhead.importing.agents import sort_out
-from playhead.importing.conventions import read_context
+from playhead.importing.conventions import context_of
 from playhead.importing.conversion import ROOT, Conversion
 from playhead.importing.findings import Findings, look_at_spans
-from playhead.importing.fingerprints import Fingerprints
+from playhead.importing.sources import read_source
+from playhead.importing.thread import digest
 from playhead.importing.tree import make_tree
-from playhead.importing.values import text_of
+from playhead.importing.values import first_text
+from playhead.settings import load_settings
 from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
 from playhead.trace.events import RunStarted, ToolsDefined
@@ -29,14 +33,13 @@ from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
-from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.values import scrub, to_json
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from playhead.importing.agents import Sorted
+    from playhead.importing.sources import Source
     from playhead.importing.spans import ForeignSpan
     from playhead.importing.tree import Tree
     from playhead.trace.events import EventBase
@@ -49,6 +52,11 @@ Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run
 none of an import. `no-run`: no span of the trace is an agent's, a model call or a tool call, so there is no recording."""
 NO_RUN: Final = "no span is an agent, a model call or a tool call"
 _SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MOST_FINGERPRINTS: Final = 10_000
+"""Spans of which a recording holds the fingerprints; its first line stays small."""
+_FINGERPRINT: Final = 16
+"""Characters of the fingerprint of a span."""
+_log: Final = logging.getLogger("playhead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,69 @@ class ImportedRun:
         return self.source.replayability
 
 
+def import_file(  # noqa: PLR0913 - what an import is made of
+    path: str | Path,
+    trace_dir: str | Path | None = None,
+    *,
+    format_name: str | None = None,
+    replace: bool = False,
+    read_only: Collection[str] = (),
+    redactor: Redactor | None = None,
+) -> tuple[ImportedRun, ...]:
+    """Make a recording of every trace in a file; what of it could not be read, or is no run, is logged as a warning.
+
+    Args:
+        path: the file, what it is, is told from its content; `-` is what comes in at stdin.
+        trace_dir: the folder of traces; by default the settings' folder.
+        format_name: one of `FORMATS`, where the content does not say it.
+        replace: whether a trace that was imported before from other spans is imported anew; the recording before stays
+            beside it when these spans are not all that it was made of.
+        read_only: names of tools that have no side effects, as the caller knows; no span says it.
+        redactor: what may not reach the recordings.
+
+    Raises:
+        NotImportableError: the file cannot be read, is of no known format, or holds no run.
+        UsageError: there is no such format.
+        MissingDependencyError: it is protobuf, whose package is not installed.
+        OSError: a recording cannot be written.
+    """
+    source = read_source(Path(path), format_name)
+    runs = tuple(import_sources([source], trace_dir, replace=replace, read_only=read_only, redactor=redactor))
+    made = tuple(run for run in runs if run.outcome != "no-run")
+    for why, count in source.problems.items():
+        _log.warning("%s: left out: %d %s", path, count, why)
+    if not made:
+        raise NotImportableError(f"{path}: {NO_RUN if runs else 'no spans in it'}: nothing was imported")
+    if len(made) < len(runs):
+        _log.warning("%s: left out: %d traces in which %s", path, len(runs) - len(made), NO_RUN)
+    return made
+
+
+def import_sources(
+    sources: Sequence[Source],
+    trace_dir: str | Path | None = None,
+    *,
+    replace: bool = False,
+    read_only: Collection[str] = (),
+    redactor: Redactor | None = None,
+) -> Iterator[ImportedRun]:
+    """Make a recording of every trace in files, of which a trace may have spans in several; as the settings have it.
+
+    Raises:
+        OSError: a recording cannot be written.
+    """
+    settings = load_settings()
+    return import_spans(
+        (span for source in sources for span in source.spans),
+        Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser(),
+        format_name=", ".join(dict.fromkeys(source.format for source in sources)),
+        replace=replace,
+        read_only=read_only,
+        redactor=redactor,
+        durability=settings.durability,
+    )
+
+
 def import_spans(  # noqa: PLR0913 - what an import is made of
     spans: Iterable[ForeignSpan],
     folder: Path,
@@ -89,8 +160,8 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
         format_name: the format that they came in.
         replace: whether a trace that was imported before from other spans is imported anew; the recording before stays
             beside it when these spans are not all that it was made of.
-        grow: whether these are spans of a trace that goes on: it is replaced when they are all that it was made of, and more,
-            and nothing of it is kept aside.
+        grow: whether these are spans of a trace that is still coming: it is replaced when they are all that it was made of, and
+            more.
         read_only: names of tools that have no side effects, as the caller knows; no span says it.
         redactor: what may not reach the recording; None: nothing is taken out.
         durability: what a written event survives.
@@ -104,16 +175,8 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        made = _Import(store, trace_id, group, format_name, frozenset(read_only), redactor, durability)
+        made = _Import(store, trace_id, make_tree(group), format_name, frozenset(read_only), redactor, durability)
         yield made.run(replace=replace, grow=grow)
-
-
-def run_id_of_trace(trace_id: str) -> str:
-    """Return the id of the run that a trace becomes, always the same one."""
-    name = (
-        trace_id if _SAFE.fullmatch(trace_id) else hashlib.sha256(trace_id.encode("utf-8", "replace")).hexdigest()[:32]
-    )
-    return f"import-{name}"
 
 
 @dataclass(frozen=True)
@@ -122,37 +185,39 @@ class _Import:
 
     _store: TraceStore
     _trace_id: str
-    _spans: list[ForeignSpan]
+    _tree: Tree
     _format: str
     _read_only: frozenset[str]
     _redactor: Redactor | None
     _durability: Durability
 
-    def run(self, *, replace: bool = False, grow: bool = False) -> ImportedRun:
+    def run(self, *, replace: bool, grow: bool) -> ImportedRun:
         """Import the trace, unless it has been."""
-        known, relation = None, None
-        if self._path.exists():
-            known = _imported_before(self._path)
-            if known is None:
-                return ImportedRun(self._run_id, self._path, "differs", self._source("not"))
-            relation = self._fingerprints.compared(known)
-            if relation == "same" and self._read_only and self._read_only != frozenset(known.read_only):
-                replace = True  # the same spans, otherwise declared: nothing is lost
-            if relation == "less" or (relation == "same" and not replace):
-                return ImportedRun(self._run_id, self._path, "already-imported", known)
-            if not replace and not (grow and relation == "more"):
-                return ImportedRun(self._run_id, self._path, "differs", known)
+        holds_all = True
+        known = self._source("not")
+        if is_there := self._path.exists():
+            before = _imported_before(self._path)
+            if before is None:
+                return self._made("differs", known)
+            is_same, is_part, holds_all = _compared(known, before)
+            redeclared = is_same and self._read_only and self._read_only != frozenset(before.read_only)
+            if is_part and not redeclared and not (is_same and replace):
+                return self._made("already-imported", before)
+            if not replace and not redeclared and not (grow and holds_all):
+                return self._made("differs", before)
+            known = before
         if not self._found.tops:
-            return ImportedRun(self._run_id, self._path, "no-run", self._source("not", (NO_RUN,)))
-        holds_all = relation in ("same", "more") or grow
+            return self._made("no-run", self._source("not", (NO_RUN,)))
         # no name of a run, so that no command reads it unasked
-        aside = None if known is None or holds_all else f"{self._path.name}.{known.digest[:8]}.replaced"
-        kept = None if aside is None else self._path.with_name(aside)
+        kept = None if holds_all else self._path.with_name(f"{self._path.name}.{known.digest[:8]}.replaced")
         try:
-            source = self._write_aside(replace=known is not None, kept=kept)
+            source = self._write_aside(replace=is_there, kept=kept)
         except FileExistsError:  # somebody else imports the same
-            return self.run()
-        return ImportedRun(self._run_id, self._path, "imported" if known is None else "replaced", source, kept)
+            return self.run(replace=False, grow=False)
+        return self._made("replaced" if is_there else "imported", source, kept)
+
+    def _made(self, outcome: Outcome, source: ImportedFrom, kept: Path | None = None) -> ImportedRun:
+        return ImportedRun(self._run_id, self._path, outcome, source, kept)
 
     def _write_aside(self, *, replace: bool, kept: Path | None) -> ImportedFrom:
         """Write the file in a folder of its own, and put it in its place when it is whole.
@@ -181,48 +246,51 @@ class _Import:
         return source
 
     @cached_property
-    def _tree(self) -> Tree:
-        return make_tree(self._spans)
-
-    @cached_property
     def _found(self) -> Sorted:
         return sort_out(self._tree)
 
     @cached_property
-    def _fingerprints(self) -> Fingerprints:
-        return Fingerprints(self._tree.spans.values())
-
-    @cached_property
     def _run_id(self) -> str:
-        return run_id_of_trace(self._trace_id)
+        """The id of the run that the trace becomes, always the same one."""
+        name = self._trace_id
+        digested = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+        return f"import-{name if _SAFE.fullmatch(name) else digested}"
 
     @property
     def _path(self) -> Path:
         return self._store.path_for(self._run_id)
 
+    @cached_property
+    def _fingerprints(self) -> str:
+        """A digest of each span, in their order."""
+        lines = (
+            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}"
+            for span in self._tree.spans.values()
+        )
+        return "".join(sorted(digest(line)[:_FINGERPRINT] for line in lines))
+
     def _source(
         self, replayability: Replayability, reasons: tuple[str, ...] = (), notes: tuple[str, ...] = ()
     ) -> ImportedFrom:
-        found, roots = self._found, [root for root in self._tree.roots if root.parent_id is None]
+        found, spans = self._found, self._tree.spans.values()
         return ImportedFrom(
             format=self._format,
             conventions=tuple(sorted(found.conventions)),
             trace_id=self._trace_id,
-            root_span_id=roots[0].span_id if roots else None,
-            spans=len(self._tree.spans),
-            digest=self._fingerprints.digest,
-            fingerprints=self._fingerprints.text,
+            root_span_id=next((root.span_id for root in self._tree.roots if root.parent_id is None), None),
+            spans=len(spans),
+            digest=hashlib.sha256(self._fingerprints.encode()).hexdigest(),
+            fingerprints=self._fingerprints if len(spans) <= _MOST_FINGERPRINTS else "",
             left_out=found.left_out + found.too_deep,
             replayability=replayability,
             reasons=reasons,
             notes=notes,
-            service=self._service(),
+            service=first_text(span.resource.get("service.name") for span in spans),
             read_only=tuple(sorted(self._read_only)),
         )
 
     def _write(self, path: Path) -> ImportedFrom:
-        found = self._found
-        findings, clock = Findings(), _SpanClock()
+        found, findings = self._found, Findings()
         events: list[tuple[int, str, int | None, EventBase]] = []
         conversion = Conversion(
             found.root, ROOT, lambda *event: events.append(event), findings, read_only=self._read_only
@@ -234,47 +302,29 @@ class _Import:
         for name in sorted(self._read_only - defined):
             findings.note("tools that were called read-only, and that no agent of the run has", name)
         source = self._source(findings.level, findings.reasons, findings.notes)
+        started = RunStarted(
+            format=FORMAT,
+            run_id=self._run_id,
+            agent=conversion.begun.header,
+            task=conversion.begun.task,
+            versions={"playhead": VERSION},
+            redacted=self._redactor is not None and self._redactor.has_rules,
+            imported=source,
+            telemetry=context_of([*self._tree.roots, *list(self._tree.spans.values())[:100]]),
+        )
         first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
-        events.insert(0, (first, ROOT, None, self._started(conversion, source)))
-        self._write_events(path, clock, events)
+        self._write_events(path, [(first, ROOT, None, started), *events])
         return source
 
-    def _write_events(
-        self, path: Path, clock: _SpanClock, events: list[tuple[int, str, int | None, EventBase]]
-    ) -> None:
-        writer = TraceWriter(path, clock.now_us, self._durability)
-        recorder = Recorder(clock, writer, self._redactor)
+    def _write_events(self, path: Path, events: list[tuple[int, str, int | None, EventBase]]) -> None:
+        clock = _SpanClock()
+        recorder = Recorder(clock, TraceWriter(path, clock.now_us, self._durability), self._redactor)
         for time_ns, owner, iteration, event in events:
             clock.move_to(time_ns // 1000)
             recorder.emit(event, owner, iteration)
         recorder.seal()
         if recorder.error is not None:
             raise recorder.error
-
-    def _started(self, conversion: Conversion, source: ImportedFrom) -> RunStarted:
-        begun = conversion.begun
-        roots = [read_context(root) for root in self._tree.roots]
-        contexts = [*roots, *(read_context(span) for span in list(self._tree.spans.values())[:100])]
-        telemetry = TelemetryContext(
-            session_id=next((each.session for each in contexts if each.session), None),
-            user_id=next((each.user for each in contexts if each.user), None),
-            tags=tuple(scrub(tag) for tag in next((each.tags for each in contexts if each.tags), ())),
-            metadata=to_json(next((each.metadata for each in roots if each.metadata), {})),
-        )
-        return RunStarted(
-            format=FORMAT,
-            run_id=self._run_id,
-            agent=begun.header,
-            task=begun.task,
-            versions={"playhead": VERSION},
-            redacted=self._redactor is not None and self._redactor.has_rules,
-            imported=source,
-            telemetry=None if telemetry == TelemetryContext() else telemetry,
-        )
-
-    def _service(self) -> str | None:
-        names = (text_of(span.resource.get("service.name")) for span in self._tree.spans.values())
-        return next(filter(None, names), None)
 
 
 class _SpanClock:
@@ -297,3 +347,14 @@ def _imported_before(path: Path) -> ImportedFrom | None:
         if isinstance(first, Record) and isinstance(first.event, RunStarted):
             return first.event.imported
     return None
+
+
+def _compared(these: ImportedFrom, before: ImportedFrom) -> tuple[bool, bool, bool]:
+    """Return whether spans are those of a recording, are all among them, and are all of them or more."""
+    if these.digest == before.digest:
+        return True, True, True
+    ours, theirs = (
+        {text[at : at + _FINGERPRINT] for at in range(0, len(text), _FINGERPRINT)}
+        for text in (these.fingerprints, before.fingerprints)
+    )
+    return False, bool(ours) and ours <= theirs, bool(theirs) and ours >= theirs

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
-from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES, too_many_in_json
-from playhead.importing.spans import LAST_NS
+from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
 from playhead.trace.frozen import INTEGER_LIMIT
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterable
 
-    Problems = Counter[str]
-
-HALVES: Final = "documents with halves of characters (lone surrogates, broken UTF-8), which � replaces"
 _HEX: Final = re.compile("[0-9a-fA-F]+")
 _DIGITS: Final = re.compile(r"-?\d{1,19}")
-_SECONDS, _MILLIS, _MICROS = 10**11, 10**14, 10**17
-"""Below the first a number of since 1970 counts seconds, below the second milliseconds, below the third microseconds."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_NS: Final = 10**18 * 1000 - 1
+"""The latest time, in nanoseconds since the Unix epoch: what a line of a trace can hold."""
+_UNITS: Final = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
+"""A number of since 1970 that is below the first counts seconds, below the second milliseconds, below the third microseconds;
+each with its nanoseconds."""
 
 
 class _Nothing:
@@ -47,7 +46,7 @@ def text_of(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
 
 def first_text(values: Iterable[Any]) -> str | None:
     """Return the first text that is not empty."""
-    return next((scrub(value) for value in values if isinstance(value, str) and value), None)
+    return next((text for value in values if (text := text_of(value)) is not None), None)
 
 
 def object_of(value: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -62,9 +61,32 @@ def list_of(value: Any) -> list[Any]:  # noqa: ANN401
     return parsed if isinstance(parsed, list) else []
 
 
+def objects_of(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """Return the objects of a list."""
+    return [each for each in list_of(value) if isinstance(each, dict)]
+
+
+def at(value: Any, *path: str) -> Any:  # noqa: ANN401
+    """Return what stands at a path inside an object, or None."""
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def field_of(value: dict[str, Any], *names: str) -> Any:  # noqa: ANN401
+    """Return the first of these fields that is there, under its name in camelCase or in snake_case; else None."""
+    both = (each for name in names for each in (name, _snake(name)))
+    return next((value[name] for name in both if value.get(name) is not None), None)
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
 def parsed_json(text: str) -> Any:  # noqa: ANN401
     """Return what a JSON text says, `NOTHING` when it is none; deep nesting and too many values count as none."""
-    if too_many_in_json(text, MAX_INNER_VALUES):
+    if len(text) > MAX_INNER_VALUES and sum(map(text.count, "{[,")) > MAX_INNER_VALUES:
         return NOTHING
     try:
         return from_json(text, allow_inf_nan=False)
@@ -72,21 +94,20 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401
         return _mended(text)
 
 
-def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401
-    """Return what a JSON document says; halves of characters in it are replaced, and it is counted.
+def read_json(content: bytes) -> tuple[Any, bool]:
+    """Return what a JSON document says, and whether halves of characters in it were replaced.
 
     Raises:
         ValueError: it is none, or nested too deep.
     """
     bare = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        return from_json(bare)
+        return from_json(bare), False
     except ValueError:
         document = _mended(bare.decode("utf-8", "replace"))
         if document is NOTHING:
             raise
-        problems[HALVES] += 1
-        return document
+        return document, True
 
 
 def _mended(text: str) -> Any:  # noqa: ANN401
@@ -113,45 +134,24 @@ def count_of(value: Any) -> int:  # noqa: ANN401
     return max(0, integer_of(value) or 0)
 
 
-def float_of(value: Any) -> float | None:  # noqa: ANN401
-    """Return the finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
     """Return a time in nanoseconds since the epoch: of a number of whatever unit by its size, or of an ISO 8601 text."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
-        return _from_iso(value)
-    number = float_of(value) if isinstance(value, float) else integer_of(value)
+        try:
+            moment = datetime.fromisoformat(value)
+            since = moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH
+        except (ValueError, OverflowError):
+            return None
+        return min(max(0, since // timedelta(microseconds=1) * 1000), _LAST_NS)
+    number = value if isinstance(value, float) and math.isfinite(value) else integer_of(value)
     if number is None or number < 0:
         return None
-    factor = 10**9 if number < _SECONDS else 10**6 if number < _MILLIS else 10**3 if number < _MICROS else 1
-    return min(int(number * factor), LAST_NS)
+    return min(int(number * next((factor for below, factor in _UNITS if number < below), 1)), _LAST_NS)
 
 
 def exact_nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
     """Return a time that is given in nanoseconds, as OTLP does; None for 0, which stands for none."""
-    number = integer_of(value)
-    return min(number, LAST_NS) if number is not None and number > 0 else None
-
-
-def _from_iso(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    try:
-        since = aware - datetime(1970, 1, 1, tzinfo=UTC)
-    except OverflowError:
-        return None
-    return min(max(0, (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000), LAST_NS)
+    return min(count_of(value), _LAST_NS) or None
 
 
 def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
@@ -163,18 +163,15 @@ def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
         return bare.lower() if bare.strip("0") else None
     try:
         decoded = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
     return decoded.hex() if len(decoded) == size and any(decoded) else None
 
 
 def parent_of(value: Any) -> str | None:  # noqa: ANN401
     """Return the id of a span's parent, None when it has none; one that is no id stays, for it names a span that is not there."""
-    found = id_of(value, 8)
-    if found is not None or not isinstance(value, str) or not value.removeprefix("0x").strip("0"):
-        return found
-    empty = value.strip("A=") == ""  # eight bytes of 0 in base64
-    return None if empty else scrub(value)
+    is_none = not isinstance(value, str) or not value.removeprefix("0x").strip("0") or not value.strip("A=")
+    return None if is_none else id_of(value, 8) or scrub(value)
 
 
 def flattened(attributes: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import urllib.request
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from playhead.importing.collect import Collected, Collector, CollectServer
+from playhead.importing.collect.collector import Collector
+from playhead.importing.collect.server import CollectServer
 from tests.importing.traces import CAPTURED, shop
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def collecting(folder: Path, **options: Any) -> Iterator[tuple[Collector, str]]:
         made.close()
 
 
-def recorded(made: Collector, *, all_of_them: bool = False) -> list[Collected]:
+def recorded(made: Collector, *, all_of_them: bool = False) -> list[Any]:
     """Record what is due, and return it: there is no trace that cannot be recorded."""
     found = list(made.record(all_of_them=all_of_them))
-    assert all(isinstance(each, Collected) for each in found)
-    return [each for each in found if isinstance(each, Collected)]
+    assert all(each.run is not None for each in found)
+    return found
 
 
 def post(

@@ -147,13 +147,13 @@ def as_chat(attributes: Attributes, prefix: str) -> list[Any]:
     found = []
     for item in attributes.items(prefix):
         message = item["message"]
-        contents = message.get("contents", {})
-        said = [part["message_content"].get("text") for part in contents.values()] if contents else []
+        contents = message.get("contents", [])
+        said = [part["message_content"].get("text") for part in contents]
         made = {"role": message["role"], "content": message.get("content", "\n".join(said) or None)}
         if "tool_calls" in message:
             made["tool_calls"] = [
                 {"id": call["tool_call"].get("id"), "type": "function", "function": call["tool_call"]["function"]}
-                for call in message["tool_calls"].values()
+                for call in message["tool_calls"]
             ]
         if "tool_call_id" in message:
             made["tool_call_id"] = message["tool_call_id"]

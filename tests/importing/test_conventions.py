@@ -10,7 +10,7 @@ from openinference.instrumentation.config import REDACTED_VALUE
 from openinference.semconv.trace import MessageAttributes, SpanAttributes, ToolCallAttributes
 
 from playhead.importing import conventions
-from playhead.importing.conventions import openinference, read
+from playhead.importing.conventions import read
 from playhead.importing.findings import REDACTED
 from playhead.importing.readings import ForeignCall, ForeignMessage
 from playhead.importing.spans import ForeignEvent, ForeignSpan
@@ -46,9 +46,9 @@ def tool(attributes: dict[str, Any], **more: Any) -> ToolReading:
 
 def test_the_names_are_those_of_openinference() -> None:
     """They are written out, so that JSON can be read without the package; they are the package's."""
-    assert openinference.KIND == SpanAttributes.OPENINFERENCE_SPAN_KIND
+    assert conventions.KIND == SpanAttributes.OPENINFERENCE_SPAN_KIND
     assert REDACTED == REDACTED_VALUE
-    words = "".join(Path(str(each.__file__)).read_text() for each in (openinference, conventions))
+    words = Path(str(conventions.__file__)).read_text()
     for name in (
         SpanAttributes.LLM_MODEL_NAME,
         SpanAttributes.LLM_PROVIDER,

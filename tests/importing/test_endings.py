@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.diagnose.debrief import build_debrief
-from playhead.importing.conventions.shapes import finish_reason_of
+from playhead.importing.messages import finish_reason_of
 from playhead.spans import SpanOptions, spans_of
 from playhead.spans.encoding import encode  # noqa: F401 - what is exported is what is sent
 from tests.cli.command_line import playhead

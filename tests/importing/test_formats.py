@@ -130,7 +130,7 @@ REFUSED = {
     "words": (b"hello, world\n", "neither JSON nor JSON lines nor OTLP protobuf"),
     "other json": (b'{"a": 1, "b": 2}', "it holds an object with a, b. Looked for: OTLP JSON"),
     "an empty list": (b"[]", "an empty list"),
-    "a number": (b"17", "no spans of a known format"),
+    "a number": (b"17", "neither JSON nor JSON lines nor OTLP protobuf"),
     "torn": (b'{"resourceSpans": [', "neither JSON"),
     "deep": (b"[" * 10_000 + b"]" * 10_000, "neither JSON"),
     "zstd": (b"(\xb5/\xfd....", "compressed with zstd"),

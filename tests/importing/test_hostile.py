@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
-from playhead.importing.conventions import CONVENTIONS, read, read_context
+from playhead.importing.conventions import context_of, read
 from playhead.importing.limits import Room
-from playhead.importing.readers import otlp_protobuf
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.importing.tree import make_tree
 from playhead.trace.integrity import check_trace
@@ -154,19 +153,14 @@ def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_f
     build_debrief(recording)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(attributes=ATTRIBUTES)
 def test_no_convention_raises(attributes: dict[str, Any]) -> None:
-    """Each alone, and all together."""
-    span = ForeignSpan("t", "s", None, "", 0, None, attributes=attributes)
-    read(span)
-    read_context(span)
-    for each in CONVENTIONS:
-        from playhead.importing.attributes import Attributes
-
-        each.model(span, Attributes(attributes))
-        each.tool(span, Attributes(attributes))
-        each.agent(span, Attributes(attributes))
+    """A span may say anything, of every kind."""
+    for kind in ({}, {"openinference.span.kind": "LLM"}, {"gen_ai.operation.name": "execute_tool"}):
+        span = ForeignSpan("t", "s", None, "", 0, None, attributes={**attributes, **kind})
+        read(span)
+        context_of([span])
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
@@ -272,30 +266,27 @@ def test_more_spans_than_fit_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         read_source(path, room=Room(spans=10))
     with pytest.raises(NotImportableError, match=r"more than 20,000 bytes of memory.*split the export by traces"):
         read_source(path, room=Room(memory=20_000))
-    assert len(read_source(path, room=Room(spans=12, memory=200_000)).spans) == 12
+    assert len(read_source(path, room=Room(spans=12, memory=400_000)).spans) == 12
 
 
 BOMBS = {
-    "a document": (b"[" + b"[]," * 20_000 + b"0]", "more than 20,000 values"),
-    "lines": ((b'{"x":[' + b"[]," * 6_000 + b"0]}\n") * 30, "no spans of a known format"),
-    "a line": (
-        json.dumps(shop().document).encode() + b"\n" + b"[" + b"[]," * 20_000 + b"0]",
-        "more than 20,000 values",
-    ),
-    "a message": (b"\x0a\x00" * 30_000, "more than 20,000 values"),
+    "a document": b"[" + b"[]," * 20_000 + b"0]",
+    "lines": (b'{"x":[' + b"[]," * 6_000 + b"0]}\n") * 30,
+    "a line": json.dumps(shop().document).encode() + b"\n" + b"[" + b"[]," * 20_000 + b"0]",
+    "a message": b"\x0a\x00" * 30_000,
+    "blank lines": b"{}" + b"\n" * 2_000_000,
 }
 
 
 @pytest.mark.parametrize("name", list(BOMBS))
-def test_a_document_of_many_values_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few kilobytes of gzip can be gigabytes of lists: values are counted before anything is parsed, one document at a time."""
-    monkeypatch.setattr(sources, "MAX_VALUES", 20_000)
-    content, why = BOMBS[name]
+def test_a_document_of_many_values_is_refused(name: str, tmp_path: Path) -> None:
+    """A few kilobytes of gzip can be gigabytes of lists: what they take is estimated before anything is parsed."""
     path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(content))
+    path.write_bytes(gzip.compress(BOMBS[name]))
+    captured("openai-agents")  # what is imported when it is first needed takes memory too
     tracemalloc.start()
-    with pytest.raises(NotImportableError, match=why):
-        read_source(path)
+    with pytest.raises(NotImportableError, match="more than 1,500,000 bytes of memory"):
+        read_source(path, room=Room(memory=1_500_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 1024**2
@@ -310,7 +301,6 @@ def test_json_of_many_values_in_an_attribute_is_a_text(tmp_path: Path, monkeypat
         read_source(path, room=Room(memory=40_000_000))
     monkeypatch.setattr(values, "MAX_INNER_VALUES", 100_000)
     assert values.parsed_json(bomb) is values.NOTHING
-    assert values.parsed_json('["' + "," * 200_000 + '"]') == ["," * 200_000]
 
 
 def test_halves_of_characters_cost_themselves_alone() -> None:
@@ -331,20 +321,10 @@ def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sources, "MAX_DOCUMENT", 1000)
     path = tmp_path / "one"
     path.write_text(json.dumps(shop().document, indent=1))
-    with pytest.raises(
-        NotImportableError, match="more than 1,000 bytes, which is what can be read at once: export lines"
-    ):
+    with pytest.raises(NotImportableError, match="more than 1,000 bytes, which is what can be read at once"):
         read_source(path)
-    monkeypatch.setattr(sources, "MAX_FILE", 1_000_000)
-    path.write_bytes(gzip.compress(b"{}\n" * 5_000_000))
-    with pytest.raises(NotImportableError, match="no spans of a known format"):
-        read_source(path)
-    path.write_bytes(gzip.compress(b'{"resourceSpans":[]}\n' * 5_000_000))
-    with pytest.raises(NotImportableError, match="more than 1,000,000 bytes, unpacked"):
-        read_source(path)
-    monkeypatch.setattr(otlp_protobuf, "MAX_DOCUMENT", 1000)
     path.write_bytes(gzip.compress(b"\n" + b"\0" * 50_000_000))
-    with pytest.raises(NotImportableError, match="a message of more than 1,000 bytes"):
+    with pytest.raises(NotImportableError, match="more than 1,000 bytes, which is what can be read at once"):
         read_source(path)
 
 

@@ -6,9 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from playhead.importing.collect.bodies import JSON, read_body
-from playhead.importing.collect.spool import FOLDER
-from playhead.importing.fingerprints import Fingerprints
+from playhead.importing.collect.collector import FOLDER, JSON, read_body
 from playhead.trace.store import TraceStore
 from tests.importing.collecting import collecting, document, recorded
 from tests.importing.formats import KIND
@@ -17,7 +15,7 @@ from tests.importing.traces import TRACE, Trace, imported, shop
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.importing.collect import Collector
+    from playhead.importing.collect.collector import Collector
 
 
 def sent(made: Collector, *places: int) -> list[Any]:
@@ -97,17 +95,6 @@ def test_spans_that_say_something_else_replace_and_are_kept(tmp_path: Path) -> N
     run = imported(other, folder, replace=True)[0]
     assert run.kept is not None
     assert (run.outcome, run.kept.read_bytes() == before) == ("replaced", True)
-
-
-def test_a_recording_that_does_not_say_of_which_spans_is_another_one(tmp_path: Path) -> None:
-    """One of very many spans knows only the digest of all."""
-    spans = shop().foreign(tmp_path)
-    source = imported(spans, tmp_path / "runs")[0].source.model_copy(update={"fingerprints": ""})
-    assert Fingerprints(spans).compared(source) == "same"
-    assert Fingerprints(spans[1:]).compared(source) == "other"
-    assert (
-        Fingerprints(spans).compared(source.model_copy(update={"fingerprints": "no base64", "digest": ""})) == "other"
-    )
 
 
 def test_spans_that_say_something_else_are_not_the_same(tmp_path: Path) -> None:

@@ -1,15 +1,5 @@
 """A live receiver of OTLP over HTTP: what programs export while they run becomes recordings.
 
-server     the socket, and uvicorn in a thread
-app        what a request is answered, on starlette
-bodies     a request's body: its size, its compression, its spans
-spool      what was acknowledged, on disk until it is recorded
-collector  the spans of traces that go on, and their recordings
+collector  what was acknowledged, on disk until it is recorded; the spans of traces that are still coming, and their recordings
+server     the socket, what a request is answered (on starlette), and uvicorn in a thread; needs the extra `collect`
 """
-
-from __future__ import annotations
-
-from playhead.importing.collect.collector import Collected, Collector, NotRecorded
-from playhead.importing.collect.server import CollectServer
-
-__all__ = ["CollectServer", "Collected", "Collector", "NotRecorded"]

@@ -12,50 +12,48 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.formats import LANGFUSE
-from playhead.importing.readers import MORE_PAGES, JsonFormat, first_row, listed
-from playhead.importing.readers.rows import attributes_of
+from playhead.importing.readers.rows import attributes_of, count_pages, first_row, listed
 from playhead.importing.spans import ForeignSpan
-from playhead.importing.values import integer_of, nanoseconds_of, object_of, parsed_json, text_of
+from playhead.importing.values import at, field_of, nanoseconds_of, object_of, parsed_json, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.importing.readers import Problems
+    from playhead.importing.spans import Problems
 
 _ROWS: Final = ("observations", "data")
 _KINDS: Final = {
     "GENERATION": "LLM",
     "SPAN": "CHAIN",
     "EVENT": "UNKNOWN",
-    "EMBEDDING": "EMBEDDING",
-    **{kind: kind for kind in ("AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL")},
+    **{kind: kind for kind in ("AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL", "EMBEDDING")},
 }
+_NAMES: Final = {"TOOL": "tool.name", "AGENT": "agent.name"}
 _USAGE: Final = {
-    "llm.token_count.prompt": ("input", "inputTokens", "promptTokens", "prompt_tokens"),
-    "llm.token_count.completion": ("output", "outputTokens", "completionTokens", "completion_tokens"),
-    "llm.token_count.total": ("total", "totalTokens", "total_tokens"),
+    "llm.token_count.prompt": ("input", "inputTokens", "promptTokens"),
+    "llm.token_count.completion": ("output", "outputTokens", "completionTokens"),
+    "llm.token_count.total": ("total", "totalTokens"),
     "llm.token_count.prompt_details.cache_read": ("input_cached_tokens", "input_cache_read", "cache_read_input_tokens"),
     "llm.token_count.prompt_details.cache_write": ("input_cache_creation", "cache_creation_input_tokens"),
     "llm.token_count.completion_details.reasoning": ("output_reasoning_tokens", "output_reasoning"),
 }
+_OF_TRANSPORT: Final = ("attributes", "resourceAttributes", "scope")
+"""What Langfuse puts into a trace's metadata itself."""
 
 
-def _fits(document: Any) -> bool:  # noqa: ANN401 - any JSON value
+def is_langfuse(document: Any) -> bool:  # noqa: ANN401 - any JSON value
+    """Tell whether a document is an export of Langfuse."""
     row = first_row(document, *_ROWS)
-    if not row and isinstance(document, dict) and document.get("observations") == []:
-        return True
-    named = _get(row, "traceId", "trace_id") is not None and _get(row, "startTime", "start_time") is not None
-    return named and isinstance(row.get("type"), str) and row["type"].upper() in _KINDS
+    if not row:
+        return bool(at(document, "observations") == [])
+    named = field_of(row, "traceId") is not None and field_of(row, "startTime") is not None
+    return named and str(row.get("type")).upper() in _KINDS
 
 
-def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
-    trace = (
-        object_of(document.get("trace", document)) if isinstance(document, dict) and "observations" in document else {}
-    )
-    pages = object_of(document.get("meta")) if isinstance(document, dict) else {}
-    if (integer_of(pages.get("totalPages")) or 0) > (integer_of(pages.get("page")) or 1):
-        problems[MORE_PAGES] += 1
+def spans_of_langfuse(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
+    """Yield the spans of one document."""
+    count_pages(document, problems)
+    trace = object_of(at(document, "trace") or document) if at(document, "observations") is not None else {}
     for row in listed(document, *_ROWS):
         made = _span(row, trace) if isinstance(row, dict) else None
         if made is None:
@@ -65,11 +63,12 @@ def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa:
 
 
 def _span(row: dict[str, Any], trace: dict[str, Any]) -> ForeignSpan | None:
-    trace_id = text_of(_get(row, "traceId", "trace_id")) or text_of(trace.get("id"))
-    span_id, start_ns = text_of(row.get("id")), nanoseconds_of(_get(row, "startTime", "start_time"))
+    trace_id = text_of(field_of(row, "traceId")) or text_of(trace.get("id"))
+    span_id, start_ns = text_of(row.get("id")), nanoseconds_of(field_of(row, "startTime"))
     if trace_id is None or span_id is None or start_ns is None:
         return None
-    parent = text_of(_get(row, "parentObservationId", "parent_observation_id"))
+    parent = text_of(field_of(row, "parentObservationId"))
+    attributes = _attributes(row, trace, trace if parent is None else {})
     return ForeignSpan(
         trace_id=trace_id,
         span_id=span_id,
@@ -77,60 +76,41 @@ def _span(row: dict[str, Any], trace: dict[str, Any]) -> ForeignSpan | None:
         parent_id=None if parent == trace_id else parent,
         name=text_of(row.get("name")) or "",
         start_ns=start_ns,
-        end_ns=nanoseconds_of(_get(row, "endTime", "end_time")),
+        end_ns=nanoseconds_of(field_of(row, "endTime")),
         status="error" if row.get("level") == "ERROR" else "ok",
-        message=text_of(_get(row, "statusMessage", "status_message")) or "",
-        attributes={
-            name: value for name, value in _attributes(row, trace, parent is None).items() if value is not None
-        },
+        message=text_of(field_of(row, "statusMessage")) or "",
+        attributes={name: value for name, value in attributes.items() if value is not None},
         resource=attributes_of(object_of(row.get("metadata")).get("resourceAttributes")),
     )
 
 
-def _attributes(row: dict[str, Any], trace: dict[str, Any], is_top: bool) -> dict[str, Any]:  # noqa: FBT001 - told by the row
-    metadata = object_of(row.get("metadata"))
-    sent = attributes_of(metadata.get("attributes"))  # as the program sent them, when it did so through OpenTelemetry
+def _attributes(row: dict[str, Any], trace: dict[str, Any], around: dict[str, Any]) -> dict[str, Any]:
+    """Return what a row says; `around` has the input and the output that the trace has for it."""
+    sent = attributes_of(object_of(row.get("metadata")).get("attributes"))  # by a program that uses OpenTelemetry
     kind = _KINDS.get(str(row.get("type")).upper(), "UNKNOWN")
-    of_kind = _of_model(row) if kind == "LLM" else {"tool.name": row.get("name")} if kind == "TOOL" else {}
-    if kind == "AGENT":
-        of_kind = {"agent.name": row.get("name")}
+    metadata = {name: each for name, each in object_of(trace.get("metadata")).items() if name not in _OF_TRANSPORT}
     return {
-        **of_kind,
-        **_value("input", row.get("input", trace.get("input") if is_top else None)),
-        **_value("output", row.get("output", trace.get("output") if is_top else None)),
-        **_of_trace(row, trace),
-        **sent,
-        "openinference.span.kind": sent.get("openinference.span.kind", kind),
-    }
-
-
-def _of_trace(row: dict[str, Any], trace: dict[str, Any]) -> dict[str, Any]:
-    tags = _get(trace, "tags") or row.get("tags")
-    metadata = {
-        name: value
-        for name, value in object_of(trace.get("metadata")).items()
-        if name not in ("attributes", "resourceAttributes", "scope")
-    }
-    return {
-        "session.id": _get(trace, "sessionId", "session_id") or _get(row, "sessionId", "session_id"),
-        "user.id": _get(trace, "userId", "user_id") or _get(row, "userId", "user_id"),
-        "tag.tags": tags if isinstance(tags, list) and tags else None,
+        **(_of_model(row) if kind == "LLM" else {}),
+        **({_NAMES[kind]: row.get("name")} if kind in _NAMES else {}),
+        **_value("input", row.get("input", around.get("input"))),
+        **_value("output", row.get("output", around.get("output"))),
+        "session.id": field_of(trace, "sessionId") or field_of(row, "sessionId"),
+        "user.id": field_of(trace, "userId") or field_of(row, "userId"),
+        "tag.tags": trace.get("tags") or row.get("tags") or None,
         "metadata": json.dumps(metadata) if metadata else None,
+        "openinference.span.kind": kind,
+        **sent,
     }
 
 
 def _of_model(row: dict[str, Any]) -> dict[str, Any]:
-    usage = object_of(_get(row, "usageDetails", "usage_details")) or object_of(row.get("usage"))
-    counts = {
-        name: next((usage[key] for key in keys if usage.get(key) is not None), None) for name, keys in _USAGE.items()
-    }
-    costs = object_of(_get(row, "costDetails", "cost_details"))
-    total = _get(row, "totalCost", "total_cost", "calculatedTotalCost")
+    usage = object_of(field_of(row, "usageDetails")) or object_of(row.get("usage"))
+    costs = object_of(field_of(row, "costDetails"))
     return {
-        "llm.model_name": _get(row, "model", "providedModelName", "provided_model_name"),
-        "llm.invocation_parameters": json.dumps(object_of(_get(row, "modelParameters", "model_parameters"))),
-        "llm.cost.total": costs.get("total") if "total" in costs else total,
-        **counts,
+        "llm.model_name": field_of(row, "model", "providedModelName"),
+        "llm.invocation_parameters": json.dumps(object_of(field_of(row, "modelParameters"))),
+        "llm.cost.total": costs["total"] if "total" in costs else field_of(row, "totalCost", "calculatedTotalCost"),
+        **{name: field_of(usage, *keys) for name, keys in _USAGE.items()},
     }
 
 
@@ -138,14 +118,6 @@ def _value(side: str, value: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return an input or output as an attribute; text that is JSON, as blob storage holds it, is marked so."""
     if value is None or value == "":
         return {}
-    if isinstance(value, str):
-        is_json = isinstance(parsed_json(value), (dict, list))
-        return {f"{side}.value": value, f"{side}.mime_type": "application/json" if is_json else "text/plain"}
-    return {f"{side}.value": json.dumps(value, ensure_ascii=False), f"{side}.mime_type": "application/json"}
-
-
-def _get(row: dict[str, Any], *names: str) -> Any:  # noqa: ANN401
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-FORMAT: Final = JsonFormat(LANGFUSE, _fits, _spans)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    is_text = isinstance(value, str) and not isinstance(parsed_json(value), (dict, list))
+    return {f"{side}.value": text, f"{side}.mime_type": "text/plain" if is_text else "application/json"}

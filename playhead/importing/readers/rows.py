@@ -9,48 +9,77 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.formats import OPENINFERENCE_JSONL, PHOENIX
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_SPANS
-from playhead.importing.readers import MORE_PAGES, JsonFormat, first_row, listed
-from playhead.importing.spans import ForeignEvent, ForeignSpan, Status
-from playhead.importing.values import flattened, id_of, list_of, nanoseconds_of, object_of, parent_of, text_of
+from playhead.importing.spans import MORE_PAGES, ForeignEvent, ForeignSpan, Status
+from playhead.importing.values import (
+    at,
+    flattened,
+    id_of,
+    integer_of,
+    nanoseconds_of,
+    object_of,
+    objects_of,
+    parent_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.importing.readers import Problems
+    from playhead.importing.spans import Problems
 
 _ROWS: Final = ("spans", "data")
 _COLUMN: Final = "attributes."
 _KIND: Final = "openinference.span.kind"
 
 
+def listed(document: Any, *names: str) -> list[Any]:  # noqa: ANN401 - any JSON value
+    """Return the rows of a document: of a list, of an object with a list under one of these names, or the object itself."""
+    if isinstance(document, list):
+        return document
+    if isinstance(document, dict):
+        return next((document[name] for name in names if isinstance(document.get(name), list)), [document])
+    return []
+
+
+def first_row(document: Any, *names: str) -> dict[str, Any]:  # noqa: ANN401
+    """Return the first row that is an object, or an empty one."""
+    return next((row for row in listed(document, *names)[:100] if isinstance(row, dict)), {})
+
+
+def count_pages(document: Any, problems: Problems) -> None:  # noqa: ANN401
+    """Count a page of an API that says that others come after it."""
+    pages = (integer_of(at(document, "meta", name)) for name in ("totalPages", "page"))
+    total, page = (each or 1 for each in pages)
+    problems.update([MORE_PAGES] if at(document, "next_cursor") or total > page else [])
+
+
 def attributes_of(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     """Return attributes by dotted name, at most as many as a span may have."""
-    flat = flattened(object_of(value))
-    return flat if len(flat) <= MAX_ATTRIBUTES else dict(list(flat.items())[:MAX_ATTRIBUTES])
+    return dict(list(flattened(object_of(value)).items())[:MAX_ATTRIBUTES])
 
 
-def _fits_openinference(document: Any) -> bool:  # noqa: ANN401
+def is_openinference(document: Any) -> bool:  # noqa: ANN401
+    """Tell whether a document is a line of OpenInference."""
     row = first_row(document, *_ROWS)
-    context = row.get("context")
-    if not isinstance(context, dict) or "span_id" not in context:
+    if at(row, "context", "span_id") is None:
         return False
     return _KIND in attributes_of(row.get("attributes")) or ("status_code" not in row and "span_kind" not in row)
 
 
-def _fits_phoenix(document: Any) -> bool:  # noqa: ANN401
+def is_phoenix(document: Any) -> bool:  # noqa: ANN401
+    """Tell whether a document is an export of Phoenix."""
     row = first_row(_rows_of_columns(document), *_ROWS)
     if "spans" in row and "traceId" in row:
         row = first_row(row, "spans")
     return "context.trace_id" in row or ("context" in row and ("status_code" in row or "span_kind" in row))
 
 
-def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
-    if isinstance(document, dict) and document.get("next_cursor"):
-        problems[MORE_PAGES] += 1
+def spans_of_rows(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
+    """Yield the spans of one document."""
+    count_pages(document, problems)
     for row in listed(_rows_of_columns(document), *_ROWS):
-        inner = row.get("spans") if isinstance(row, dict) else None
+        inner = at(row, "spans")
         for each in inner if isinstance(inner, list) else [row]:
             made = _span(each) if isinstance(each, dict) else None
             if made is None:
@@ -61,7 +90,7 @@ def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa:
 
 def _rows_of_columns(document: Any) -> Any:  # noqa: ANN401
     """Return a frame that was written by columns, `{"name": {"0": …}}`, by rows."""
-    if not isinstance(document, dict) or not isinstance(document.get("context.trace_id"), dict):
+    if not isinstance(at(document, "context.trace_id"), dict):
         return document
     columns = {name: values for name, values in document.items() if isinstance(values, dict)}
     places = list(columns["context.trace_id"])[:MAX_SPANS]
@@ -78,10 +107,7 @@ def _span(row: dict[str, Any]) -> ForeignSpan | None:
     if trace_id is None or span_id is None or start_ns is None:
         return None
     said = status if isinstance(status, dict) else {"status_code": status}
-    # a column is null for the spans that have no such attribute
-    columns = {
-        name[len(_COLUMN) :]: each for name, each in row.items() if name.startswith(_COLUMN) and each is not None
-    }
+    columns = {name[len(_COLUMN) :]: each for name, each in row.items() if name.startswith(_COLUMN)}
     attributes = attributes_of(row.get("attributes")) | attributes_of(columns)
     kind = text_of(row.get("span_kind"))
     return ForeignSpan(
@@ -94,7 +120,7 @@ def _span(row: dict[str, Any]) -> ForeignSpan | None:
         status=_status(said.get("status_code", said.get("code"))),
         message=text_of(said.get("description", said.get("message", row.get("status_message")))) or "",
         attributes=attributes if kind is None else {_KIND: kind, **attributes},
-        events=tuple(_events(list_of(row.get("events")))),
+        events=tuple(map(_event, objects_of(row.get("events"))[:MAX_ATTRIBUTES])),
         resource=attributes_of(object_of(row.get("resource")).get("attributes", row.get("resource"))),
     )
 
@@ -104,12 +130,6 @@ def _status(code: Any) -> Status:  # noqa: ANN401
     return "ok" if word == "OK" else "error" if word == "ERROR" else "unset"
 
 
-def _events(events: list[Any]) -> Iterator[ForeignEvent]:
-    for event in events[:MAX_ATTRIBUTES]:
-        if isinstance(event, dict):
-            time_ns = nanoseconds_of(event.get("timestamp")) or 0
-            yield ForeignEvent(str(event.get("name") or ""), time_ns, attributes_of(event.get("attributes")))
-
-
-OPENINFERENCE: Final = JsonFormat(OPENINFERENCE_JSONL, _fits_openinference, _spans)
-PHOENIX_EXPORT: Final = JsonFormat(PHOENIX, _fits_phoenix, _spans)
+def _event(event: dict[str, Any]) -> ForeignEvent:
+    time_ns = nanoseconds_of(event.get("timestamp")) or 0
+    return ForeignEvent(str(event.get("name") or ""), time_ns, attributes_of(event.get("attributes")))
