@@ -1,6 +1,6 @@
 """Tools of the kernel itself: they read the state and end the run; they touch nothing else.
 
-One gives the final answer; the others help a model to find its bearings: what there is, how far it has come, all of a result.
+One gives the final answer, one tells where the agent stands, one reads what was stored.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,7 +20,7 @@ from playhead.trace.types import ToolSpec, text_of
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from playhead.kernel.session import Session, ToolContext
     from playhead.kernel.state import KernelState
@@ -33,9 +33,9 @@ MAX_TASK: Final = 2000
 MAX_TOLD: Final = 160
 """Characters of a tool's description, or of an error."""
 RECENT: Final = 30
-"""Newest steps that `pulse` looks at."""
-SEARCHED: Final = 200
-"""Newest steps that `find` looks at, beside what is stored; keys that are listed."""
+"""Newest steps whose failures and repetitions `brief` tells."""
+LISTED: Final = 200
+"""Newest keys that are listed."""
 PAGE: Final = 800
 """Characters of a page, where the agent does not say how long a result may be."""
 MAX_PAGE: Final = 8000
@@ -136,12 +136,7 @@ def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValu
     return "accepted"
 
 
-def _telling(*names: str) -> Callable[[Session, Arguments], JsonValue]:
-    """Return what tells these parts of where the agent stands."""
-    return lambda session, _: {name: value for name, value in _situation(session).items() if name in names}
-
-
-def _situation(session: Session) -> dict[str, JsonValue]:
+def _brief(session: Session, _: Arguments) -> JsonValue:
     """Return the task and what there is to solve it with, what is used of it, and what failed or was done twice of late."""
     state, specs = session.state, session.offered_specs().items()
     assert state is not None  # noqa: S101 - a tool is called in a turn
@@ -158,43 +153,13 @@ def _situation(session: Session) -> dict[str, JsonValue]:
         "required": [each.what for each in session.unmet],
         "messages": len(state.thread.messages),
         "tokens": state.usage.total_tokens,
-        "stored": kept[-SEARCHED:],
+        "stored": kept[-LISTED:],
         "recent_calls": calls.total(),
         "recent_failures": len(failed),
         "last_error": failed[-1] if failed else None,
         "repeated_calls": [f"{call} {count} times" for call, count in calls.items() if count > 1],
         "decisions": list(state.decision_log[-RECENT:]),
     }
-
-
-_USED: Final = ("iteration", "max_iterations", "tools_used", "required", "messages", "tokens", "stored")
-_ALL: Final = ("task", "tools", *_USED)
-_HOW_IT_GOES: Final = ("required", "recent_calls", "recent_failures", "last_error", "repeated_calls", "decisions")
-
-
-class FindArguments(Arguments):
-    """What `find` takes."""
-
-    query: str = Field(min_length=1, description="Words to look for in results, notes and thoughts so far.")
-
-
-def _find(session: Session, arguments: FindArguments) -> JsonValue:
-    """Return where the words of a query were seen: in notes, in stored results, in the newest steps."""
-    kept = () if session.curator is None else session.curator.shelf.texts()
-    steps = () if session.state is None else session.state.steps[: -SEARCHED - 1 : -1]
-    said = (
-        (f"turn {step.iteration + 1}, {step.type}{f' of {step.tool}' if step.tool else ''}", step.content)
-        for step in steps
-        if step.type != "action"
-    )
-    return _searched(chain(kept, said), arguments.query)
-
-
-def _searched(texts: Iterator[tuple[str, str]], query: str) -> JsonValue:
-    from playhead.kernel.context.shelf import search  # noqa: PLC0415 - few agents search
-
-    found: list[Any] = search(texts, query)
-    return found or f"nothing so far holds {query!r}"
 
 
 class RecallArguments(Arguments):
@@ -210,14 +175,17 @@ class RecallArguments(Arguments):
 
 def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome:
     """Do what the model asked for."""
+    from playhead.kernel.context.shelf import search  # noqa: PLC0415 - few agents have this tool
+
     assert session.curator is not None  # noqa: S101 - agents that have this tool have one
     shelf, key, start = session.curator.shelf, arguments.key, arguments.offset
     kept = {**shelf.notes, **shelf.stored}
     if arguments.action == "list":
         listed: list[JsonValue] = [{"key": name, "characters": len(text)} for name, text in kept.items()]
-        return listed[-SEARCHED:]
+        return listed[-LISTED:]
     if arguments.action == "search":
-        return _searched(shelf.texts(), arguments.query)
+        found: list[JsonValue] = search(shelf.texts(), arguments.query)
+        return found or f"nothing so far holds {arguments.query!r}"
     if arguments.action == "store":
         taken = Outcome.failure("NoteRefused", "a note needs a key of its own")
         return "stored" if shelf.note(key, arguments.content) else taken
@@ -230,17 +198,16 @@ def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome
     return {"key": key, "content": part, **place, **({"next_offset": end} if end < total else {})}
 
 
-_PULSE: Final = "Tell how it goes: failures, repeated calls, decisions, what is missing."
+_BRIEF: Final = (
+    "Tell the task, the tools, what is used of turns and tokens, what is required, and what failed or was repeated."
+)
 _RECALL: Final = (
     "Read a stored result by its key, page by page, or keep notes: store (key, content), retrieve (key), list, "
     "search (query)."
 )
 _OWN: Final = (
     MetaTool("final-answer", "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True),
-    MetaTool("context-status", "Tell how many turns and tokens are used.", Arguments, _telling(*_USED)),
-    MetaTool("brief", "Tell the task, the tools, and what is left of turns and calls.", Arguments, _telling(*_ALL)),
-    MetaTool("pulse", _PULSE, Arguments, _telling(*_HOW_IT_GOES)),
-    MetaTool("find", "Find where words were seen so far: in notes, results and thoughts.", FindArguments, _find),
+    MetaTool("brief", _BRIEF, Arguments, _brief),
     MetaTool("recall", _RECALL, RecallArguments, _recall),
 )
 META_TOOLS: Final = {each.name: each for each in _OWN}

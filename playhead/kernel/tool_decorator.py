@@ -5,24 +5,46 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from math import inf
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict, Unpack
 
-from playhead.errors import ToolDefinitionError, first_problem
+from playhead.errors import ToolDefinitionError
 from playhead.kernel.arguments import Arguments, name_of
 from playhead.kernel.tools import FunctionTool
 from playhead.trace.types import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 _WRITES: Final = re.compile("(?:create|delete|send|push|write|update|remove|post|put)[_-]", re.IGNORECASE)
 """How the names of tools with side effects begin."""
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-Risk = Literal["low", "medium", "high", "critical"]
+_AS_DECLARED: Final = ("read_only", "requires_approval", "risk", "isolate", "untrusted")
+"""Options that the specification has under the same names."""
+_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Resources = set[str] | frozenset[str] | list[str] | tuple[str, ...]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
+class ToolOptions(TypedDict, total=False):
+    """What can be declared of a tool; `tool` says what each means."""
+
+    name: Annotated[str | None, Field(pattern=_NAME)]
+    description: str | None
+    read_only: bool
+    timeout: Seconds | None
+    requires_approval: bool
+    risk: Literal["low", "medium", "high", "critical"]
+    key: tuple[str, ...] | list[str] | None
+    reads: Resources | None
+    writes: Resources | None
+    cache: Seconds | bool
+    isolate: bool
+    untrusted: bool
 
 
 @overload
@@ -30,39 +52,11 @@ def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 
 
 @overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
 def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    read_only: bool = False,
-    timeout: float | None = DEFAULT_TIMEOUT_S,
-    requires_approval: bool = False,
-    risk: Risk = "low",
-    key: tuple[str, ...] | list[str] | None = None,
-    reads: Collection[str] | None = None,
-    writes: Collection[str] | None = None,
-    cache: bool | float = False,
-    isolate: bool = False,
-    untrusted: bool = False,
-) -> Callable[[Callable[..., Any]], FunctionTool]: ...
-
-
-def tool(  # noqa: PLR0913 - every declaration is a keyword
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    read_only: bool = False,
-    timeout: float | None = DEFAULT_TIMEOUT_S,
-    requires_approval: bool = False,
-    risk: Risk = "low",
-    key: tuple[str, ...] | list[str] | None = None,
-    reads: Collection[str] | None = None,
-    writes: Collection[str] | None = None,
-    cache: bool | float = False,
-    isolate: bool = False,
-    untrusted: bool = False,
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a typed function, sync or async, a tool.
 
@@ -95,37 +89,34 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
     """
 
     def make(target: Callable[..., Any]) -> FunctionTool:
-        arguments = Arguments.of(_checked_function(target))
-        spec = _checked_spec(
-            name=_checked_name(getattr(target, "__name__", "") if name is None else name),
-            description=description if description is not None else inspect.cleandoc(target.__doc__ or ""),
+        arguments, said = Arguments.of(_checked_function(target)), _checked(target, options)
+        description, kept = said.get("description"), said.get("cache", False)
+        named: dict[str, Any] = {name: said[name] for name in _AS_DECLARED if name in said}
+        named |= {name: tuple(sorted(set(said[name]))) for name in ("reads", "writes") if said.get(name) is not None}
+        spec = ToolSpec(
+            name=said["name"],
+            description=inspect.cleandoc(target.__doc__ or "") if description is None else description,
             parameters=arguments.schema(name_of(target)),
-            read_only=read_only,
-            timeout_s=_seconds("timeout", timeout),
-            requires_approval=requires_approval,
-            risk=risk,
-            key=arguments.checked_key(key),
-            reads=_checked_resources("reads", reads),
-            writes=_checked_resources("writes", writes),
-            cache=bool(cache),
-            cache_s=None if isinstance(cache, bool) else _seconds("cache", cache),
-            isolate=isolate,
-            **({"untrusted": True} if untrusted else {}),
+            timeout_s=said.get("timeout", DEFAULT_TIMEOUT_S),
+            key=arguments.checked_key(said.get("key")),
+            cache=bool(kept),
+            cache_s=None if isinstance(kept, bool) else kept,
+            **named,
         )
-        if cache and not read_only:
+        if spec.cache and not spec.read_only:
             raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
-        if spec.writes and read_only:
+        if spec.writes and spec.read_only:
             raise ToolDefinitionError(
                 f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
             )
-        if read_only and _WRITES.match(spec.name):  # a name decides nothing: what counts is what is declared
+        if spec.read_only and _WRITES.match(spec.name):  # a name decides nothing: what counts is what is declared
             warnings.warn(
                 f"the tool {spec.name} is declared read_only, and its name says otherwise: it may run beside others, and run "
                 "again; leave out read_only=True if it changes anything",
                 UserWarning,
                 stacklevel=2,
             )
-        if not isolate:
+        if not spec.isolate:
             return FunctionTool(target, spec, arguments)
         from playhead.kernel.isolate.function import IsolatedTool  # noqa: PLC0415 - only for tools that need it
 
@@ -144,32 +135,20 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _checked_spec(**fields: Any) -> ToolSpec:  # noqa: ANN401 - of ToolSpec
+@cache
+def _options() -> TypeAdapter[ToolOptions]:
+    return TypeAdapter(ToolOptions)
+
+
+def _checked(function: Callable[..., Any], options: ToolOptions) -> dict[str, Any]:
+    """Return what is declared, the name among it."""
+    name = options.get("name")
+    given: dict[Any, Any] = {**options, "name": getattr(function, "__name__", "") if name is None else name}
     try:
-        return ToolSpec(**fields)
+        return {**_options().validate_python(given)}
     except ValidationError as error:
-        raise ToolDefinitionError(f"{fields['name']}: {first_problem(error)}") from None
-
-
-def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        wrong = error.errors(include_url=False)[0]
+        option = wrong["loc"][0]
         raise ToolDefinitionError(
-            f"{name!r} is no tool name: letters, digits, '_' and '-', at most 64; give one with @tool(name=…)"
-        )
-    return name
-
-
-def _seconds(what: str, value: float | None) -> float | None:
-    if value is not None and (type(value) not in (int, float) or not 0 < value < inf):
-        raise ToolDefinitionError(f"{what} is a number of seconds above 0; it is {value!r}")
-    return value
-
-
-def _checked_resources(what: str, names: object) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if not isinstance(names, (set, frozenset, list, tuple)) or not all(
-        isinstance(name, str) and name for name in names
-    ):
-        raise ToolDefinitionError(f'{what} is a set of names of resources, such as {{"orders"}}; it is {names!r}')
-    return tuple(sorted(set(names)))
+            f"{name_of(function)}: @tool({option}={given.get(option)!r}): {wrong['msg']}"
+        ) from None

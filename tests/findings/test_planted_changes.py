@@ -18,6 +18,7 @@ import pytest
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.compose.typed import Options
 from playhead.kernel.sources import source_info
+from playhead.kernel.tool_decorator import ToolOptions
 from playhead.testing import call, text
 from tests.findings.adapter import agent, cli, reproduce, run
 from tests.findings.declarations import (
@@ -67,7 +68,7 @@ def test_everything_that_can_be_declared_is_planted():
     flat = grouped | {*REQUIRE, *POLICIES, "switching", "tool_format", "strategy_settings"}
     parameters = {*inspect.signature(Agent).parameters} - {"context", "execution"} | flat
     assert parameters == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
-    assert {*inspect.signature(tool).parameters} - {"function"} == {*TOOL_OPTIONS}
+    assert {*ToolOptions.__annotations__} == {*TOOL_OPTIONS}
     assert {*Options.__annotations__} == {*HOOK_OPTIONS}
     from playhead.compose import killswitches
 

@@ -14,7 +14,7 @@ from tests.kernel.runs import data, record
 if TYPE_CHECKING:
     from pathlib import Path
 
-META = ("final-answer", "context-status")
+META = ("final-answer", "brief")
 
 
 @tool(read_only=True)
@@ -39,7 +39,7 @@ async def offered(folder: Path, turns: list[Any], *tools: Any, **options: Any) -
 
 
 EVERYTHING = ["lookup", "other", *META]
-BEFORE = ["lookup", "other", "context-status"]
+BEFORE = ["lookup", "other", "brief"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_when_the_tools_that_end_a_run_are_offered(
 
 async def test_without_tools_there_is_only_the_kernels_own(tmp_path: Path):
     """An agent without tools of its own can end through the kernel's, from the second turn on."""
-    assert await offered(tmp_path, [text(""), call("final-answer", output="42")]) == [["context-status"], list(META)]
+    assert await offered(tmp_path, [text(""), call("final-answer", output="42")]) == [["brief"], list(META)]
 
 
 @pytest.mark.parametrize(
@@ -159,28 +159,6 @@ async def test_a_final_answer_in_text(tmp_path: Path):
     written = text('```json\n{"name": "final_answer", "arguments": {"output": "42"}}\n```')
     run = await record(tmp_path, [call("lookup", key="a"), written], lookup, meta_tools=META)
     assert (run.result.output, run.result.terminated_by) == ("42", "final_answer_tool")
-
-
-async def test_context_status(tmp_path: Path):
-    """The model may ask where it stands: turns, tools used and required, messages, tokens."""
-    turns = [
-        calls(call("lookup", key="a"), call("lookup", key="bad")),
-        call("context-status"),
-        text("x"),
-        text("y"),
-        text("z"),
-    ]
-    run = await record(tmp_path, turns, lookup, other, meta_tools=META, required_tools=("other",), max_iterations=7)
-    (status,) = [event.result for event in run.events("tool-call-completed") if event.tool == "context-status"]
-    assert status == {
-        "iteration": 1,
-        "max_iterations": 7,
-        "tools_used": ["lookup"],
-        "required": ["call other"],
-        "messages": 6,
-        "tokens": 2 + 1 + 5 + 1,
-        "stored": [],
-    }
 
 
 async def test_required_tools_nudge(tmp_path: Path):

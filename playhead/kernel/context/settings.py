@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 RECALL: Final = "recall"
-SHELF_TOOLS: Final = frozenset({RECALL, "find"})
-"""Tools of the kernel that look at what is kept beside the thread."""
+SHELF_TOOLS: Final = frozenset({RECALL})
+"""The tool of the kernel that looks at what is kept beside the thread."""
 NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "local": {
         "compact_after_steps": 4, "full_detail_steps": 3, "tool_result_max_chars": 400, "argument_chars": 100,
