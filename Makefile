@@ -12,8 +12,9 @@ RUN  := $(VENV)/bin/
 PIP  := $(RUN)python -m pip --quiet --disable-pip-version-check
 CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
+DOCS := $(VENV)/.docs-installed
 
-.PHONY: help demo test prove test-real test-phoenix test-mlflow screenshots lint format bench docs clean
+.PHONY: help demo test prove test-real test-phoenix test-mlflow screenshots lint format bench docs reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -55,8 +56,10 @@ format: $(DEV)  ## format the code and mend what can be mended by itself
 bench: $(CORE)  ## measure; prints ratios against a floor measured in the same run
 	$(RUN)python -m benchmarks $(ARGS)
 
-docs: $(CORE)  ## write into docs/ what is made of the code: the schemas, and the reference of the command line
-	@mkdir -p docs
+docs: $(DOCS) reference  ## build the documentation site into build/docs; a warning is an error
+	$(RUN)sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs build/docs
+
+reference: $(CORE)  ## write into docs/ what is made of the code: the schemas, and the reference of the command line
 	$(RUN)python -m playhead.trace.schema > docs/.trace-format.schema.json
 	@mv docs/.trace-format.schema.json docs/trace-format.schema.json
 	$(RUN)python -m playhead.diagnose.debrief_schema > docs/.debrief.schema.json
@@ -90,4 +93,9 @@ $(CORE): pyproject.toml
 # What we work with: all extras, the tests' and the checks' tools. (pip reads dependency groups since 25.1.)
 $(DEV): $(CORE)
 	$(PIP) install --editable ".[all]" --group dev
+	@touch $@
+
+# What builds the documentation site, and all extras, whose names it describes.
+$(DOCS): $(CORE)
+	$(PIP) install --editable ".[all]" --group docs
 	@touch $@

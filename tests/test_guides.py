@@ -11,6 +11,7 @@ from tests.pages import blocks_of, run_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 TESTED_ELSEWHERE = {
+    "agent",
     "hooks",
     "audit-a-decision",
     "backtest",
@@ -22,7 +23,10 @@ TESTED_ELSEWHERE = {
 }
 """The guides whose code stands for itself, or needs a recording of a real model."""
 GUIDES = sorted(path for path in (DOCS / "guides").glob("*.md") if path.stem not in TESTED_ELSEWHERE)
-WITH_CODE = [path for path in GUIDES if blocks_of(path)]
+WITH_CODE = [DOCS / "tutorial.md", *(path for path in GUIDES if blocks_of(path))]
+MADE = DOCS / "reference" / "api"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if MADE not in path.parents)
+TREE = re.compile(r"^```{toctree}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda path: path.stem)
@@ -36,8 +40,18 @@ def test_its_code(
     run_page(page, capsys)
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *PAGES], ids=lambda path: path.stem)
 def test_its_links(page: Path) -> None:
     """Every link to a file leads to one."""
     for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+def test_every_page_is_reached_from_the_navigation() -> None:
+    """Each page of the site is in the table of contents of another one."""
+    listed = {DOCS / "index.md"}
+    for page in PAGES:
+        for tree in TREE.findall(page.read_text(encoding="utf-8")):
+            entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed |= {(page.parent / f"{entry}.md").resolve() for entry in entries}
+    assert set(PAGES) - listed == set()
