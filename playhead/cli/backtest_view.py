@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.debrief_view import wrap
+from playhead.diagnose.document import wrap
 from playhead.diagnose.terminal import Line, pad
 from playhead.diagnose.tokens import cell, total_text
 

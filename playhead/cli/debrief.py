@@ -49,12 +49,12 @@ def command(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
 
 def print_debrief(debrief: Debrief) -> None:
     """Print a debrief for people."""
-    from playhead.diagnose.debrief_view import DebriefView  # noqa: PLC0415 - JSON needs no view
+    from playhead.diagnose.debrief_view import debrief_document  # noqa: PLC0415 - JSON needs no view
 
-    text_console(pipe_width=PROSE_WIDTH).print(DebriefView(debrief), crop=False)
+    text_console(pipe_width=PROSE_WIDTH).print(debrief_document(debrief), crop=False)
 
 
 def _print_markdown(debrief: Debrief) -> None:
-    from playhead.diagnose.debrief_markdown import debrief_markdown  # noqa: PLC0415 - as above
+    from playhead.diagnose.debrief_view import debrief_document  # noqa: PLC0415 - as above
 
-    click.echo(debrief_markdown(debrief))
+    click.echo(debrief_document(debrief, figures=True).markdown())

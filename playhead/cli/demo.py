@@ -23,7 +23,7 @@ from playhead.cli.reproduce import exit_code, print_reproduction
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.show import Filter, event_as_json, print_timeline
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_view import DebriefView
+from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.diff_view import DiffView
 from playhead.diagnose.terminal import Line
 from playhead.errors import TraceWriteError
@@ -194,7 +194,7 @@ def _tell(demo: Demo, where: str) -> None:
     _heading(console, "6  Diff", f"playhead diff {again}{where}")
     console.print(DiffView(demo.replay.diff), crop=False)
     _heading(console, "7  Debrief", f"playhead debrief {again}{where}")
-    console.print(DebriefView(build_debrief(demo.replay.recording)), crop=False)
+    console.print(debrief_document(build_debrief(demo.replay.recording)), crop=False)
     _print_next(console, run, where)
 
 

@@ -31,7 +31,7 @@ from playhead.diagnose.vocabulary import plain, sign
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.diagnose.debrief_facts import CallFacts
+    from playhead.diagnose.debrief_calls import CallFacts
     from playhead.trace.types import ToolSpec
 
 _TEXT: Final = 20_000
@@ -60,8 +60,6 @@ class Ledger:
 
     deeds: dict[str, frozenset[str]] = field(default_factory=dict)
     """What each tool that may have a side effect does."""
-    objects: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Words for what each of them does it to: those of its name and its parameters."""
     verbs: dict[str, frozenset[str]] = field(default_factory=dict)
     """The verbs in their names, and what is done by tools that are named so."""
     acts: dict[str, set[str]] = field(default_factory=dict)
@@ -89,7 +87,6 @@ class Ledger:
             self.acts[spec.name] = verbs | {*words_of(spec.name)}
             for verb in verbs:
                 self.verbs[verb] = self.verbs.get(verb, frozenset()) | self.deeds[spec.name]
-            self.objects[spec.name] = frozenset(word.rstrip("s") for word in names if len(word) > 3)  # noqa: PLR2004 - "id", "to"
             self.described[spec.name] = frozenset(letters(f"{spec.name} {spec.description} {' '.join(names)}"))
 
     def start(self, call: CallFacts) -> None:
@@ -97,7 +94,7 @@ class Ledger:
         self.calls.append(call)
         if not call.read_only and call.tool not in self.deeds:
             self.deeds[call.tool] = deeds_of_tool(call.tool, "")
-            self.objects[call.tool] = self.described[call.tool] = frozenset()
+            self.described[call.tool] = frozenset()
 
     def judge(self, answer: str) -> Judged:
         """Return which deeds that an answer claims the trace supports."""
@@ -113,7 +110,7 @@ class Ledger:
         """Return what an answer that admits nothing leaves out: calls that failed for good, or that nobody did what was ordered."""
         if any(admits(sentence) for sentence, _, _ in islice(sentences(answer), _CLAIMS)):
             return None
-        failed = [call for call in self._failed()[-_CALLS:] if not self._is_made_good(call)]
+        failed = self._failed()[-_CALLS:]
         tools = [call.tool for call in failed if not self._echoes(answer, call)]
         if not tools and not (self.has_past or "```" in answer or any(not call.read_only for call in self.calls)):
             open_to_doubt = any(sign(each).search(answer) for each in ("reported", "may"))
@@ -138,7 +135,7 @@ class Ledger:
         ordered = is_ordered(set(), claim.deeds, self.asked)
         if self.has_past or "```" in answer or (self._asks_for_words() and not ordered):
             return False
-        return bool(tools) or (not self._succeeded() and (ordered or claim.certain))
+        return bool(tools) or (not self._succeeded() and ordered)
 
     def _asks_for_words(self) -> bool:
         """Return whether the user asked how things are, or for a text."""
@@ -154,8 +151,6 @@ class Ledger:
     def _has_support(self, claim: Claim) -> bool:
         """Return whether a call that succeeded can have done what is claimed."""
         tools = self._tools_for(claim)
-        for place in (claim.piece, claim.sentence):
-            tools = [tool for tool in tools if self._is_about(tool, place)] or tools
         return any(call.tool in tools for call in self._succeeded())
 
     def _is_report(self, claim: Claim) -> bool:
@@ -164,14 +159,6 @@ class Ledger:
         return not claim.own and (
             is_question(self.asked) or any(not words.whole or is_done(claim, "\n".join(words.lines)) for words in told)
         )
-
-    def _is_about(self, tool: str, text: str) -> bool:
-        return not self.objects[tool].isdisjoint(word.rstrip("s") for word in letters(text))
-
-    def _is_made_good(self, failed: CallFacts) -> bool:
-        """Return whether a later call that succeeded does such things."""
-        deeds = self.deeds[failed.tool]
-        return any(call.seq > failed.seq and deeds & self.deeds[call.tool] for call in self._succeeded())
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:
         """Return whether a text repeats what only the call's failure said."""
@@ -182,8 +169,7 @@ class Ledger:
             for word in told
             if not (is_deed(word) or any(sign(each).fullmatch(word) for each in ("common", "failure")))
         }
-        both = told & keys_and_words(text)
-        return bool(told) and (2 * len(both) >= len(told) or any(len(each) > 1 and each.isdecimal() for each in both))
+        return not told.isdisjoint(keys_and_words(text))
 
     def _tools_for(self, claim: Claim) -> list[str]:
         return [tool for tool, deeds in self.deeds.items() if deeds & claim.deeds]

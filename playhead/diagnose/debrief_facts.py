@@ -1,130 +1,31 @@
-"""What a debrief remembers of each agent and of each call: the ground of its flags, small whatever the results were."""
+"""What a debrief remembers of each agent and of the run: the ground of its flags, small whatever the results were."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
-from playhead.diagnose.call_words import CallWords, call_words
-from playhead.diagnose.debrief_model import Reason
+from playhead.diagnose.arithmetic import Operands
+from playhead.diagnose.claims import Ledger
+from playhead.diagnose.debrief_calls import CallFacts
+from playhead.diagnose.debrief_entries import reason_of
+from playhead.diagnose.numbers import SeenNumbers
+from playhead.diagnose.parts import LONG, short
 from playhead.diagnose.reasons import contradiction
-from playhead.diagnose.summaries import arguments, preview
+from playhead.diagnose.summaries import called_with
+from playhead.trace.owners import tool_of
+from playhead.trace.spending import Spending
 from playhead.trace.types import ToolSpec
-from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
     from playhead.diagnose.claims import Against
-    from playhead.trace.events import ToolCallCompleted, ToolCallStarted
+    from playhead.diagnose.debrief_model import AgentEnding, Entry, ErrorSeen, Finding, PathStep
+    from playhead.trace.events import RunCompleted, RunStarted, ToolCallStarted
     from playhead.trace.line import Record
-    from playhead.trace.types import Alternative, Content, Rationale
-
-SHORT: Final = 300
-"""Characters of a result, an error or an argument list that a debrief shows."""
-LONG: Final = 1200
-"""Characters of a goal or an answer that a debrief shows."""
-
-LAST_WORDS: Final = frozenset({"final-answer"})
-"""The kernel's own tool that ends a run with an answer."""
-
-
-def short(text: str, limit: int = SHORT) -> str:
-    """Return the beginning of a text, which says how much is missing."""
-    text = scrub(text[: limit + 1]) + text[limit + 1 :]
-    if len(text) <= limit:
-        return text
-    kept = text[:limit]
-    words = kept.rsplit(None, 1)
-    kept = words[0] if len(words) > 1 and len(words[0]) > limit // 2 else kept
-    return f"{kept} … ({len(text) - len(kept):,} more characters)"
-
-
-def shown(value: object, limit: int = SHORT) -> str:
-    """Return the beginning of a JSON value as a model reads it."""
-    if isinstance(value, str):
-        return short(value, limit)
-    try:
-        return short(as_text(value), limit)
-    except (TypeError, ValueError, RecursionError):  # a tag in a hostile file, an integer that Python will not print
-        return short(preview(repr(type(value).__name__)), limit)
-
-
-def content_text(content: Content | None) -> str:
-    """Return the text of a message."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return " ".join(part.text if part.type == "text" else "[image]" for part in content)
-
-
-def reason_of(rationale: Rationale | None) -> Reason | None:
-    """Return a stated reason as a debrief has it."""
-    if rationale is None:
-        return None
-    sure = rationale.confidence
-    known = sure is not None and 0 <= sure <= 1  # not-a-number is neither
-    return Reason(
-        why=short(rationale.why, LONG),
-        refs=tuple(short(ref, 200) for ref in rationale.refs[:20]),
-        confidence=sure if known else None,
-    )
-
-
-@dataclass(slots=True)
-class CallFacts:
-    """One call, without its result."""
-
-    seq: int
-    owner: str
-    iteration: int | None
-    call_id: str
-    tool: str
-    kind: Literal["function", "agent", "meta"]
-    read_only: bool
-    arguments: str
-    args: object
-    """The arguments themselves, until the call has ended."""
-    args_hash: str
-    request: int | None
-    source: str
-    reason: Reason | None
-    alternatives: tuple[Alternative, ...]
-    expected: bool
-    """Whether the model had been asked for a reason."""
-    writes_before: int
-    """Side-effecting calls of the run that had ended when this one started."""
-    completed_seq: int | None = None
-    ok: bool | None = None
-    error: str | None = None
-    message: str | None = None
-    ended: str | None = None
-    cached: bool = False
-    abandoned: bool = False
-    duration_ms: float = 0.0
-    contradiction: str | None = None
-    """What its stated reason contradicts of its arguments."""
-    digest: int = 0
-    """Tells results apart."""
-    words: CallWords = field(default_factory=CallWords)
-    """What it and its result say, in short."""
-
-    @property
-    def action(self) -> str:
-        """What it is in a path."""
-        return f"{'agent' if self.kind == 'agent' else 'tool'}:{self.tool}"
-
-    @property
-    def denied(self) -> bool:
-        """Whether an approver said no."""
-        return self.ended == "denied"
-
-    def complete(self, record: Record, event: ToolCallCompleted, result: str) -> None:
-        """Take in what became of it; of the result no more than what tells it apart."""
-        self.completed_seq, self.ok, self.ended = record.seq, event.ok, event.ended
-        self.cached, self.abandoned, self.duration_ms = event.cached, event.abandoned, finite(event.duration_ms)
-        if event.error is not None:
-            self.error, self.message = short(event.error.type, 100), short(event.error.message)
-        self.digest = hash(result)
-        self.words = call_words(self.args, event.result, ok=event.ok)
-        self.args = None
+    from playhead.trace.types import Rationale
 
 
 @dataclass(slots=True)
@@ -133,16 +34,23 @@ class AgentFacts:
 
     owner: str
     name: str = ""
+    task: str = ""
     asked_for_reasons: bool = False
     tools: dict[str, ToolSpec] = field(default_factory=dict)
     calls: list[CallFacts] = field(default_factory=list)
     by_id: dict[str, CallFacts] = field(default_factory=dict)
-    observed: list[str] = field(default_factory=list)
-    """Calls whose results are in the thread, in its order, each once."""
-    was_observed: set[str] = field(default_factory=set)
-    """The same, to look one up."""
+    observed: dict[str, None] = field(default_factory=dict)
+    """Calls whose results are in the thread, in its order: one that was rewritten is still the same observation."""
     observed_at: dict[int, int] = field(default_factory=dict)
     """How many results the model had when it was asked, by request."""
+    repaired: dict[str, list[str]] = field(default_factory=dict)
+    """What was put right, by call."""
+    answering: frozenset[str] = frozenset()
+    """The purposes to which its model answers the task."""
+    answers: bool = False
+    """Whether its newest request had one of them."""
+    newest_answer: str | None = None
+    """Its newest answer that no critic has judged yet."""
     missing: list[int] = field(default_factory=list)
     """Events that say that a reason is missing."""
     answer_seq: int | None = None
@@ -167,12 +75,6 @@ class AgentFacts:
         """Whether it could have called anything."""
         return any(spec.kind != "meta" for spec in self.tools.values())
 
-    def observe(self, call_id: str) -> None:
-        """Take in a message with the result of a call; one that was rewritten is still the same observation."""
-        if call_id not in self.was_observed:
-            self.was_observed.add(call_id)
-            self.observed.append(call_id)
-
     def start(self, record: Record, event: ToolCallStarted, writes_before: int) -> CallFacts:
         """Take in a call that starts."""
         spec = self.tools.get(event.tool)
@@ -185,13 +87,13 @@ class AgentFacts:
             tool=event.tool,
             kind=kind,
             read_only=spec is not None and spec.read_only,
-            arguments=short(_arguments(event.args)),
+            arguments=short(called_with(event.args)),
             args=event.args,
             args_hash=event.args_hash,
             request=event.request,
             source=event.source,
             reason=reason_of(event.rationale),
-            alternatives=event.rationale.alternatives[:20] if event.rationale else (),
+            rejected=tuple(each.option for each in event.rationale.alternatives[:20]) if event.rationale else (),
             expected=self.asked_for_reasons and kind != "meta" and event.source != "tool",
             writes_before=writes_before,
         )
@@ -204,13 +106,56 @@ class AgentFacts:
         return call
 
 
-def finite(number: float) -> float:
-    """Return the number, or 0 for one that is none."""
-    return number if abs(number) < float("inf") else 0.0
+class RunFacts:
+    """What is known of the run as a whole."""
 
+    def __init__(self) -> None:
+        self.header: RunStarted | None = None
+        self.ending: tuple[int, RunCompleted] | None = None
+        self.last_reason: Rationale | None = None
+        """Why it ended, in the model's or the strategy's words."""
+        self.agents: dict[str, AgentFacts] = {}
+        self.path: list[PathStep | CallFacts] = []
+        self.entries: dict[Hashable, Entry] = {}
+        self.endings: dict[str, AgentEnding] = {}
+        self.findings: dict[tuple[str, str], Finding] = {}
+        self.errors: dict[tuple[str, str, str, str], ErrorSeen] = {}
+        self.rungs: Counter[str] = Counter()
+        self.unknown: set[str] = set()
+        self.answer: str | None = None
+        self.numbers = SeenNumbers()
+        self.operands = Operands()
+        self.ledger = Ledger()
+        self.spending = Spending()
+        self.model_calls = self.model_failures = self.writes = self.diverged = 0
+        self.first_us: int | None = None
+        self.last_us = 0
+        self.last_iteration = -1
 
-def _arguments(value: object) -> str:
-    try:
-        return arguments(value)
-    except (TypeError, ValueError, RecursionError):
-        return "(arguments that cannot be shown)"
+    def agent(self, owner: str) -> AgentFacts:
+        """Return what is known of an owner."""
+        if owner not in self.agents:
+            self.agents[owner] = AgentFacts(owner, name=tool_of(owner))
+        return self.agents[owner]
+
+    def all_calls(self) -> Iterator[CallFacts]:
+        """Return every call, those of the kernel's own tools too."""
+        return (call for agent in self.agents.values() for call in agent.calls)
+
+    def calls(self) -> list[CallFacts]:
+        """Return the calls of tools that are not the kernel's own."""
+        return [call for call in self.all_calls() if call.kind != "meta"]
+
+    def pass_time(self, record: Record) -> None:
+        """Note when the run began, and how far it came."""
+        self.first_us = record.ts if self.first_us is None else self.first_us
+        self.last_us = max(self.last_us, record.ts)
+        if record.owner == "root" and record.iteration is not None:
+            self.last_iteration = max(self.last_iteration, record.iteration)
+
+    def show(self, text: str, *, asked: bool) -> None:
+        """Take in a text that the model was shown; what a user asked counts as ordered, and as stated."""
+        self.numbers.add(text)
+        if asked:
+            self.operands.ask(text)
+            self.ledger.asked = f"{self.ledger.asked}\n{text}"[-LONG * 4 :]

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from playhead.diagnose.debrief_base import Part, Placed, Text
-from playhead.diagnose.debrief_strategy_model import (
-    JudgedAnswer,
-    Plan,
-    Reflected,
-    RepairedCall,
-    StrategyChoice,
-    TreeThought,
-)
+from playhead.diagnose.parts import Part, Placed, Text
 
 Outcome = Literal["success", "partial", "failed", "unknown"]
 Level = Literal["high", "medium", "low"]
 Severity = Literal["high", "warning", "info"]
 Honesty = Literal["consistent", "unverified", "suspect", "no-claim"]
 RecordingState = Literal["closed", "open", "truncated", "damaged"]
-Topic = Literal["call", "control", "strategy", "curator", "approval", "hook", "killswitch", "end"]
+SectionName = Literal[
+    "strategy", "plan", "thoughts", "answers", "reviews", "reasons", "assumptions", "alternatives", "curator", "approvals",
+    "steering", "models", "repaired",
+]  # fmt: skip
 Author = Literal["model", "strategy", "kernel", "curator", "hook", "killswitch", "approver"]
 
 
@@ -55,79 +50,25 @@ class PathStep(Placed):
     """The reason that the model stated for it."""
 
 
-class Decision(Placed):
-    """A decision for which somebody stated a reason."""
+class Entry(Placed):
+    """One thing that was decided, assumed, rejected, judged, planned, allowed or steered."""
 
-    decision: Text
-    """`tool-selection`, `curator-<action>`, `strategy-switch:<from>→<to>`, `hook-<action>:<phase>`, `killswitch:<name>`,
-    `approval-granted`, `approval-denied`, `termination:<reason>`, or a controller's decision in its own words."""
-    topic: Topic
-    """What it is about; `control` is what a controller decided while the run went on."""
-    tool_name: Text | None = None
-    """The tool, for a decision about one."""
-    by: Author
-    """Who stated the reason."""
-    rationale: Reason
-    """The reason."""
-
-
-class Assumption(Placed):
-    """What the model said it assumes."""
-
-    assumption: Text
-    """The assumption."""
-    rationale: Reason | None
-    """The stated ground; null when none was given."""
-
-
-class RejectedOption(Placed):
-    """An option that the model, or a strategy, rejected."""
-
-    decision: Text
-    """What it decided instead: the tool, or the decision in its words."""
-    option: Text
-    """The option."""
-    rejected_because: Text
-    """The stated reason."""
-
-
-class CuratorAction(Placed):
-    """What the context curator did with an observation."""
-
-    action: Text
-    """`kept`, `dropped`, `compressed` or `marked-untrusted`."""
-    ref: Text
-    """The observation."""
-    why: Text | None
-    """The stated reason."""
-
-
-class ApprovalAnswer(Placed):
-    """An answer to the question whether a call may run."""
-
-    call_id: Text
-    """The call."""
-    tool: Text | None
-    """The tool; null when the request for approval is not in the file."""
-    approved: bool
-    """Whether it could run."""
-    why: Text | None
-    """The reason given."""
-    by: Text | None
-    """Who decided."""
-
-
-class Steering(Placed):
-    """Something other than the model that changed the course: a hook, a limit, a guard, a nudge, a fallback."""
-
+    section: SectionName
+    """What it belongs to: `reasons` are the stated reasons for calls and a controller's decisions."""
     kind: Text
-    """The kind of the event."""
-    who: Text
-    """The hook, the switch, the guard, the nudge."""
+    """The kind of the event that says it."""
+    by: Author
+    """Who stated or did it."""
     what: Text
-    """What it did."""
-    why: Text | None = None
-    """The reason given."""
+    """The event in a sentence, the stated reason included."""
+    tool: Text | None = None
+    """The tool, for what is about a call."""
+    call_id: Text | None = None
+    """The call that it is about."""
+    ok: bool | None = None
+    """The verdict: approved, satisfied, verified; null for what is no verdict."""
+    why: Reason | None = None
+    """The stated reason; null when none was stated."""
 
 
 class Finding(Placed):
@@ -276,7 +217,7 @@ class Flag(Part):
 class Debrief(Part):
     """An account of a run's decisions, made of nothing but its trace."""
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     """Version of this form; it grows when a reader of today would misread it."""
     run_id: Text
     """The run."""
@@ -315,32 +256,10 @@ class Debrief(Part):
     """The agent's own strategy."""
     strategy_used: Text | None
     """The strategy that made the output, where it is not the agent's own; null otherwise."""
-    strategies: tuple[StrategyChoice, ...]
-    """Strategies that were chosen, or took over, and why."""
-    judged_answers: tuple[JudgedAnswer, ...]
-    """Answers, what a critic said of them, and which was kept."""
-    plans: tuple[Plan, ...]
-    """Plans, with what became of their steps."""
-    reflections: tuple[Reflected, ...]
-    """What the model found when it judged its progress."""
-    thoughts: tuple[TreeThought, ...]
-    """Thoughts of a search in several directions, with their scores."""
-    repaired: tuple[RepairedCall, ...]
-    """What was put right in calls before they ran."""
     path: tuple[PathStep, ...]
     """What the agent and its sub-agents did, in order."""
-    rationale: tuple[Decision, ...]
-    """Every decision with a stated reason, in order."""
-    assumptions: tuple[Assumption, ...]
-    """What the model said it assumes."""
-    alternatives: tuple[RejectedOption, ...]
-    """What the model said it rejected."""
-    curator: tuple[CuratorAction, ...]
-    """What the context curator did."""
-    approvals: tuple[ApprovalAnswer, ...]
-    """Which calls were allowed or denied."""
-    steering: tuple[Steering, ...]
-    """Hooks, limits, guards and nudges that changed the course."""
+    entries: tuple[Entry, ...]
+    """What was decided, assumed, rejected, judged, planned, allowed and steered, with every stated reason, in order."""
     agents: tuple[AgentEnding, ...]
     """Sub-agents, and how they ended."""
     flags: tuple[Flag, ...]

@@ -10,13 +10,14 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.debrief_facts import short
 from playhead.diagnose.debrief_model import Flag, Severity
+from playhead.diagnose.parts import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from playhead.diagnose.debrief_facts import AgentFacts, CallFacts
+    from playhead.diagnose.debrief_calls import CallFacts
+    from playhead.diagnose.debrief_facts import AgentFacts
 
 STUBBORN: Final = 3
 """Equal calls that all failed, from which on it is a pattern."""
@@ -46,8 +47,8 @@ def rejected_then_called(agent: AgentFacts) -> Iterator[Flag]:
             text = f"the reason for {by.tool} says that {call.tool} was rejected; it was called {when}"
             yield _flag(agent, "rejected-then-called", "warning", text, by.seq, call.seq)
             del rejected[call.tool]
-        for alternative in call.alternatives:
-            option = alternative.option.strip("`'\" \n").removeprefix("tool:")
+        for each in call.rejected:
+            option = each.strip("`'\" \n").removeprefix("tool:")
             if option in agent.tools and option != call.tool:
                 rejected[option] = call
 
@@ -174,7 +175,3 @@ def _is_needless(before: CallFacts, call: CallFacts) -> bool:
     if call.read_only and call.writes_before > before.writes_before:
         return False  # what it reads may have changed
     return call.reason is None or (before.reason is not None and call.reason.why == before.reason.why)
-
-
-def _error(call: CallFacts) -> str:
-    return call.message or call.error or "no reason given"

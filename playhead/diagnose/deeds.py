@@ -51,14 +51,10 @@ class Claim:
     """What may be meant; empty for a deed in general."""
     word: str
     """The word that says so, in lower case."""
-    certain: bool
-    """Whether the word is hardly ever said of anything but a side effect."""
     own: bool
     """Whether whoever answers says to have done it, not only that it is done."""
     sentence: str
     """Where it stands."""
-    piece: str
-    """The part of the sentence up to the next comma or conjunction, in lower case."""
 
 
 @cache
@@ -182,8 +178,7 @@ def _claims(context: str, sentence: str, verbs: Mapping[str, frozenset[str]]) ->
             if sign("may").search(before) or (not own and sign("reported").search(piece)):
                 continue
             nouns = frozenset(each for each in vocabulary()["deeds"] if _named(each, "noun").search(context.lower()))
-            certain = not is_deed(word, "loose") or is_deed(word, "done")
-            yield Claim(deeds or nouns, word, certain, own, context, piece)
+            yield Claim(deeds or nouns, word, own, context)
         owned = owned or _SUBJECT.search(piece) is not None
 
 

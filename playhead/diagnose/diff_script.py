@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.debrief_facts import LAST_WORDS
+from playhead.diagnose.debrief_calls import LAST_WORDS
 from playhead.diagnose.diff_edits import reading_order
 from playhead.diagnose.diff_page import call_text, shown
 from playhead.diagnose.diff_types import ToolEdit

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.vocabulary import COUNTS, UNITS
+from playhead.diagnose.vocabulary import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,17 +68,8 @@ class Figure:
     """All that it may mean."""
     percent: bool
     """Whether it is a share of something."""
-    after: tuple[str, ...]
-    """The words behind it, in lower case."""
-    start: int
-    """Where it begins in the text."""
-    end: int
-    """Where it ends."""
-
-    @property
-    def unit(self) -> str:
-        """Return the word right behind it, which may be a unit."""
-        return self.after[0] if self.after else ""
+    unit: str
+    """The word right behind it, which may be a unit, in lower case."""
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
@@ -92,14 +83,6 @@ class Figure:
     def is_plain(self) -> bool:
         """Whether it is a small whole number, or may be a year: every text has some, and nobody can say where from."""
         return not self.percent and all(each == each.to_integral_value() and each <= SMALL for each in self.readings)
-
-
-_COUNTED: Final = re.compile(rf"\b(?:{'|'.join(COUNTS)})\b", re.IGNORECASE)
-
-
-def counts_of(text: str) -> list[float]:
-    """Return the small numbers that a text states in words."""
-    return [COUNTS[word.lower()] for word in _COUNTED.findall(text)]
 
 
 class SeenNumbers:
@@ -156,14 +139,14 @@ def figures_of(text: str) -> Iterator[Figure]:
             continue
         scale = _SCALE.match(text, match.end())
         end = scale.end() if scale else match.end()
-        after = tuple(word.lower() for word in _WORD.findall(text[end : end + 30])) if _NEXT.match(text, end) else ()
+        word = _WORD.search(text[end : end + 30]) if _NEXT.match(text, end) else None
+        unit = word[0].lower() if word else ""
         place = next((int(name[1:]) - 2 for name, found in scale.groupdict().items() if found), 0) if scale else 0
         if _CURRENCY.search(before) or text[end : end + 2].strip()[:1] in set("$€£¥"):
-            after = ("euro", *after)
-        bare_year = scale is None and _YEAR.fullmatch(match[0]) and not _CURRENCY.search(before)
-        if not (bare_year and (not after or after[0] not in UNITS)):
+            unit = "euro"
+        if scale is not None or unit in UNITS or not _YEAR.fullmatch(match[0]):
             scaled = tuple(each.scaleb(place) for each in readings) if scale else ()
-            yield Figure(text[match.start() : end], (*readings, *scaled), place < 0, after, match.start(), end)
+            yield Figure(text[match.start() : end], (*readings, *scaled), place < 0, unit)
 
 
 def _all_readings(token: str) -> list[Decimal]:

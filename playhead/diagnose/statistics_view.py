@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.debrief_view import wrap
+from playhead.diagnose.document import wrap
 from playhead.diagnose.terminal import ELLIPSIS, Line, pad
 from playhead.diagnose.tokens import UNKNOWN, cell, pair_text
 

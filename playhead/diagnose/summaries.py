@@ -9,8 +9,10 @@ import json
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+from playhead.diagnose.parts import content_text
 from playhead.diagnose.tokens import usage_text
 from playhead.trace import events as e
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,9 +25,17 @@ LONGEST = 4000
 
 @singledispatch
 def summarise(event: e.EventBase) -> str:
-    """Return the event in a sentence; of a kind that this version does not know, its fields."""
+    """Return the event in a sentence; of a rare kind, and of one that this version does not know, its fields."""
     fields = event.model_dump(exclude={"kind"})
-    return _clauses(f"{name}={preview(value)}" for name, value in fields.items())
+    return _clauses(f"{name}={preview(value)}" for name, value in fields.items() if value not in (None, "", (), []))
+
+
+def sentence(event: e.EventBase) -> str:
+    """Return the event in a sentence, whatever a hostile file holds in its fields."""
+    try:
+        return scrub(summarise(event))
+    except (TypeError, ValueError, RecursionError):
+        return "(cannot be shown)"
 
 
 def preview(value: Any) -> str:  # noqa: ANN401 - JSON
@@ -38,6 +48,14 @@ def arguments(value: Any) -> str:  # noqa: ANN401 - JSON
     if not isinstance(value, dict):
         return preview(value)
     return ", ".join(f"{name}={json.dumps(each, ensure_ascii=False)[:LONGEST]}" for name, each in value.items())
+
+
+def called_with(value: Any) -> str:  # noqa: ANN401 - JSON
+    """Return a call's arguments, whatever a hostile file holds in them."""
+    try:
+        return arguments(value)
+    except (TypeError, ValueError, RecursionError):
+        return "(arguments that cannot be shown)"
 
 
 def duration_text(milliseconds: float) -> str:
@@ -59,14 +77,8 @@ def _because(text: str, reason: str | None) -> str:
     return f"{text}: {reason}" if reason else text
 
 
-def _content(content: Content | None) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return " ".join(part.text if part.type == "text" else f"[image {part.url[:80]}]" for part in content)
-
-
 def _agent(agent: AgentHeader, task: Content) -> str:
-    return f"{agent.name} on {agent.model}: {_content(task)}"
+    return f"{agent.name} on {agent.model}: {content_text(task)}"
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -95,33 +107,12 @@ def _(event: e.RunCompleted | e.AgentCompleted) -> str:
     return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(event.usage)]), outcome)
 
 
-@summarise.register(e.RunPaused)
-@summarise.register(e.RunResumed)
-def _(event: e.RunPaused | e.RunResumed) -> str:
-    return event.reason
-
-
 # --- phases and hooks -------------------------------------------------------------------------------------------------
-
-
-@summarise.register
-def _(event: e.PhaseEntered) -> str:
-    return f"{event.phase} {event.number}"
-
-
-@summarise.register
-def _(event: e.PhaseCompleted) -> str:
-    return f"{event.phase} {event.number}"
 
 
 @summarise.register
 def _(event: e.HookFired) -> str:
     return _because(f"{event.hook}, {event.timing} {event.phase}, asked to {event.action}", event.reason)
-
-
-@summarise.register
-def _(event: e.HookFailed) -> str:
-    return f"{event.hook} at {event.where} raised {event.error}"
 
 
 @summarise.register
@@ -143,7 +134,7 @@ def _(event: e.MessageAdded) -> str:
     notes.append("sent once" if event.transient else None)
     note = f" ({_clauses(notes)})" if any(notes) else ""
     calls = f"[calls {', '.join(call.name for call in event.tool_calls)}]" if event.tool_calls else ""
-    content = _content(event.content) if event.ref is None else _reference(event.ref, event.name)
+    content = content_text(event.content) if event.ref is None else _reference(event.ref, event.name)
     return f"{event.id} {event.role}{note}: {' '.join(filter(None, [content, calls]))}"
 
 
@@ -192,11 +183,6 @@ def _(event: e.LlmFailed) -> str:
 
 
 @summarise.register
-def _(event: e.LlmRetried) -> str:
-    return f"request {event.request}: attempt {event.attempt + 1} after {event.delay_s:g} s"
-
-
-@summarise.register
 def _(event: e.ProviderFallback) -> str:
     return f"{event.from_model} → {event.to_model}, failure {event.attempt}: {event.reason}"
 
@@ -206,13 +192,24 @@ def _(event: e.ProviderFallback) -> str:
 
 @summarise.register
 def _(event: e.Thought) -> str:
-    return event.text if event.text is not None else f"the text of answer {event.request}"
+    text = event.text if event.text is not None else f"the text of answer {event.request}"
+    return text if event.name is None else f"{event.name}: {text}"
 
 
 @summarise.register
 def _(event: e.PlanCreated) -> str:
-    steps = f"{len(event.steps)} step{'' if len(event.steps) == 1 else 's'}"
-    return _because(f"{event.plan_id} v{event.version}, {steps}: {event.goal}", event.reason)
+    steps = "; ".join(_step(each) for each in event.steps[:20])
+    more = f"; and {len(event.steps) - 20} more" if len(event.steps) > 20 else ""  # noqa: PLR2004
+    return _because(f"{event.plan_id} v{event.version} ({event.goal}): {steps}{more}", event.reason)
+
+
+def _step(step: Any) -> str:  # noqa: ANN401 - JSON, typed by the strategy
+    if not isinstance(step, dict):
+        return preview(step)
+    tool = step.get("tool_name")
+    called = f"{tool}({arguments(step.get('tool_args') or {})})" if isinstance(tool, str) else None
+    what = called or step.get("title") or step.get("instruction") or step
+    return " ".join(preview(each) for each in (step.get("id"), what) if each is not None)
 
 
 @summarise.register
@@ -224,30 +221,26 @@ def _(event: e.PlanStepChanged) -> str:
 @summarise.register(e.Critique)
 def _(event: e.Reflection | e.Critique) -> str:
     verdict = {True: "satisfied", False: "not satisfied", None: None}[event.satisfied]
-    score = getattr(event, "score", None)
-    opinion = _clauses([verdict, None if score is None else f"score {score:g}"])
+    score, thought = getattr(event, "score", None), getattr(event, "thought", None)
+    opinion = _clauses([thought, verdict, None if score is None else f"score {score:g}"])
     return f"{opinion}: {event.text}" if opinion else event.text
 
 
 @summarise.register
 def _(event: e.AssumptionRecorded) -> str:
-    return event.assumption
+    return _because(event.assumption, event.rationale.why if event.rationale else None)
 
 
 @summarise.register
 def _(event: e.AlternativesConsidered) -> str:
-    rejected = "; ".join(f"not {each.option} ({each.rejected_because})" for each in event.alternatives)
-    return _because(event.decision, rejected)
+    rejected = "; ".join(f"not {each.name or each.option} ({each.rejected_because})" for each in event.alternatives)
+    kept = f" (kept {', '.join(event.kept) or 'none'})" if event.kept is not None else ""
+    return _because(f"{event.decision}{kept}", rejected)
 
 
 @summarise.register
 def _(event: e.RationaleMissing) -> str:
-    return f"no reason stated for {event.tool} (call {event.call_id}, {event.path} path)"
-
-
-@summarise.register
-def _(event: e.StructuredOutputFailed) -> str:
-    return f"no {event.expected}, attempt {event.attempt + 1}: {event.error}"
+    return f"no reason stated for {event.tool} (call {event.call_id})"
 
 
 # --- tools ------------------------------------------------------------------------------------------------------------
@@ -271,12 +264,6 @@ def _(event: e.ToolCallCompleted) -> str:
     if event.ok:
         return f"{event.tool}{note} → {preview(event.result)}"
     return f"{event.tool}{note} failed: {f'{event.error.type}: {event.error.message}' if event.error else 'no reason given'}"
-
-
-@summarise.register
-def _(event: e.ToolCallLate) -> str:
-    how = "returned" if event.ok else "raised"
-    return f"{event.tool} {how} after {duration_text(event.duration_ms)}, too late: not used (call {event.call_id})"
 
 
 # --- control ----------------------------------------------------------------------------------------------------------
@@ -309,12 +296,6 @@ def _(event: e.CuratorDecision) -> str:
 
 
 @summarise.register
-def _(event: e.ContextSynthesized) -> str:
-    why = f" ({event.why})" if event.why else ""
-    return f"{event.mode}: {event.kept} messages kept, {event.dropped} dropped{why}"
-
-
-@summarise.register
 def _(event: e.NudgeIssued) -> str:
     return f"{event.nudge} ({event.severity}): {event.text}"
 
@@ -330,26 +311,10 @@ def _(event: e.VerifierVerdict) -> str:
 
 
 @summarise.register
-def _(event: e.ApprovalRequested) -> str:
-    switch = "" if event.switch is None else f", for {event.switch}"
-    return f"{event.tool} (call {event.call_id}, arguments {event.args_hash[:12]}{switch})"
-
-
-@summarise.register
 def _(event: e.ApprovalDecided) -> str:
     who = f" by {event.by}" if event.by else ""
     verdict = f"{'approved' if event.approved else 'denied'}{who}"
     return f"{_because(verdict, event.why)} (call {event.call_id})"
-
-
-@summarise.register
-def _(event: e.BudgetReserved) -> str:
-    tokens = None if event.tokens is None else f"{event.tokens:,} tokens"
-    cost = None if event.cost_usd is None else f"${event.cost_usd:.4f}"
-    cap = None if event.output_cap is None else f"answer of at most {event.output_cap:,} tokens"
-    left = None if event.left_tokens is None else f"{event.left_tokens:,} left"
-    attempt = f", attempt {event.attempt + 1}" if event.attempt else ""
-    return f"request {event.request}{attempt}: {_clauses([tokens, cost, cap, left])}"
 
 
 @summarise.register
@@ -381,12 +346,6 @@ def _(event: e.KernelStateSnapshot) -> str:
 
 
 # --- end and replay ---------------------------------------------------------------------------------------------------
-
-
-@summarise.register
-def _(event: e.Erased) -> str:
-    count = len(event.lines)
-    return _clauses([f"content of {count} event{'' if count == 1 else 's'} was erased", event.reason])
 
 
 @summarise.register

@@ -38,7 +38,3 @@ UNITS: Final = {
     for word in written.split()
 }
 """What a unit measures and how many of the base unit it is, by each word for it in lower case."""
-COUNTS: Final = {
-    word: float(number) for number, written in vocabulary()["counts"].items() for word in written.split("|")
-}
-"""Small numbers, by each word for them."""

@@ -23,6 +23,16 @@ def tool_of(owner: str) -> str:
     return owner.rpartition("/")[2].rpartition("@")[0]
 
 
+def own_name(owner: str) -> str:
+    """Return an owner without those above it: `researcher@3.0`, with its turn and place."""
+    return owner.rpartition("/")[2]
+
+
+def depth_of(owner: str) -> int:
+    """Return how many agents and calls are above an owner; 0 for the root."""
+    return owner.count("/")
+
+
 def is_within(owner: str, top: str) -> bool:
     """Return whether an owner is another one, or below it."""
     return owner == top or owner.startswith(f"{top}/")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_markdown import debrief_markdown
+from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.statistics import run_statistics
 from playhead.replay import load_recording
 from tests.cli.command_line import objects, playhead
@@ -26,7 +26,9 @@ def test_a_debrief_in_every_form(path: Path) -> None:
     assert [line for line in result.stdout.splitlines() if len(line) > 80 and path.stem not in line] == []
     assert "Agent's claim: success | support in the trace: " in result.stdout or "Outcome: " in result.stdout
     assert objects(playhead("debrief", path, "--json")) == [debrief.model_dump(mode="json")]
-    assert playhead("debrief", path, "--markdown").stdout.rstrip("\n") == debrief_markdown(debrief).rstrip("\n")
+    assert playhead("debrief", path, "--markdown").stdout.rstrip("\n") == debrief_document(
+        debrief, figures=True
+    ).markdown().rstrip("\n")
 
 
 def test_a_damaged_file_is_shown_and_said(store: Path) -> None:

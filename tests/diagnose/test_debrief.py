@@ -14,14 +14,13 @@ from jsonschema import Draft202012Validator
 
 from playhead import Agent, load_recording
 from playhead.diagnose.debrief import DebriefFold, build_debrief
-from playhead.diagnose.debrief_account import MEANINGS
-from playhead.diagnose.debrief_facts import short
 from playhead.diagnose.debrief_schema import debrief_schema
 from playhead.diagnose.numbers import MOST
+from playhead.diagnose.parts import short
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.events.run import FIXES
+from playhead.trace.events.run import FIXES, TERMINATED_BY
 from playhead.trace.reader import Problem
 from playhead.trace.types import Alternative, Rationale, ToolSpec
 from playhead.trace.usage import Usage
@@ -72,7 +71,7 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert (debrief.outcome, debrief.honesty) == OUTCOMES.get(name, ("failed", "no-claim"))
     assert debrief.termination is not None
     assert debrief.termination.by == name
-    meaning = MEANINGS.get(name, f"{debrief.termination.source} ended it")
+    meaning = TERMINATED_BY.get(name, f"{debrief.termination.source} ended it")
     assert debrief.termination.meaning == (f"{meaning}. {FIXES[name]}" if name in FIXES else meaning)
     assert name in debrief.summary
     assert debrief.caveats == ()
@@ -96,7 +95,7 @@ async def test_a_result_is_observed_once_however_often_a_hook_sends_it_anew(tmp_
     fold = DebriefFold()
     for each in ran.recording.records:
         fold.add(each)
-    assert fold.agents["root"].observed == [f"call_{number}_0" for number in range(100)]
+    assert [*fold.facts.agents["root"].observed] == [f"call_{number}_0" for number in range(100)]
 
 
 async def test_the_whole_account(tmp_path: Path):
@@ -108,23 +107,24 @@ async def test_the_whole_account(tmp_path: Path):
     ran = await record_agent(agent, tmp_path, "How high is Mount Zed?")
     debrief = build_debrief(ran.recording)
     assert debrief.summary == (
-        'guide (scripted/model) was asked: "How high is Mount Zed?" In 3 turns it called lookup twice (1 failed). '
-        "It ended by end_turn, which means that the model replied in plain text and called nothing more: that is its "
-        'answer. Its answer: "4,180 feet."'
+        'guide (scripted/model) was asked: "How high is Mount Zed?" In 3 turns it called lookup 2 times (1 failed). '
+        "It ended by end_turn, which means: the model answered and asked for no call, or the strategy came to its end. "
+        'Its answer: "4,180 feet."'
     )
     assert [(step.action, step.arguments, step.ok, step.note) for step in debrief.path] == [
         ("tool:lookup", 'key="Mt Zed"', False, "LookupError"),
         ("tool:lookup", 'key="Mount Zed"', True, None),
         ("answer", None, True, None),
     ]
-    (decision,) = debrief.rationale
+    (decision,) = [each for each in debrief.entries if each.section == "reasons"]
     assert decision.model_dump() == {
         "seq": ran.recording.records[decision.seq].seq, "owner": "root", "iteration": 1,
-        "topic": "call", "decision": "tool-selection", "tool_name": "lookup", "by": "model",
-        "rationale": {"why": "the table has heights", "refs": ("obs:1",), "confidence": 0.9},
+        "section": "reasons", "kind": "tool-call-started", "by": "model", "what": "chose tool:lookup", "tool": "lookup",
+        "call_id": "call_1_0", "ok": None,
+        "why": {"why": "the table has heights", "refs": ("obs:1",), "confidence": 0.9},
     }  # fmt: skip
-    (assumption,) = debrief.assumptions
-    assert (assumption.assumption, assumption.rationale and assumption.rationale.why) == ("it is old", "it is worn")
+    (assumption,) = [each for each in debrief.entries if each.section == "assumptions"]
+    assert (assumption.what, assumption.why and assumption.why.why) == ("it is old: it is worn", "it is worn")
     assert [lesson.text for lesson in debrief.lessons] == [
         "lookup(key=\"Mt Zed\") failed (nothing under 'Mt Zed'; there is 'Mount Zed'); lookup(key=\"Mount Zed\") worked"
     ]
@@ -169,32 +169,29 @@ def test_decisions_of_every_kind():
         end=e.RunCompleted(status="done", terminated_by="quality_threshold", terminated_source="strategy:b", output=1),
     )  # fmt: skip
     debrief = build_debrief(recording)
-    assert [(each.decision, each.by, each.rationale.why) for each in debrief.rationale] == [
-        ("strategy-selected:reactive", "strategy", "short"),
-        ("switch-strategy", "strategy", "stuck"),
-        ("strategy-switch:a→b", "strategy", "stuck"),
-        ("early-stop", "strategy", "enough"),
-        ("curator-dropped", "curator", "stale"),
-        ("approval-denied", "approver", "too much"),
-        ("hook-skip:think", "hook", "seen"),
-        ("killswitch:budget", "killswitch", "1,000 tokens"),
-        ("termination:quality_threshold", "strategy", "the score is 0.9"),
+    assert [(each.section, each.by, each.what, each.why and each.why.why) for each in debrief.entries] == [
+        ("strategy", "strategy", "reactive: short", "short"),
+        ("strategy", "strategy", "a: switch to b: stuck", "stuck"),
+        ("strategy", "strategy", "a → b, switch 1: stuck", "stuck"),
+        ("reasons", "strategy", "early-stop: enough", "enough"),
+        ("curator", "curator", "obs:2 dropped: stale", "stale"),
+        ("approvals", "approver", "denied by ann: too much (call x)", "too much"),
+        ("steering", "hook", "guard, before think, asked to skip: seen", "seen"),
+        ("steering", "killswitch", "budget (stop): 1,000 tokens", "1,000 tokens"),
+        ("alternatives", "model", "b: not c (slow)", None),
+        ("steering", "hook", "prompt.system by redact: a → b", None),
+        ("steering", "hook", "tool.result by hush: x", None),
+        ("steering", "kernel", "loop (info): try another", None),
+        ("steering", "kernel", "pii stopped the run: a name", None),
+        ("reviews", "kernel", "did not pass: no source", None),
+        ("models", "kernel", "a → b, failure 2: busy", "busy"),
     ]
-    assert [(each.who, each.what, each.why) for each in debrief.steering] == [
-        ("guard", "before think: skip", "seen"),
-        ("budget", "stopped the run", "1,000 tokens"),
-        ("redact", "changed prompt.system[0]: a → b", None),
-        ("hush", "removed tool.result: x", None),
-        ("loop", "nudged the model: try another", None),
-        ("pii", "stopped the run", "a name"),
-        ("verifier", "did not pass the answer", "no source"),
-        ("fallback", "a → b", "busy"),
-    ]
+    assert debrief.termination is not None
+    assert debrief.termination.rationale is not None
+    assert debrief.termination.rationale.why == "the score is 0.9"
     assert [each.action for each in debrief.path] == ["switch:b"]
-    assert [(each.action, each.ref, each.why) for each in debrief.curator] == [("dropped", "obs:2", "stale")]
-    assert [(each.option, each.rejected_because) for each in debrief.alternatives] == [("c", "slow")]
     assert [(each.where, each.type) for each in debrief.errors] == [("hook:bad", "HookFailed"), ("model", "Busy")]
-    assert [(each.approved, each.by, each.tool) for each in debrief.approvals] == [(False, "ann", None)]
+    assert [each.ok for each in debrief.entries if each.section == "approvals"] == [False]
 
 
 def test_a_replay_says_what_it_is():
@@ -260,7 +257,7 @@ def test_a_run_without_an_end():
     assert debrief.claim.startswith("Outcome: unknown (the trace has no end) | 482 tok | ")
     assert debrief.caveats == (
         "this run has no end in the file: it is still going on, or was killed; nothing here is final",
-        "1 call of a tool has no result in the file",
+        "1 call of a tool without a result in the file",
     )
     assert debrief.metrics.duration_ms == (recording.records[13].ts - recording.records[0].ts) / 1000
 

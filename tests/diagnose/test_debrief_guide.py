@@ -11,7 +11,7 @@ from rich.console import Console
 
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_rules import RULES
-from playhead.diagnose.debrief_view import DebriefView
+from playhead.diagnose.debrief_view import debrief_document
 from tests.diagnose.recordings import sample
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_the_screen_is_real():
     """The page in the guide is what is printed today."""
     out = io.StringIO()
     Console(file=out, width=80, color_system=None).print(
-        DebriefView(build_debrief(sample("limit-reached"))), crop=False
+        debrief_document(build_debrief(sample("limit-reached"))), crop=False
     )
     assert block("console").partition("\n")[2] == out.getvalue()
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_markdown import debrief_markdown
+from playhead.diagnose.debrief_view import debrief_document
 from playhead.trace import events as e
 from playhead.trace.types import Alternative, Rationale
 from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
@@ -18,7 +18,14 @@ from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
 if TYPE_CHECKING:
     from pathlib import Path
 
-ALWAYS = ["Summary", "Tools Used", "Metrics", "Decision Rationale", "Ending"]
+    from playhead.diagnose.debrief_model import Debrief
+
+ALWAYS = ["Summary", "Tools Used", "Metrics", "Why this path", "Ending"]
+
+
+def debrief_markdown(debrief: Debrief) -> str:
+    """Return the whole document."""
+    return debrief_document(debrief, figures=True).markdown()
 
 
 def titles(markdown: str) -> list[str]:
@@ -53,7 +60,7 @@ def test_the_sections_of_a_run():
         )
     )
     assert titles(markdown) == [
-        "Summary", "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Decision Rationale",
+        "Summary", "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Why this path",
         "Flags: claims the trace does not support", "Answer", "Ending",
     ]  # fmt: skip
     assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)\n' in markdown

@@ -18,9 +18,8 @@ from rich.console import Console
 
 from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_markdown import debrief_markdown
 from playhead.diagnose.debrief_schema import debrief_schema
-from playhead.diagnose.debrief_view import DebriefView
+from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_view import StatisticsView
 from playhead.diagnose.terminal import escape
@@ -41,11 +40,11 @@ def check(recording: Recording) -> None:
     """Everything that is made of a recording is made, valid, safe and no wider than the paper."""
     debrief = build_debrief(recording)
     VALIDATOR.validate(json.loads(debrief.model_dump_json()))
-    debrief_markdown(debrief)
+    debrief_document(debrief, figures=True).markdown()
     figures = run_statistics([recording])
     json.loads(figures.model_dump_json(), parse_constant=_no_constant)
     out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(DebriefView(debrief), StatisticsView(figures), crop=False)
+    Console(file=out, width=80, color_system=None).print(debrief_document(debrief), StatisticsView(figures), crop=False)
     shown = out.getvalue()
     assert max(map(cell_len, shown.splitlines())) <= 80
     assert escape(shown, keep="\n") == shown

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_rows import MOST
-from playhead.diagnose.debrief_view import DebriefView, wrap
+from playhead.diagnose.debrief_view import debrief_document
+from playhead.diagnose.document import MOST, wrap
 from playhead.diagnose.terminal import escape
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
@@ -32,7 +32,7 @@ ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Terminat
 def plain(recording: Recording, width: int = 80) -> str:
     """Return the debrief as it is printed."""
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(DebriefView(build_debrief(recording)), crop=False)
+    Console(file=out, width=width, color_system=None).print(debrief_document(build_debrief(recording)), crop=False)
     return out.getvalue()
 
 
@@ -105,16 +105,16 @@ def test_the_whole_page():
         "    (conf: 0.60)",
         '    helper@0.1 iter 0 chose tool:look: "asked"',
         "Assumptions",
-        '  iter 0 "feet are meant" (conf: 0.60) — it is a US table',
+        "  iter 0 feet are meant: it is a US table",
         "Alternatives considered",
-        '  iter 0 lookup, not guess: "unsafe"',
+        "  iter 0 lookup: not guess (unsafe)",
         "Curator",
-        '  iter 0 dropped obs:0 — "stale"',
+        "  iter 0 obs:0 dropped: stale",
         "Approvals",
-        "  iter 0 lookup: approved by ann",
+        "  iter 0 lookup: approved by ann (call 1)",
         "Hooks and limits that steered",
-        "  iter 0 redact changed tool.result: a@b.c → ***",
-        '  iter 0 budget_limit stopped the run — "50,000 tokens are used up"',
+        "  iter 0 emission-changed tool.result by redact: a@b.c → ***",
+        "  iter 0 killswitch-fired budget_limit (stop): 50,000 tokens are used up",
         "Errors on the way",
         "  iter 0 lookup: KeyError: no Mt Zed",
         "Flags: claims the trace does not support",
@@ -122,7 +122,8 @@ def test_the_whole_page():
         "Best result so far (the agent gave no answer of its own)",
         "  so far",
         "Caveats",
-        "  - 1 call of a tool has no result in the file",
+        "  - 1 call of a tool without a result in the file",
+        "Ending",
         "Support in the trace: medium — the outcome is partial",
         'Termination: budget by killswitch:budget_limit — "50,000 tokens are used up"',
         "Outcome: partial | 1500 tok | 2500ms | $0.5000",

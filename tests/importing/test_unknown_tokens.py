@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_markdown import debrief_markdown
+from playhead.diagnose.debrief_view import debrief_document
 from playhead.trace.recording import read_recording
 from tests.cli.command_line import objects, playhead
 from tests.importing.traces import TRACE, Trace, imported
@@ -111,7 +111,7 @@ def test_debrief(folder: Path, run: str, said: str, cell: str, figures: tuple[in
     """The last line, the table of the Markdown and the metrics say the same."""
     assert f" | {said} | " in text(folder, "debrief", run)
     debrief = build_debrief(read_recording(folder / f"{run}.jsonl"))
-    assert f"| tokens in, out | {cell} |" in debrief_markdown(debrief)
+    assert f"| tokens in, out | {cell} |" in debrief_document(debrief, figures=True).markdown()
     metrics = data(folder, "debrief", run)[0]["metrics"]
     assert tuple(metrics[name] for name in ("tokens_in", "tokens_out", "usage_unknown")) == figures
 

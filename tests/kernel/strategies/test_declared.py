@@ -47,6 +47,6 @@ def test_spans_and_the_debrief_follow_what_it_declares(tmp_path: Path) -> None:
     asked = [f"    llm:{purpose} scripted/model LLM" for purpose in ("draft", "judge")]
     rounds = [line for number in (1, 2) for line in (f"  round:{number} CHAIN", *asked)]
     assert tree_of(spans_in(recording.records)) == ["agent:agent AGENT", *rounds]
-    judged = build_debrief(recording).judged_answers
-    assert [(each.answer, each.satisfied, each.kept) for each in judged] == [("one", False, False), ("two", True, True)]
+    judged = [(each.what, each.ok) for each in build_debrief(recording).entries]
+    assert judged == [('not satisfied: bad The answer: "one"', False), ('satisfied: good The answer: "two"', True)]
     assert recording.reproduce_sync().identical

@@ -1,0 +1,186 @@
+"""A small document: sections of rows and tables, which a terminal and Markdown both print.
+
+On a terminal all text is wrapped and escaped, and nothing is cut without saying so. In Markdown text of the trace stays text:
+no link, no image, no HTML, no code.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.terminal import ELLIPSIS, Line, escape, fit, pad
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+MOST: Final = 40
+"""Rows of a section; a longer one says how many are left out."""
+TIED: Final = "\u00a0"
+"""A space at which no line is broken."""
+_NARROWEST: Final = 24
+_NAME: Final = 25
+"""Cells of a cell of a table that is no number."""
+_SPACE: Final = re.compile(rf"[^\S{TIED}]+")
+_LONGEST: Final = 8_000
+"""Characters of one row that are wrapped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A paragraph with what it begins with."""
+
+    text: str
+    lead: str = ""
+    depth: int = 2
+    """Cells before it."""
+    style: str = ""
+    most: int = 0
+    """Lines that it may take; 0 for as many as it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows, or a table, under a title."""
+
+    title: str
+    rows: tuple[Row, ...] = ()
+    note: str = ""
+    """What stands behind the title."""
+    table: tuple[tuple[str, ...], ...] = ()
+    """A heading and rows of cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Sections, one after the other."""
+
+    sections: tuple[Section, ...]
+    spaced: bool = False
+    """Whether an empty line stands between them."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines."""
+        width = max(options.max_width, _NARROWEST)
+        for number, section in enumerate(self.sections):
+            if self.spaced and number:
+                yield Line("")
+            if section.title:
+                yield Line((section.title, "bold cyan"), f"  {section.note}" if section.note else "", whole=not number)
+            yield from _table_lines(section.table, width)
+            for row in section.rows:
+                yield from _lines(row, width)
+
+    def markdown(self) -> str:
+        """Return the document as Markdown."""
+        lines: list[str] = []
+        for number, section in enumerate(self.sections):
+            note = f" {_markdown(section.note)}" if section.note else ""
+            lines += [f"{'##' if number else '#'} {_markdown(section.title)}{note}", ""]
+            lines += [*_markdown_table(section.table), *([""] if section.table else [])]
+            lines += [f"- {_markdown(row.lead + row.text)}" for row in section.rows]
+            lines += [""] if section.rows else []
+        return "\n".join(lines)
+
+
+def section(title: str, rows: Iterable[Row]) -> Iterator[Section]:
+    """Yield a section of rows: those that say the same again as one, and no more than anybody reads; none without any."""
+    runs: dict[tuple[int, str, str], tuple[Row, int]] = {}
+    for row in rows:
+        first, count = runs.get((row.depth, row.text, row.style), (row, 0))
+        runs[row.depth, row.text, row.style] = (first, count + 1)
+    every = [
+        Row(f"{row.text} (×{count})" if count > 1 else row.text, row.lead, row.depth, row.style)  # noqa: RUF001 - a multiplication sign
+        for row, count in runs.values()
+    ]
+    left = len(every) - MOST
+    if every:
+        more = [Row(f"{ELLIPSIS} and {left} more (--json has all)", style="dim")] if left > 0 else []
+        yield Section(title, (*every[:MOST], *more))
+
+
+def wrap(text: str, width: int, most: int = 0) -> list[str]:
+    """Return a text as safe lines of at most `width` cells: broken between words, or inside one that is longer."""
+    from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - rich is loaded by those who print
+
+    lines = [""]
+    for word in (escape(word) for word in _SPACE.split(text[:_LONGEST].strip())):
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+            continue
+        pieces = chop_cells(word, width) if cell_len(word) > width else [word]
+        lines[-1:] = [*([lines[-1]] if lines[-1] else []), *pieces]
+    if most and len(lines) > most:
+        lines[most - 1 :] = [fit(f"{lines[most - 1]} {ELLIPSIS}{' ' * width}", width)]
+    return [line.replace(TIED, " ") for line in lines]
+
+
+def _lines(row: Row, width: int) -> Iterator[Line]:
+    for number, line in enumerate(wrap(row.lead + row.text, width - row.depth - 2, row.most)):
+        yield Line((" " * (row.depth + (2 if number else 0)), ""), (line, row.style))
+
+
+def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]:
+    if not table:
+        return
+    columns = list(zip(*table, strict=True))
+    widths = [min(max(map(len, column)), _NAME if _is_text(column) else 12) for column in columns]
+    widths[-1] = max(map(len, columns[-1])) if _is_text(columns[-1]) else widths[-1]
+    for number, cells in enumerate(table):
+        told = [
+            pad(each, size) if _is_text(column) else f"{each:>{size}}"
+            for each, size, column in zip(cells, widths, columns, strict=True)
+        ]
+        yield Line((fit(f"  {'  '.join(told)}".rstrip(), width), "" if number else "dim"))
+
+
+def _is_text(column: Sequence[str]) -> bool:
+    """Return whether a column of a table holds more than numbers."""
+    return any(each[:1] not in set("0123456789$?-") for each in column[1:])
+
+
+# --- Markdown ---------------------------------------------------------------------------------------------------------
+
+_SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$=:@&\-.]")
+"""What Markdown, or one of its dialects, reads as more than a character: also bare addresses, `@names` and formulas."""
+_LIST_NUMBER: Final = 12
+"""Characters at the start of a line that may be the number of a list, when a space follows."""
+
+
+def _markdown_table(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    for number, cells in enumerate(table):
+        yield f"| {' | '.join(map(_markdown, cells))} |"
+        if number == 0:
+            yield f"|---{'|--:' * (len(cells) - 1)}|"
+
+
+def _markdown(text: str) -> str:
+    """Return text of the trace as one line that means itself in Markdown and in HTML."""
+    return _SPECIAL.sub(_as_itself, escape(" ".join(text.split())))
+
+
+def _as_itself(match: re.Match[str]) -> str:
+    """Return a character as an entity, the one escape that also holds inside HTML."""
+    text, place, end = match.string, match.start(), match.end()
+    before, after = text[max(place - 1, 0) : place], text[end : end + 1]
+    if _is_plain(match[0], before, after) and not (after in {"", " "} and text[: min(place, _LIST_NUMBER)].isdecimal()):
+        return match[0]
+    if match[0] == "|":  # in a cell and in prose alike, and easier to read; no backslash of the text's own is left
+        return "\\|"
+    # `@name` and `#1` are looked for in the finished page, so something that nobody sees has to part them.
+    joiner = "&#8288;" if match[0] in "@#" and after.isalnum() else ""
+    return f"&#{ord(match[0])};{joiner}"
+
+
+def _is_plain(character: str, before: str, after: str) -> bool:
+    """Return whether it is only punctuation where it stands: after a word, inside a name, in a number."""
+    if character in "()=":
+        return before != ""
+    if character in "-_":
+        return before.isalnum() and after.isalnum()
+    if character in ".:":
+        return before.isalnum() and (after in {"", " ", ")", '"'} or (before.isdecimal() and after.isdecimal()))
+    return False
