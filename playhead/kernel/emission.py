@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import RunEndedError, TraceWriteError
 from playhead.kernel.lifecycle.termination import InFlight, Termination
+from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import Recorder
     from playhead.trace.spending import Spent
     from playhead.trace.values import JsonValue
+
+BILLED: Final = (LlmResponded, LlmFailed)
+"""The events that tell what something spent."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Emission:
         Raises:
             TraceWriteError: it could not be written, and the run was told to stop then.
         """
-        if self.left_behind:
+        if self.ending.left_behind or (self.parent is not None and self.parent.left_behind):
             return
         recorder = self.run.recorder
         if not recorder.emit(event, self.owner, self.at.iteration) and not recorder.sealed:
@@ -109,17 +113,18 @@ class Emission:
 
     def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
         """Record how something ended, each event with its turn; False when it was left behind before."""
-        recorder, in_flight, lost = self.run.recorder, self.run.in_flight, None
-        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
+        recorder, in_flight, lost, prepared = self.run.recorder, self.run.in_flight, None, []
+        for event, _ in events:
+            prepared.append(recorder.prepare(event, self.owner))
         with in_flight.lock:  # else the trace could be closed before it is written
             if self.left_behind or not in_flight.end(self.owner, kind, name):
                 return False
-            for each, turn in prepared:
+            for each, (event, turn) in zip(prepared, events, strict=True):
                 if not recorder.write(each, turn):
-                    lost = each.event
-            for event, _ in events:
-                self.bill(event)
-        for each, _ in prepared:
+                    lost = event
+                if isinstance(event, BILLED):
+                    self.bill(event)
+        for each in prepared:
             if each.listeners:
                 recorder.tell(each)
         if lost is not None and not recorder.sealed:

@@ -114,7 +114,10 @@ def encode_data(event: EventBase) -> bytes:
     try:
         if not (event.__pydantic_extra__ or _none_matters(type(event))) or _nones_can_go(event):
             data = event.__pydantic_serializer__.to_json(event, exclude_none=True)
-            if _is_readable(data):  # from behind the kind, the first field: to exclude it takes longer
+            is_flat = len(data) < _SHORT or data.count(b"[") + data.count(b"{") < _BRACKETS
+            # Text that only says NaN costs the careful way, nothing else.
+            if (is_flat or _is_read(data)) and b"NaN" not in data and b"Infinity" not in data:
+                # From behind the kind, the first field: to exclude it takes longer.
                 return b"{" + (data[len(event.kind) + _BEFORE_FIELDS :] or b"}")
     except Exception:  # noqa: BLE001, S110 - a field holds what is no JSON: lone surrogates, an object, 1,000 levels …
         pass
@@ -259,12 +262,8 @@ def _none_matters(model: type[BaseModel]) -> tuple[str, ...]:
     )
 
 
-def _is_readable(data: bytes) -> bool:
-    """Return whether every JSON parser reads this (text that only says NaN costs the careful way, nothing else)."""
-    if b"NaN" in data or b"Infinity" in data:
-        return False
-    if len(data) < _SHORT or data.count(b"[") + data.count(b"{") < _BRACKETS:
-        return True
+def _is_read(data: bytes) -> bool:
+    """Return whether parsers read this, and it does not nest too deep for them."""
     try:
         from_json(data)
     except ValueError:

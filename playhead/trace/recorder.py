@@ -51,16 +51,16 @@ class Subscriptions:
 class Prepared:
     """An event on its way into the file."""
 
-    data = b""
-    listeners: Sequence[OnRecord] = ()
     record: Record | None = None
     """What was written."""
     state: Literal["late", "unheard", "withheld"] | None = None
     """Why it is not to be written."""
 
-    def __init__(self, event: EventBase, owner: str) -> None:
+    def __init__(self, event: EventBase, owner: str, listeners: Sequence[OnRecord] = ()) -> None:
         self.event = event
         self.owner = owner
+        self.listeners = listeners
+        self.data = b""
 
 
 class Recorder:
@@ -117,26 +117,27 @@ class Recorder:
 
     def prepare(self, event: EventBase, owner: str) -> Prepared:
         """Do what comes before an event is written: the user's rules are applied here, and may take their time."""
-        prepared, kind = Prepared(event, owner), event.kind
-        if self.sealed:
-            prepared.state = "late"
-            return prepared
+        listeners: Sequence[OnRecord] = ()
         for each in self._subscriptions:
             if each.entries:
+                kind = event.kind
                 heard = [function for wanted, function in each.entries if wanted is None or wanted == kind]
-                prepared.listeners = [*prepared.listeners, *heard]
-        if self.writer is None and not prepared.listeners:
+                listeners = [*listeners, *heard]
+        prepared = Prepared(event, owner, listeners)
+        if self.sealed:
+            prepared.state, prepared.listeners = "late", ()
+        elif self.writer is None and not listeners:
             prepared.state = "unheard"
-            return prepared
-        try:
-            if self.redactor.active:
-                self._redact(prepared)
-            elif self.writer is not None:
-                prepared.data = encode_data(event)
-        except Exception as error:  # noqa: BLE001 - what cannot be redacted is not recorded; the run goes on
-            self._withheld += 1
-            self._error = self._error or error
-            prepared.state = "withheld"
+        else:
+            try:
+                if self.redactor.active:
+                    self._redact(prepared)
+                elif self.writer is not None:
+                    prepared.data = encode_data(event)
+            except Exception as error:  # noqa: BLE001 - what cannot be redacted is not recorded; the run goes on
+                self._withheld += 1
+                self._error = self._error or error
+                prepared.state = "withheld"
         return prepared
 
     def write(self, prepared: Prepared, iteration: int | None) -> bool:

@@ -28,6 +28,8 @@ GROUP_S: Final = 0.1
 """Seconds from an event to the sync that covers it under `durability="group"`."""
 
 _END: Final = "run-completed"
+_tuple: Final = tuple.__new__
+"""Makes a named tuple without its own `__new__`, which is Python: an event makes two."""
 
 
 class Written(NamedTuple):
@@ -132,14 +134,17 @@ class TraceWriter:
         with self._lock:
             if self._in_flight is not None:
                 self._settle()
-            self._ts = now = max(self._now_us(), self._ts)
+            now = self._now_us()
+            if now < self._ts:
+                now = self._ts
+            self._ts = now
             seq, _, _, _, _, ended = self._tail
             if ended or self._state == "closed":
                 return Written(-1, now, "", ok=False)
             ok = self._write(kind, owner, iteration, short)
             if ok and self._durability != "write":
                 ok = self._sync_as_asked()
-            return Written(seq, now, self._tail.h if ok else "", ok)
+            return _tuple(Written, (seq, now, self._tail[1] if ok else "", ok))
 
     def close(self) -> None:
         """Sync and close the file; nothing is written afterwards. A second close does nothing."""
@@ -159,27 +164,28 @@ class TraceWriter:
 
     def _write(self, kind: str, owner: str, iteration: int | None, data: bytes | None) -> bool:
         tail, descriptor = self._tail, self._descriptor
+        seq, previous, size, lost, torn, _ = tail
         try:
-            content, h = encode_line(tail.seq, self._ts, kind, owner, iteration, data or b"", tail.h)
+            content, h = encode_line(seq, self._ts, kind, owner, iteration, data or b"", previous)
         except Exception as error:  # noqa: BLE001 - whatever it is: the trace suffers, not the run
             self._note(error)
             data = None
         if not data or (descriptor is None and self._state == "open"):
-            self._tail = tail._replace(seq=tail.seq + 1, lost=tail.lost + 1)
+            self._tail = tail._replace(seq=seq + 1, lost=lost + 1)
             return False
-        if tail.torn:
+        if torn:
             content = TORN + b"\n" + content
-        self._in_flight = _Tail(tail.seq + 1, h, tail.size + len(content), tail.lost, False, kind == _END)  # noqa: FBT003
+        self._in_flight = whole = _tuple(_Tail, (seq + 1, h, size + len(content), lost, False, kind == _END))
         try:
             if descriptor is None:
                 self._begin(content)
-            else:
-                write_all(descriptor, content)
+            elif (written := os.write(descriptor, content)) != len(content):
+                write_all(descriptor, content[written:])
         except OSError as error:
             self._note(error)
             self._settle()
             return False
-        self._tail = self._in_flight
+        self._tail = whole
         self._in_flight = None
         return True
 

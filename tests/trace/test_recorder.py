@@ -292,7 +292,7 @@ def test_subscribers_are_told_of_lost_events_too(path: Path, monkeypatch: pytest
     recorder = recorder_of(path, subscriptions)
     recorder.emit(header(), "root")
     with monkeypatch.context() as patch:
-        patch.setattr("playhead.trace.writer.write_all", _full)
+        patch.setattr("playhead.trace.writer.os.write", _full)
         assert not recorder.emit(thought(1), "root")
     assert [(each.event, bool(each.h)) for each in listener.heard] == [(header(), True), (thought(1), False)]
     recorder.seal()
