@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import InitErrorDetails
+from pydantic_core import InitErrorDetails, to_json
 from typing_extensions import TypedDict
 
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.session import ToolContext
-from playhead.trace.values import JsonValue, from_json
+from playhead.trace.values import JsonValue, from_json, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ class Arguments:
 
     def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
         """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
-        return self.adapter.validate_python(from_json(arguments))
+        return self.adapter.validate_python(arguments if is_plain(arguments) else from_json(arguments))
 
     def check(self, arguments: dict[str, JsonValue]) -> None:
         """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
@@ -75,7 +75,8 @@ class Arguments:
             ValidationError: they do not fit.
         """
         try:
-            self.adapter.validate_json(json.dumps(from_json(arguments)), strict=True)
+            text = to_json(arguments) if is_plain(arguments) else json.dumps(from_json(arguments))
+            self.adapter.validate_json(text, strict=True)
         except ValidationError as error:
             self.read(arguments)
             coerced = [

@@ -31,6 +31,9 @@ LONGEST: Final = 500
 _WHOLE: Final = "urn:whole"
 """The schema that the references in a part of it refer to."""
 _SAME_VALUE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
+_FLAT: Final = frozenset({"type", "properties", "required", "description", "additionalProperties"})
+_PLAIN: Final = frozenset({"type", "description", "default", "minimum", "maximum", "minLength", "maxLength"})
+"""Keywords of a schema, and of its properties, that takes one step for each part of a value."""
 _NOT_APPLIED: Final = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
 """Keywords whose steps cannot be counted."""
 
@@ -62,8 +65,20 @@ class BoundedSchema:
                 pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),
                 keywords={"format": _Format, **dict.fromkeys(_NOT_APPLIED, _Ignored)},
             )
+            parts = as_dict(schema.get("properties")).values()
+            self._is_flat = (
+                schema.keys() <= _FLAT
+                and isinstance(schema.get("additionalProperties", False), bool)
+                and all(isinstance(each, dict) and each.keys() <= _PLAIN for each in parts)
+            )
         except Exception as error:  # noqa: BLE001 - whatever it dislikes about a hostile schema
             raise UnusableSchemaError(getattr(error, "message", None) or str(error)) from None
+
+    def fits(self, value: dict[str, JsonValue]) -> bool:
+        """Return whether nothing is wrong with the value; raises as `faults`."""
+        if self._is_flat and len(value) <= SHOWN * SHOWN:  # the usual call of the usual tool: there is nothing to count
+            return bool(self._validator.is_valid(value))
+        return not self.faults(value)
 
     def faults(self, value: JsonValue) -> list[str]:
         """Return what is wrong with the value, at most `SHOWN` faults, each with its place; empty when it fits.

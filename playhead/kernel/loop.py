@@ -40,10 +40,9 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
                     break
             if state.status == "thinking":
                 session.at.enter_iteration(state.iteration)
-            session.reach(state)
-            phase, body = PHASE_OF[state.status], kernel.phases[state.status]
-            session.at.phase = phase
-            if session.gate.hooks is None or not session.gate.hooks.at_phase(phase):
+            phase, body, hooks = PHASE_OF[state.status], kernel.phases[state.status], session.gate.hooks
+            session.at.state, session.at.phase = state, phase
+            if hooks is None or not hooks.at_phase(phase):
                 state = await body(state, session)
             else:
                 state = await run_phase(phase, body, state, session)
@@ -51,7 +50,8 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
             if type(ended) is not RunEndedError:  # another strategy is to take over
                 raise
             break
-        state = collect_spending(state, session)
+        if state.usage is not session.spent.usage:
+            state = collect_spending(state, session)
     return close_state(state, session)
 
 

@@ -14,8 +14,6 @@ from playhead.trace.made import made
 from playhead.trace.types import Message, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import LlmResponded, ToolCallCompleted
@@ -35,6 +33,8 @@ class ThreadRecord:
         """Ids of the tools as they are, by name."""
         self._other_tools: dict[str, int] = {}
         """Ids of tools as hooks describe them, by their JSON."""
+        self._offered_tools: tuple[tuple[ToolSpec, ...], tuple[Range, ...]] = ((), ())
+        """Those of the last request, and their ids."""
         self.changed_results: dict[str, str] = {}
         """What hooks made of results that the model is told, by their calls."""
 
@@ -63,23 +63,20 @@ class ThreadRecord:
 
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
-        added = await self._added_reply(response)
-        if added is not None and self._session.curator is not None:
-            self._session.curator.note_reply(response)
-        return added
-
-    async def _added_reply(self, response: LlmResponded) -> Message | None:
         message = made(Message, id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
-        ref = made(MessageRef, request=response.request)
-        if self._session.gate.hooks is None:
-            return self._refer(message, ref)
-        passed = await self._offered("message.assistant", message)
-        if passed is None and not message.tool_calls:
-            return None
-        passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
+        passed: Message | None = message
+        if self._session.gate.hooks is not None:
+            passed = await self._offered("message.assistant", message)
+            if passed is None and not message.tool_calls:
+                return None
+            passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
         if passed is message and response.request not in self._session.gate.rewritten:
-            return self._refer(passed, ref)
-        return self.add("assistant", passed.content, tool_calls=passed.tool_calls)
+            passed = self._refer(message, made(MessageRef, request=response.request), {})
+        elif passed is not None:
+            passed = self.add("assistant", passed.content, tool_calls=passed.tool_calls)
+        if self._session.curator is not None:
+            self._session.curator.note_reply(response)
+        return passed
 
     async def add_result(
         self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
@@ -90,37 +87,30 @@ class ThreadRecord:
         `told` takes the place of the result's own words.
         """
         role: Role = "user" if planned.source == "text" else "tool"
-        fields: dict[str, Any] = {"name": completed.tool}
-        if role == "tool":
-            fields["tool_call_id"] = completed.call_id
+        fields = {"name": completed.tool, "tool_call_id": completed.call_id}
+        if role == "user":
+            del fields["tool_call_id"]
         message = made(Message, id=self._next, role=role, content=told or completed.message_text(role), **fields)
-        passed: Message | None = message
-        if self._session.gate.hooks is not None:
+        session, passed = self._session, message
+        if session.gate.hooks is not None:
             details = call_details(completed)
-            passed = await self._offered("message.tool-result", message, key=completed.call_id, **details)
-        if passed is None and role == "user":
-            return None
-        passed = passed or message.model_copy(update={"content": REMOVED})
-        whole = passed is message and told is None
-        if passed is not message:
-            self.changed_results[completed.call_id] = text_of(passed.content)
-        added = self._added_result(completed, passed, fields, whole=whole)
-        if self._session.curator is not None:
-            self._session.curator.note_result(added, planned, completed)
-        return added
-
-    def _added_result(
-        self, completed: ToolCallCompleted, passed: Message, fields: dict[str, Any], *, whole: bool
-    ) -> Message:
-        """Add the message of a result as hooks let it pass: in short, by reference, or with its content."""
-        curator = self._session.curator
-        shown = None if curator is None else curator.shown(completed, passed)
+            offered = await self._offered("message.tool-result", message, key=completed.call_id, **details)
+            if offered is None and role == "user":
+                return None
+            passed = offered or message.model_copy(update={"content": REMOVED})
+            if passed is not message:
+                self.changed_results[completed.call_id] = text_of(passed.content)
+        shown = None if session.curator is None else session.curator.shown(completed, passed)
         if shown is not None:
             stored = {} if shown.key is None else {"stored": shown.key}
-            return self.add(passed.role, shown.content, **stored, **fields)
-        if whole and completed.call_id not in self._session.gate.rewritten:
-            return self._refer(passed, made(MessageRef, call=completed.call_id))
-        return self.add(passed.role, passed.content, **fields)
+            passed = self.add(role, shown.content, **stored, **fields)
+        elif passed is message and told is None and completed.call_id not in session.gate.rewritten:
+            passed = self._refer(message, made(MessageRef, call=completed.call_id), fields)
+        else:
+            passed = self.add(role, passed.content, **fields)
+        if session.curator is not None:
+            session.curator.note_result(passed, planned, completed)
+        return passed
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
         """Put a word of the kernel into the thread, and say so; the same thread comes back when a hook removed it."""
@@ -148,9 +138,11 @@ class ThreadRecord:
         if self._tools:
             self._session.emit(ToolsDefined(first_id=0, tools=specs))
 
-    def tool_ranges(self, specs: Iterable[ToolSpec]) -> tuple[Range, ...]:
+    def tool_ranges(self, specs: tuple[ToolSpec, ...]) -> tuple[Range, ...]:
         """Return the ids of these tools as inclusive ranges; what a hook made of a tool is recorded now."""
-        return with_ids((), map(self._tool_id, specs))
+        if specs != self._offered_tools[0]:  # they are nearly always those of the request before
+            self._offered_tools = specs, with_ids((), map(self._tool_id, specs))
+        return self._offered_tools[1]
 
     def _tool_id(self, spec: ToolSpec) -> int:
         own = self._session.toolset.get(spec.name)
@@ -172,14 +164,11 @@ class ThreadRecord:
             message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
         )
 
-    def _refer(self, message: Message, ref: MessageRef) -> Message:
+    def _refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
+        """Add a message whose content stands in another event; a field that is not set is not written."""
         if message.id != self._next:  # another message has joined while hooks were asked
             message = message.model_copy(update={"id": self._next})
         self._next += 1
-        own = {name: getattr(message, name) for name in ("tool_call_id", "name")}
-        fields = {
-            name: value for name, value in own.items() if value is not None
-        }  # a field that is not set is not written
         self._session.emit(made(MessageAdded, id=message.id, role=message.role, ref=ref, **fields))
         return message
 

@@ -39,7 +39,7 @@ from playhead.trace.usage import Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, is_plain, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import FallbackInfo
     from playhead.trace.usage import Prices
 
+_CANCELLED: Final = ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
 MAX_RETRY_DELAY_S: Final = 60.0
 """Seconds between two attempts at most, whoever asks for more."""
 TEXT_CALL: Final = "text_"
@@ -85,24 +86,26 @@ class ModelDoor:
             ModelError: it did not answer, and trying again did not or would not help.
             RunEndedError: the run has ended.
         """
-        session, header = self._session, self._session.header
-        hooks, inner, kept = session.gate.hooks, session.at.inner, header.parameters
-        merged = {**self._sent, **checked_parameters(parameters)} if parameters else self._sent.copy()
+        session, header, hooks = self._session, self._session.header, self._session.gate.hooks
+        inner, kept = session.at.inner, header.parameters
+        sent = {**self._sent, **checked_parameters(parameters)} if parameters else self._sent.copy()
         number, self._next_request = self._next_request, self._next_request + 1
         if hooks is not None:
             session.require_running()
-            tools = await self._offered_tools(tools, number)
+            offered = await session.offer("prompt.tools", tools, key=str(number)) if tools else ()
+            tools = () if offered is SUPPRESS else offered
         some: dict[str, Any] = {} if inner is None else {"step": inner.step}
         if header.tool_format == "text" and tools:
             some["tools_in_text"] = session.messages.tool_ranges(tools)
             thread, tools = self._tools_in_text.thread(thread, tools, some["tools_in_text"]), ()
-        named = header.record_parameters
-        request = Request(header.model, thread.messages, tools, merged, number, 0, named)
+        request = Request(header.model, thread.messages, tools, sent, number, 0, header.record_parameters)
         if hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
+            if thread.messages is not request.messages:  # what hooks put there has ids now
+                request = replace(request, messages=thread.messages)
         if parameters or hooks is not None:
-            session.run.recorder.redactor.add_parameters(request.parameters, named)
+            session.run.recorder.redactor.add_parameters(request.parameters, header.record_parameters)
             kept = request.recorded_parameters
         asked = made(
             LlmRequested,
@@ -117,41 +120,32 @@ class ModelDoor:
         if hooks is None:
             return await self._attempts(request, asked)
         try:
-            if thread.messages is not request.messages:  # what hooks put there has ids now
-                request = replace(request, messages=thread.messages)
-            response = await self._attempts(request, asked)
+            return await self._passed(await self._attempts(request, asked))
         except ModelError as error:
             await session.fail("llm-failure", describe(error), attempt=header.max_retries + 1 if error.retryable else 1)
             raise
-        return await self._passed(response)
 
     async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
         """Ask until somebody answers: the model, as often as it may be, and then each that takes over."""
-        session, attempt = self._session, 0
+        attempt = failures = 0
         while True:
-            for left in reversed(range(tries(session))):
-                try:
-                    return await self._attempt(request, asked, attempt)
-                except ModelError as failed:
-                    attempt, error = attempt + 1, failed
-                    if not failed.retryable or not left:
-                        break
+            try:
+                return await self._attempt(request, asked, attempt)
+            except ModelError as failed:
+                error, attempt, failures = failed, attempt + 1, failures + 1
+            if error.retryable and failures < self._tries():
                 await self._wait(asked.request, attempt, error.retry_after_s)
-            if not fall_back(session, error, attempt):
+            elif self._fall_back(error, attempt):
+                failures, model = 0, self._session.header.model
+                request, asked = replace(request, model=model), asked.model_copy(update={"model": model})
+            else:
                 raise error
-            request = replace(request, model=session.header.model)
-            asked = asked.model_copy(update={"model": session.header.model})
 
     @computed_once
     def _tools_in_text(self) -> ToolsInText:
         from playhead.kernel.text_format import ToolsInText  # noqa: PLC0415 - few agents call in text
 
         return ToolsInText(self._session.messages)
-
-    async def _offered_tools(self, tools: tuple[ToolSpec, ...], number: int) -> tuple[ToolSpec, ...]:
-        """Return the tools as the hooks want them to be offered."""
-        offered = await self._session.offer("prompt.tools", tools, key=str(number)) if tools else ()
-        return () if offered is SUPPRESS else offered
 
     async def _offered(self, request: Request) -> Request:
         """Return the request as the hooks want it to be sent."""
@@ -187,6 +181,7 @@ class ModelDoor:
 
     async def _admitted(self, request: Request, asked: LlmRequested) -> tuple[Request, LlmRequested]:
         """Return an attempt as killswitches let it pass, and as it is recorded."""
+        self._session.require_running()
         sent = await admit(self._session, request) if self._session.gate.guards else request
         update: dict[str, Any] = {"attempt": sent.attempt} if sent.attempt else {}
         if sent.parameters is not request.parameters:
@@ -195,7 +190,6 @@ class ModelDoor:
 
     async def _attempt(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
         session, number = self._session, asked.request
-        session.require_running()
         if attempt or session.gate.guards:
             request, asked = await self._admitted(replace(request, attempt=attempt), asked)
         clock, name = session.run.recorder.clock, f"{number}.{attempt}"
@@ -205,12 +199,13 @@ class ModelDoor:
 
         def failed(failure: BaseException, *, refused: bool = False) -> LlmFailed:
             usage, cost_usd = (Usage(), 0.0) if refused else _spent(failure, completion, session.header.prices)
+            is_error = isinstance(failure, Exception)
             return LlmFailed(
                 request=number,
                 attempt=attempt,
-                error=_error_info(failure),
+                error=ErrorInfo(type=type(failure).__name__, message=describe(failure)) if is_error else _CANCELLED,
                 retryable=getattr(failure, "retryable", False),
-                cancelled=None if isinstance(failure, Exception) else True,
+                cancelled=None if is_error else True,
                 latency_ms=(clock.now_us() - started) / 1000,
                 retry_after_s=getattr(failure, "retry_after_s", None),
                 usage=usage,
@@ -230,45 +225,64 @@ class ModelDoor:
             withdraw(session, request)
             raise
         started = clock.now_us()
+        event: LlmResponded | LlmFailed
         try:
             completion = await self._answer(request, asked, heard)
             if session.gate.guards:
                 await in_time(session)
-            response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
+            event = response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
-            given_up = _as_model_error(error)
-            failure = within_limits(given_up)
+            failure = within_limits(_as_model_error(error))
             redact_error(failure, session.run.recorder.redactor, of_provider=True)
-            event = failed(failure, refused=given_up is error and not heard and _is_refusal(error))
-            if session.emit_end("request", name, (event, session.iteration)):
-                tell(session, event, "response", request=number, attempt=attempt)
+            event = failed(failure, refused=not heard and _is_refusal(error))
             if failure is error:
                 raise
             raise failure from error
-        if session.emit_end("request", name, (response, session.at.iteration)) and session.gate.guards:
-            tell(session, response, "response", request=number, attempt=attempt)
-        return response
+        else:
+            return response
+        finally:
+            if session.emit_end("request", name, (event, session.at.iteration)) and session.gate.guards:
+                tell(session, event, "response", request=number, attempt=attempt)
 
-    async def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Completion:
-        """Return the adapter's answer, in pieces for whoever listens; the first is kept in `heard`."""
+    def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Awaitable[Completion]:
+        """Ask the adapter, for an answer in pieces where somebody listens; the first is kept in `heard`."""
         if asked.attempt or asked.parameters:  # what is recorded is handed over, whatever an adapter does to it
             request = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
         listener = self._session.run.listener
         told = None if listener is None else listener(self._session, asked)
         if told is None:
-            return await self.adapter.complete(request)
+            return self.adapter.complete(request)
 
         def hear(text: str) -> None:
             heard[:] = [text]
             told(text)
 
-        return await streamed(self.adapter, request, hear)
+        return streamed(self.adapter, request, hear)
 
     async def _wait(self, number: int, attempt: int, asked_s: float | None) -> None:
         delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)
         delay_s = max(delay_s, asked_s or 0.0)
         self._session.emit(LlmRetried(request=number, attempt=attempt, delay_s=delay_s))
         await self._session.facts.sleep(delay_s)
+
+    def _tries(self) -> int:
+        """Return how often the present model is asked before another one, or the failure, comes."""
+        header = self._session.header
+        every = header.max_retries + 1
+        return every if header.fallback_after is None or not self.fallbacks else min(every, header.fallback_after)
+
+    def _fall_back(self, error: ModelError, failures: int) -> bool:
+        """Let the next model take over for the rest of the agent's run, with its own prices; False when there is none."""
+        if not self.fallbacks:
+            return False
+        session, before = self._session, self._session.header
+        info, self.adapter = self.fallbacks.pop(0)
+        session.emit(
+            ProviderFallback(from_model=before.model, to_model=info.model, reason=describe(error), attempt=failures)
+        )
+        update = {"model": info.model, "address": info.address, "prices": info.prices}
+        session.header = before.model_copy(update=update)
+        return True
 
     def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:
         """Return the answer as it can be recorded and sent back: what runs is what is written."""
@@ -329,12 +343,6 @@ def _spent(
     return (None, dollars(cost_usd)) if usage is None else believed(usage, cost_usd)
 
 
-def _error_info(error: BaseException) -> ErrorInfo:
-    if isinstance(error, Exception):
-        return ErrorInfo(type=type(error).__name__, message=describe(error))
-    return ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
-
-
 def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Return arguments as strict JSON; those that a replay serves are that already, tags included."""
     if is_plain(arguments):
@@ -352,13 +360,6 @@ def _as_model_error(error: BaseException) -> BaseException:
     return ModelRequestError(f"the model adapter raised {type(error).__name__}: {describe(error)}")
 
 
-def tries(session: Session) -> int:
-    """Return how often the present model is asked before another one, or the failure, comes."""
-    header = session.header
-    every = header.max_retries + 1
-    return every if header.fallback_after is None or not session.model.fallbacks else min(every, header.fallback_after)
-
-
 def within_limits(error: BaseException) -> BaseException:
     """Return a failure; one whose provider asks for a longer pause than is made will not be tried again."""
     pause_s = getattr(error, "retry_after_s", None)
@@ -370,20 +371,6 @@ def within_limits(error: BaseException) -> BaseException:
     error.args = (f"{describe(error)}. {why}: not asked again",)
     vars(error)["retryable"] = False  # this one is not, whatever others of its class are
     return error
-
-
-def fall_back(session: Session, error: ModelError, failures: int) -> bool:
-    """Let the next model take over for the rest of the agent's run, with its own prices; False when there is none."""
-    if not session.model.fallbacks:
-        return False
-    info, adapter = session.model.fallbacks.pop(0)
-    session.emit(
-        ProviderFallback(from_model=session.header.model, to_model=info.model, reason=describe(error), attempt=failures)
-    )
-    update = {"model": info.model, "address": info.address, "prices": info.prices}
-    session.header = session.header.model_copy(update=update)
-    session.model.adapter = adapter
-    return True
 
 
 async def streamed(model: Model, request: Request, hear: Callable[[str], object]) -> Completion:

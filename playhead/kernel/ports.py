@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from playhead.kernel.context.shelf import Shelf
     from playhead.kernel.models.base import Model
@@ -113,7 +113,7 @@ class ThreadPort(Protocol):
     def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
         """Write the agent's tool schemas."""
 
-    def tool_ranges(self, specs: Iterable[ToolSpec]) -> tuple[Range, ...]:
+    def tool_ranges(self, specs: tuple[ToolSpec, ...]) -> tuple[Range, ...]:
         """Return the ids of these tools as inclusive ranges."""
 
 

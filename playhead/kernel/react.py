@@ -61,17 +61,20 @@ async def act(state: KernelState, session: Session) -> KernelState:
 
     What does not run any more is no part of the turn.
     """
+    tools = session.tools
     first: list[PlannedCall] = []
     last: list[PlannedCall] = []
     for planned in state.pending:
-        (last if ends_run(session, session.tools.meant(planned.call.name)) else first).append(planned)
-    completed = await session.tools.call_all(first)
+        (last if ends_run(session, tools.meant(planned.call.name)) else first).append(planned)
+    completed = await tools.call_all(first)
     for planned in last:
         if session.concluded:
             break
-        completed.append(await session.tools.run(planned))
-    asked = {planned.call.id: planned for planned in state.pending}
-    ran = tuple([session.tools.changed.get(each.call_id) or asked[each.call_id] for each in completed])
+        completed.append(await tools.run(planned))
+    ran = state.pending
+    if last or tools.changed or len(completed) < len(ran):
+        asked = {planned.call.id: planned for planned in ran}
+        ran = tuple([tools.changed.get(each.call_id) or asked[each.call_id] for each in completed])
     return transition(state, status="observing", pending=ran, completed=tuple(completed))
 
 
@@ -95,7 +98,8 @@ async def observe(
     `told` has, by call id, the words that take the place of a result, and whether they tell of a success.
     """
     turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], [*state.steps]
-    turn.sort(key=lambda pair: pair[0].position)
+    if len(turn) > 1:
+        turn.sort(key=lambda pair: pair[0].position)
     for planned, completed in turn:
         words = told.get(completed.call_id)
         messages.append(await session.messages.add_result(planned, completed, words and words[0]))

@@ -45,17 +45,11 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
     reasons = read_rationales(response.text, response.thinking)
     cut_off = (response.finish_reason or "").lower() in CUT_OFF
     if response.tool_calls or not session.toolset:
-        calls = tuple(
-            PlannedCall(
-                call=call,
-                position=session.at.take_position(),
-                request=response.request,
-                rationale=reasons.get(number),
-                cut_off=cut_off,
-            )
-            for number, call in enumerate(response.tool_calls, 1)
-        )
-        return Reply(text, calls)
+        native = []
+        for number, call in enumerate(response.tool_calls, 1):
+            position, reason = session.at.take_position(), reasons.get(number)
+            native.append(PlannedCall(call, position, request=response.request, rationale=reason, cut_off=cut_off))
+        return Reply(text, tuple(native))
     from playhead.kernel.repair.text_calls import read_text  # noqa: PLC0415 - only for replies without native calls
 
     said = strip_rationales(response.text, readable=True)

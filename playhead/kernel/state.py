@@ -34,8 +34,12 @@ class Thread:
 
     def add(self, *messages: Message | None) -> Thread:
         """Return the thread with these messages at its end; None stands for one that a hook removed."""
-        added = tuple([message for message in messages if message is not None])
-        return Thread(self.messages + added, with_ids(self.ranges, [message.id for message in added]))
+        found, ids = [*self.messages], []
+        for message in messages:
+            if message is not None:
+                found.append(message)
+                ids.append(message.id)
+        return Thread(tuple(found), with_ids(self.ranges, ids))
 
 
 def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:

@@ -34,7 +34,7 @@ from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, from_json, json_hash, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from playhead.kernel.session import Guard, Session
 
@@ -68,17 +68,20 @@ class ToolDoor:
         """
         completed: list[ToolCallCompleted] = []
         self.ended.clear()
-        for beside, batch in groupby(calls, self._runs_beside):
-            together = [*batch]
-            if beside and len(together) > 1:
-                if not (completed and self._session.ended):
-                    completed += await self._run_together(together)
-                continue
-            for planned in together:
-                if completed and self._session.ended:
-                    return completed  # what has run still joins the thread
-                completed.append(await self.run(planned))
+        for batch in self._batches(calls):
+            if completed and self._session.ended:
+                break  # what has run still joins the thread
+            completed += [await self.run(batch[0])] if len(batch) == 1 else await self._run_together(batch)
         return completed
+
+    def _batches(self, calls: Sequence[PlannedCall]) -> Iterable[list[PlannedCall]]:
+        if len(calls) == 1:
+            return [[*calls]]
+        found: list[list[PlannedCall]] = []
+        for beside, group in groupby(calls, self._runs_beside):
+            batch = [*group]
+            found += [batch] if beside else [[planned] for planned in batch]
+        return found
 
     async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
         """Call a tool from another tool's body and return its result.
@@ -99,11 +102,9 @@ class ToolDoor:
 
         Hooks see the call before its arguments are hashed; nothing changes them after that.
         """
-        session = self._session
-        session.require_running()
-        if self._repairer is not None:
-            planned = self._repaired(planned, self._repairer)
-        if session.gate.hooks is None:
+        self._session.require_running()
+        planned = self._repaired(planned)
+        if self._session.gate.hooks is None:
             return await self._recorded(planned, None)
         return await self._passed(await self._recorded(*await self._offered(planned)))
 
@@ -111,30 +112,30 @@ class ToolDoor:
         """Return the tool that a name stands for, or the name itself."""
         return name if self._repairer is None else self._repairer.meant(name)
 
-    def _repaired(self, planned: PlannedCall, repairer: Repairer) -> PlannedCall:
+    def _repaired(self, planned: PlannedCall) -> PlannedCall:
         """Return the call as it is to run, repaired where a model broke it; what tools ask for is not a model's mistake."""
-        if planned.source == "tool":
+        if self._repairer is None or planned.source == "tool":
             return planned
-        repaired = repairer.repair(planned)
+        repaired = self._repairer.repair(planned)
         if repaired is not planned:
             self.changed[planned.call.id] = repaired
         return repaired
 
-    async def _offered(self, planned: PlannedCall) -> tuple[PlannedCall, ErrorInfo | None]:
-        """Return the call as the hooks want it to run, and why they do not."""
+    async def _offered(self, planned: PlannedCall) -> tuple[PlannedCall, Outcome | None]:
+        """Return the call as the hooks want it to run, and how it ends where they do not."""
         asked = planned.call
         call = await self._session.offer("tool.call", asked, key=asked.id, tool=asked.name, call_id=asked.id)
         if call is SUPPRESS:
-            return planned, ErrorInfo(type="Suppressed", message=f"a hook removed the call of {asked.name}")
+            return planned, Outcome.refusal("Suppressed", f"a hook removed the call of {asked.name}")
         if isinstance(call, Refuse):
-            return planned, ErrorInfo(type="Refused", message=call.why)
+            return planned, Outcome.refusal("Refused", call.why)
         if call is not asked:
             planned = self.changed[asked.id] = replace(planned, call=call)
         return planned, None
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
         """Record a call that does not run, and return what the model is to be told."""
-        return await self._recorded(planned, ErrorInfo(type="Skipped", message=why))
+        return await self._recorded(planned, Outcome.refusal("Skipped", why))
 
     async def _passed(self, completed: ToolCallCompleted) -> ToolCallCompleted:
         """Return the result as the hooks want it to be used; it is recorded as it came."""
@@ -152,7 +153,8 @@ class ToolDoor:
             await session.fail("tool-error", passed.observation(), key=call_id)
         return passed  # type: ignore[no-any-return]
 
-    async def _recorded(self, planned: PlannedCall, skipped: ErrorInfo | None) -> ToolCallCompleted:
+    async def _recorded(self, planned: PlannedCall, skipped: Outcome | None) -> ToolCallCompleted:
+        """Run a call with a record of its start and its end; one that is `skipped` ends so without being run."""
         session, call = self._session, planned.call
         if session.gate.guards:
             await before_call(session, planned)
@@ -199,13 +201,10 @@ class ToolDoor:
         try:
             session.emit_start(started, "call", call.id, lambda: session.emit_left(completed(outcome, left=True)))
             started_us = recorder.clock.now_us()
-            if skipped is None:
-                reached = await self._outcome(planned, args_hash, given, started_us)
-                if session.gate.guards:
-                    await in_time(session)
-                outcome = reached
-            else:
-                outcome = Outcome(ok=False, error=skipped, ended="refused")
+            reached = skipped or await self._outcome(planned, args_hash, given, started_us)
+            if skipped is None and session.gate.guards:
+                await in_time(session)
+            outcome = reached
         finally:
             event = self.ended[call.id] = completed(outcome)
             if event.ended == "refused":
@@ -312,8 +311,7 @@ class ToolDoor:
         They are asked about each call before any runs, and about the results when all have ended, in asking order. Where
         they make a call one with side effects, all run alone.
         """
-        if self._repairer is not None:
-            batch = [self._repaired(planned, self._repairer) for planned in batch]
+        batch = [self._repaired(planned) for planned in batch]
         if self._session.gate.hooks is None:
             return await self._run_beside([(planned, None) for planned in batch])
         offered = [await self._offered(planned) for planned in batch]
@@ -326,7 +324,7 @@ class ToolDoor:
             completed.append(await self._passed(await self._recorded(*each)))
         return completed
 
-    async def _run_beside(self, batch: list[tuple[PlannedCall, ErrorInfo | None]]) -> list[ToolCallCompleted]:
+    async def _run_beside(self, batch: list[tuple[PlannedCall, Outcome | None]]) -> list[ToolCallCompleted]:
         results: list[ToolCallCompleted | None] = [None] * len(batch)
         errors: list[PlayheadError] = []
         limit = anyio.Semaphore(self._session.header.max_parallel)

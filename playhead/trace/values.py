@@ -42,6 +42,8 @@ JsonValue = Any
 
 def to_json(value: object) -> JsonValue:
     """Return `value` as strict JSON, tagged where JSON has no form for it; never raises."""
+    if type(value) is str and value.isascii():
+        return value
     return _Conversion(escaped_key=TYPE_TAG).run(value)
 
 
@@ -127,7 +129,7 @@ def _with_tagged_floats(value: JsonValue) -> JsonValue:
 
 def as_text(value: JsonValue) -> str:
     """Return what `to_json` returned as the text that a model reads: strings bare, all else as compact JSON."""
-    shown = untagged(value)
+    shown = value if type(value) is str or is_plain(value) else untagged(value)
     return shown if isinstance(shown, str) else _COMPACT.encode(shown)
 
 
@@ -147,7 +149,9 @@ def untagged(value: JsonValue) -> JsonValue:
 
 def scrub(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 file and no wire can hold, by U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _torn(text) else text
+    if text.isascii() or not _torn(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))

@@ -134,10 +134,7 @@ class TraceWriter:
         with self._lock:
             if self._in_flight is not None:
                 self._settle()
-            now = self._now_us()
-            if now < self._ts:
-                now = self._ts
-            self._ts = now
+            self._ts = now = max(self._now_us(), self._ts)
             seq, _, _, _, _, ended = self._tail
             if ended or self._state == "closed":
                 return Written(-1, now, "", ok=False)

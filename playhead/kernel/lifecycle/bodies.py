@@ -80,13 +80,13 @@ async def run_body(  # noqa: PLR0913 - all that is asked of one body
     late_at = inf if timeout_s is None else time.monotonic() + timeout_s
     body = _Body(on_late, on_left)
     if is_async:
-        return await body.wait_for_task(begin, late_at)
+        return await body.run_task(begin, late_at)
     run = partial(contextvars.copy_context().run, _finished, begin)
     workers.submit(run, body.finish)
     finished = await body.wait(late_at, stop, grace_s)
     if finished is None or not inspect.isawaitable(finished.value):
         return finished
-    return await _Body(on_late, on_left).wait_for_task(lambda: finished.value, late_at)
+    return await _Body(on_late, on_left).run_task(lambda: finished.value, late_at)
 
 
 async def run_in_thread(function: Callable[[], object], on_late: Callable[[bool], object] = lambda _: None) -> Any:  # noqa: ANN401 - what the function returns
@@ -117,7 +117,7 @@ class _Body:
         self._left = False
         """Whether it was still running when its caller gave up."""
 
-    async def wait_for_task(self, begin: Callable[[], Any], late_at: float) -> Finished | None:
+    async def run_task(self, begin: Callable[[], Any], late_at: float) -> Finished | None:
         """Run a coroutine in a task of its own, with a copy of the caller's context variables, and wait for it."""
         task = LeavableTask(self._run(begin), loop=self._loop)
         try:
@@ -131,7 +131,8 @@ class _Body:
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
         """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
         try:
-            await self._until(late_at)
+            if self._finished is None:
+                await self._until(late_at)
         except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
             grace_s = 0.0
             raise
@@ -159,14 +160,13 @@ class _Body:
         self._hear()
 
     def _hear(self) -> None:
+        """Wake the caller, in its loop."""
         if self._left:
             self._on_late(self._finished is not None and self._finished.error is None)
-        elif self._waiter is not None:
-            _wake(self._waiter)
+        elif self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     async def _until(self, until: float) -> None:
-        if self._finished is not None:
-            return
         waiter = self._waiter = self._loop.create_future()
         timer = None if until == inf else self._loop.call_later(until - time.monotonic(), _wake, waiter)
         try:
@@ -178,7 +178,7 @@ class _Body:
     async def _end(self, stop: Callable[[], object], grace_s: float) -> None:
         stop()
         try:
-            if grace_s:
+            if grace_s and self._finished is None:
                 with anyio.CancelScope(shield=True):
                     await self._until(time.monotonic() + grace_s)
         finally:

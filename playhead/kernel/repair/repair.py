@@ -36,7 +36,7 @@ class Repaired:
 def is_healthy(spec: ToolSpec, arguments: object) -> bool:
     """Return whether arguments fit a tool unchanged; also where its schema cannot be used."""
     try:
-        return isinstance(arguments, dict) and not schema_of(spec.parameters).faults(arguments)
+        return isinstance(arguments, dict) and schema_of(spec.parameters).fits(arguments)
     except UnusableSchemaError:
         return True
 

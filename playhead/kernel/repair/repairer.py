@@ -46,6 +46,8 @@ class Repairer:
 
     def meant(self, name: str) -> str:
         """Return the tool that a name stands for, or the name itself."""
+        if name in self._session.toolset and self._session.offers(name):
+            return name
         return meant_tool(name, self._session.offered_specs()) or name
 
     def understood(self, call: ToolCall) -> str | None:
