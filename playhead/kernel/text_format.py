@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.repair.schema import facts
+from playhead.kernel.repair.schema import Schema, facts, options, properties, required
 from playhead.kernel.state import Thread
 from playhead.trace.events.tools import result_in_text
 from playhead.trace.types import Message, TextPart
@@ -26,10 +26,6 @@ FORMAT: Final = (
     '```json\n{"tool": "NAME", "arguments": {…}}\n```\n'
     "The next message then holds the result."
 )
-_SIMPLE: Final = frozenset({"type", "title", "description", "default", "enum", "const", "items", "anyOf"})
-"""Keywords of a parameter that one line can say; with others the schema is told as it is."""
-_INNER: Final = frozenset({"type", "title", "enum", "const"})
-_TOP: Final = frozenset({"type", "title", "description", "properties", "required", "additionalProperties", "$schema"})
 
 
 def catalogue(specs: Iterable[ToolSpec]) -> str:
@@ -39,31 +35,19 @@ def catalogue(specs: Iterable[ToolSpec]) -> str:
 
 def tool_lines(spec: ToolSpec) -> str:
     """Return a tool as a model reads it: its name, its parameters and what it is for."""
-    schema, description = spec.parameters, " ".join(spec.description.split())
-    properties: dict[str, Any] = schema.get("properties") or {}
-    if _TOP.issuperset(schema) and all(map(_is_simple, properties.values())):
-        required = schema.get("required", ())
-        parameters = [_parameter(name, each, is_required=name in required) for name, each in properties.items()]
-        line = f"- {spec.name}({', '.join(parameters)}): {description}"
-        words = (
-            f"  {name}: {' '.join(str(each['description']).split())}"
-            for name, each in properties.items()
-            if each.get("description")
-        )
-        return "\n".join([line, *words])
-    return f"- {spec.name}: {description}\n  arguments as JSON Schema: {_as_json(schema)}"
+    takes = options(spec.parameters, spec.parameters)
+    known, needed = properties(takes[0]), required(takes[0])
+    parameters = [_parameter(name, each, spec, is_required=name in needed) for name, each in known.items()]
+    parameters = parameters if len(takes) == 1 else [facts(spec.parameters, spec.parameters)]
+    line = f"- {spec.name}({', '.join(parameters)}): {' '.join(spec.description.split())}"
+    said = {name: " ".join(str(each["description"]).split()) for name, each in known.items() if each.get("description")}
+    return "\n".join([line, *(f"  {name}: {text}" for name, text in said.items())])
 
 
-def _is_simple(schema: object) -> bool:
-    if not isinstance(schema, dict) or not _SIMPLE.issuperset(schema):
-        return False
-    inner = [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])]
-    return all(isinstance(each, dict) and each.keys() <= _INNER for each in inner)
-
-
-def _parameter(name: str, schema: dict[str, Any], *, is_required: bool) -> str:
-    default = f" = {_as_json(schema['default'])}" if schema.get("default") is not None else ""
-    return f"{name}{'' if is_required else '?'}: {facts(schema, {})}{default}"
+def _parameter(name: str, schema: Schema, spec: ToolSpec, *, is_required: bool) -> str:
+    default = schema.get("default")
+    told = f"{name}{'' if is_required else '?'}: {facts(schema, spec.parameters)}"
+    return told if default is None else f"{told} = {_as_json(default)}"
 
 
 def _as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -318,12 +318,13 @@ OBJECT: dict[str, Any] = {"type": "object"}
         ({**OBJECT, "properties": {"a": {"description": "The\n a."}}}, "- t(a?: anything): Do.\n  a: The a."),
         (
             {**OBJECT, "properties": {"a": {"type": "integer", "minimum": 3}}},
-            '- t: Do.\n  arguments as JSON Schema: {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}',
+            "- t(a?: integer, minimum 3): Do.",
         ),
-        ({**OBJECT, "properties": {"a": True}}, '- t: Do.\n  arguments as JSON Schema: {"type": "object", "properties": {"a": true}}'),
-        ({"$ref": "#/$defs/a"}, '- t: Do.\n  arguments as JSON Schema: {"$ref": "#/$defs/a"}'),
+        ({**OBJECT, "properties": {"a": True}}, "- t(a?: anything): Do."),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {**OBJECT, "properties": {"b": {"type": "string"}}}}}, "- t(b?: string): Do."),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "- t(string | null): Do."),
     ],
 )  # fmt: skip
 def test_what_a_tool_takes_is_said_in_a_line(parameters: dict[str, Any], line: str):
-    """Where a line can say it all; else the schema stands there as it is."""
+    """In a line, and one more for each parameter that is described."""
     assert catalogue([ToolSpec(name="t", description="Do.\n", parameters=parameters)]) == f"Tools:\n{line}\n\n{FORMAT}"

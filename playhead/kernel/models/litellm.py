@@ -12,9 +12,10 @@ import os
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+import anyio
 from anyio import to_thread
 
 from playhead.errors import (
@@ -28,7 +29,6 @@ from playhead.kernel.models.adapter import Adapter, spent
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.kernel.models.credentials import key_variable, provider_of
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
-from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from playhead.errors import PlayheadError
     from playhead.trace.types import Completion, Request
 
+log = logging.getLogger("playhead")
+
+COUNT_TIMEOUT_S: Final = 10.0
+"""Seconds that counting a prompt may take, with all its requests."""
+COUNTED: Final = ("messages", "tools", "tool_choice", "parallel_tool_calls", "response_format", "chat_template_kwargs")
+"""What of a request may show in its prompt."""
 LiteLLMObject = Any
 """The module, or what comes from it: its types change with every release."""
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
@@ -62,7 +68,8 @@ class LiteLLM(Adapter):
         super().__init__(name, api_base=api_base, tool_format=tool_format)
         self.usual_address = self._provider
         self._api_key = api_key
-        self._counter = ServerCounter()
+        self._server_counts = True
+        """Whether the server may be asked to count; False once it did not."""
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -111,12 +118,19 @@ class LiteLLM(Adapter):
     async def count_tokens(self, request: Request) -> int | None:
         """Return the tokens of a prompt as a server of one's own (llama.cpp, vLLM) counts them; of others None.
 
-        A server that has no endpoint for it is not asked again, and one that hangs not for a minute.
+        Both have the endpoints beside the OpenAI-compatible ones, under the same address without `/v1`. A server that did not
+        count is not asked again.
         """
-        if not (address := self._base()):
+        address, counted = self._base(), None
+        if not address or not self._server_counts:
             return None
         key = self._api_key or os.environ.get(key_variable(self._provider))
-        return await self._counter.count(address, key, to_openai(request))
+        with suppress(Exception), anyio.move_on_after(COUNT_TIMEOUT_S):
+            counted = await _counted(address, key, to_openai(request))
+        if counted is None:
+            self._server_counts = False
+            log.warning("%s does not count tokens: prompts of %s are estimated", self.address, self._name)
+        return counted
 
     async def _ask(self, litellm: LiteLLMObject, request: Request, **how: Any) -> LiteLLMObject:  # noqa: ANN401 - litellm's
         arguments = {**to_openai(request), **how}
@@ -158,6 +172,24 @@ class LiteLLM(Adapter):
         if kind is UnknownModelError:
             return _nearest_models(_litellm(), self._name)
         return "Is the server running?" if self._base() else "Is there a network?"
+
+
+async def _counted(address: str, key: str | None, arguments: dict[str, Any]) -> int | None:
+    """Return the tokens of the prompt of a completion, which llama.cpp shows and then counts, and vLLM counts at once."""
+    import httpx  # noqa: PLC0415 - litellm has it loaded where this is used
+
+    body = {name: arguments[name] for name in COUNTED if name in arguments}
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    root = address.rstrip("/").removesuffix("/v1")
+    async with httpx.AsyncClient(base_url=root, timeout=None, headers=headers, trust_env=False) as client:  # noqa: S113 - there is one limit for all
+        shown = await client.post("/apply-template", json=body)
+        if shown.is_success:
+            text = {"content": shown.json()["prompt"], "add_special": True, "parse_special": True}
+            counted = len((await client.post("/tokenize", json=text)).json()["tokens"])
+        else:
+            asked = {"model": arguments["model"].partition("/")[2], "add_generation_prompt": True, **body}
+            counted = int((await client.post("/tokenize", json=asked)).json()["count"])
+    return counted or None
 
 
 async def _chunks(response: LiteLLMObject, names: list[str]) -> AsyncGenerator[LiteLLMObject]:
