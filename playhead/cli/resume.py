@@ -186,8 +186,8 @@ def agent_of(  # noqa: PLR0913 - the options
     from playhead.compose.killswitches.expressions import parse_switch  # noqa: PLC0415 - as above
     from playhead.kernel.strategies.registry import strategy_of  # noqa: PLC0415 - as above
     from playhead.replay.cast import NO_ADAPTER, live_texts  # noqa: PLC0415 - as above
+    from playhead.replay.following import different_fields  # noqa: PLC0415 - as above
     from playhead.replay.redacted import Rebinding, require_parameters, require_whole  # noqa: PLC0415 - as above
-    from playhead.replay.resume_follow import different_fields  # noqa: PLC0415 - as above
 
     header = Rebinding.of(rebind).restored_model(recording.header.agent)
     require_whole(live_texts("", header, {}))

@@ -13,9 +13,8 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
-from playhead.replay.guards import recorded_guards
+from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
 from playhead.replay.hooks import recorded_hooks
-from playhead.replay.interrupts import Interrupts, ended_from_outside
 from playhead.replay.misses import describe_miss
 from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, same_call, scope_of
 from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, KillswitchFired, LlmFailed, LlmResponded
@@ -98,8 +97,7 @@ class FrozenWorld(World):
         self.interrupts.sessions[session.owner] = session
         if recorded is None:
             return ()
-        gate = self.interrupts.gate(session, recorded)
-        return (*gate, *recorded_guards(session, recorded, self._fired_in_bodies(recorded)))
+        return recorded_guards(session, recorded, self._fired_in_bodies(recorded), self.interrupts)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
@@ -155,7 +153,6 @@ class FrozenWorld(World):
 
     async def answers(self, owner: str, what: object, at: str) -> None:
         """Be about to answer something: where a switch fired at that, when all that came before it has come."""
-        self.interrupts.asked += 1
         await self.interrupts.fires((owner, what, at))
 
     async def reach_end(self, owner: str) -> None:

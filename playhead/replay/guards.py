@@ -1,15 +1,28 @@
-"""What killswitches did in a recorded run, done again at the same places: a replay needs none of their code."""
+"""What killswitches did in a recorded run, done again at the same places: a replay needs none of their code.
+
+Where a switch fired while other things went on, it waits until all of them have come as far as they had then; what would
+go further waits for it. Of the root that was ended from outside (by a deadline, a file, another process) there is nothing
+to compare from that moment on. An agent below the root is ended again, because the one above it went on.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+import anyio
+
+from playhead.diagnose.lanes import Lane, LaneOrder, is_compared
 from playhead.kernel.guards import Place, termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
+from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.session import Guard
+from playhead.replay.recorded import outermost_scope, scope_of
 from playhead.trace.events import (
+    AgentCompleted,
+    AgentStarted,
     ApprovalRequested,
     BudgetReserved,
     ErrorInfo,
@@ -17,45 +30,142 @@ from playhead.trace.events import (
     LlmFailed,
     LlmResponded,
     ToolCallCompleted,
+    ToolCallStarted,
 )
 from playhead.trace.owners import is_within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
-    from playhead.trace.recording import OwnerRecording
+    from playhead.trace.line import Record
+    from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import Request, ToolSpec
+
+PATIENCE_S: Final = 5.0
+"""Seconds without any event after which a frozen run takes what it waits for never to come."""
+At = tuple[str, object, str]
+"""An agent, its request and attempt or its call, and when: `request`, `response`, `call`, `approval` or `result`."""
+
+
+class Arrivals:
+    """Lets those who wait for something look again at every event of a run."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], object]] = []
+
+    def tell(self) -> None:
+        """Let them look: an event has come. From any thread."""
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+    async def until(self, is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
+        """Wait until something is so; False when no event has come for so long."""
+        while not is_so():
+            event = anyio.Event()
+            self._waiting.append(partial(running_loop().call_soon_threadsafe, event.set))
+            with anyio.move_on_after(patience_s) as silence:
+                await event.wait()
+            if silence.cancelled_caught:
+                return False
+        return True
+
+
+class Interrupts:
+    """Lets switches end agents when everything beside has come as far as it had then."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.sessions: dict[str, Session] = {}
+        """The agents that run, by owner."""
+        self._arrivals = Arrivals()
+        self._order, self._come = LaneOrder(), Counter[Lane]()
+        self._fires: dict[At, tuple[str, Mapping[Lane, int]]] = {}
+        self._outside: dict[str, tuple[KillswitchFired, Mapping[Lane, int]]] = {}
+        self._done: set[str] = set()
+        self._read(recording)
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to wait for."""
+        return bool(self._fires or self._outside)
+
+    def follow(self, record: Record) -> None:
+        """Hear what the run does."""
+        if self.any and is_compared(record.event):
+            self._come[self._order.place(record).lane] += 1
+            self._arrivals.tell()
+
+    async def fires(self, place: At) -> bool:
+        """Wait, where a switch fired, until all that came before it has come; False where none did."""
+        if place not in self._fires:
+            return False
+        await self._all_come(self._fires[place][1])
+        return True
+
+    async def reached(self, owner: str) -> None:
+        """End the agent that an owner belongs to, and wait for that; return at once when nothing ended it so."""
+        name = next((each for each in self._outside if is_within(owner, each)), None)
+        if name is None:
+            return
+        event, needed = self._outside[name]
+        await self._all_come(needed)
+        if name not in self._done:
+            self._done.add(name)
+            self.sessions[name].interrupt(termination_of(event.switch, ending_of(event)), event)
+        await anyio.sleep_forever()
+
+    async def until_ended(self, session: Session) -> None:
+        """Wait until a switch has ended an agent, if one did. If none fires, it was not for them."""
+        if any(is_within(session.owner, ends) for ends, _ in self._fires.values()):
+            await self._arrivals.until(lambda: session.ended)
+
+    async def _all_come(self, needed: Mapping[Lane, int]) -> None:
+        await self._arrivals.until(lambda: all(self._come[lane] >= count for lane, count in needed.items()))
+
+    def _read(self, recording: Recording) -> None:
+        """Note where switches fired, and what had come by then of whom they ended."""
+        calls = {
+            scope_of(owner.owner, call): (owner.owner, call.started.call_id, "result")
+            for owner in recording.owners.values()
+            for call in owner.calls.values()
+        }
+        scopes = {name: outermost_scope(name, recording.owners) for name in recording.owners}
+        order, come = LaneOrder(), Counter[Lane]()
+        for record in recording.records:
+            event, lane, scope = record.event, order.place(record).lane, scopes[record.owner]
+            if isinstance(event, KillswitchFired) and event.at != "phase":
+                ends = event.ends or record.owner
+                # Its own lane is at this place: the answer at which it fired is recorded before it, and comes after it waited.
+                needed = {each: count for each, count in come.items() if is_within(each[0], ends) and each != lane}
+                if event.at != "outside":
+                    at = (record.owner, event.call_id or (event.request, event.attempt), event.at)
+                    self._fires[calls.get(scope or "", at)] = (ends, needed)
+                elif _goes_on(recording, ends):
+                    self._outside[ends] = (event, needed)
+            if scope is None and is_compared(event):  # a body does not run again
+                come[lane] += 1
 
 
 def recorded_guards(
-    session: Session, owner: OwnerRecording, in_bodies: Mapping[str, list[KillswitchFired]]
+    session: Session, owner: OwnerRecording, in_bodies: Mapping[str, list[KillswitchFired]], interrupts: Interrupts
 ) -> tuple[Guard, ...]:
     """Return what stands for the killswitches of an agent and of those above it, at this agent's ports.
 
     `in_bodies` are those that fired inside the bodies of its tools, by the call.
     """
     fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
-    reserved: list[BudgetReserved] = []
     asked: dict[str | None, Counter[str]] = defaultdict(Counter)
-    refused: dict[str, str] = {}
+    ports = RecordedPorts(session, owner, in_bodies, interrupts)
     for record in owner.records:
         match record.event:
             case KillswitchFired(at="request" | "response" | "call" | "approval" | "result") as event:
                 fired[event.switch, event.ends or owner.owner].append(event)
-            case BudgetReserved() as event:
-                reserved.append(event)
             case ApprovalRequested() as event:
                 asked[event.switch][event.call_id] += 1
-            case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
-                refused[event.call_id] = why
-    guards: list[Guard] = [RecordedBodies(session, in_bodies)] if in_bodies else []
-    if reserved:
-        guards.append(RecordedBudgets(session, reserved))
-    if refused:
-        guards.append(RecordedRefusals(session, refused))
+    guards: list[Guard] = [ports] if ports.needed else []
     by_tools = frozenset(asked.pop(None, ()))
     known = {call_id for call_id, call in owner.calls.items() if call.completed is not None}
     known |= {call_id for calls in asked.values() for call_id in calls} | by_tools
@@ -69,6 +179,76 @@ def recorded_guards(
             guard.asked_by_tools = {call: call in by_tools for call in known}
             guards.append(guard)
     return tuple(guards)
+
+
+class RecordedPorts(Guard):
+    """What came about at an agent's ports without a switch that fired there: caps, refusals, ends inside bodies, waiting."""
+
+    name = "recorded"
+
+    def __init__(
+        self,
+        session: Session,
+        owner: OwnerRecording,
+        in_bodies: Mapping[str, list[KillswitchFired]],
+        interrupts: Interrupts,
+    ) -> None:
+        super().__init__(session)
+        self._in_bodies = in_bodies
+        self._interrupts = interrupts
+        self._known: set[object] = {(each.requested.request, each.requested.attempt) for each in owner.exchanges}
+        self._known |= {call.started.call_id for call in owner.calls.values()}
+        self._reserved: dict[tuple[int, int], list[BudgetReserved]] = defaultdict(list)
+        self._refused: dict[str, str] = {}
+        for record in owner.records:
+            match record.event:
+                case BudgetReserved() as event:
+                    self._reserved[event.request, event.attempt].append(event)
+                case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
+                    self._refused[event.call_id] = why
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self._in_bodies or self._reserved or self._refused or self._interrupts.any)
+
+    async def measure(self, session: Session, request: Request) -> None:
+        """Wait before a request: where a switch fired, and where the recording ends, until one has."""
+        await self._wait(session, (request.number, request.attempt), "request")
+
+    async def before_call(self, session: Session, planned: PlannedCall) -> None:
+        """Wait before a call."""
+        await self._wait(session, planned.call.id, "call")
+
+    def admit_request(self, session: Session, request: Request) -> Request:  # noqa: ARG002
+        """Lower the cap as budgets lowered it."""
+        for event in self._reserved[request.number, request.attempt]:
+            if event.output_cap is not None:
+                request = with_output_cap(request, event.output_cap)
+        return request
+
+    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:  # noqa: ARG002
+        """Return what budgets recorded of it."""
+        return tuple(self._reserved[request.number, request.attempt])
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Refuse | None:  # noqa: ARG002
+        """Refuse what was refused, and let the run go on."""
+        why = self._refused.get(planned.call.id)
+        return None if why is None else Refuse(why)
+
+    def heard(self, session: Session, event: EventBase) -> None:
+        """End whom switches ended inside a body; that is no event of an agent's own, so none is recorded."""
+        if isinstance(event, ToolCallCompleted):
+            for each in self._in_bodies.get(event.call_id, ()):
+                ends = each.ends or session.owner
+                if is_within(session.owner, ends):
+                    _above(session, ends).ending.end(termination_of(each.switch, ending_of(each)))
+
+    async def _wait(self, session: Session, what: object, at: str) -> None:
+        fired = await self._interrupts.fires((session.owner, what, at))
+        if not fired and what not in self._known:
+            await self._interrupts.reached(session.owner)
+            await self._interrupts.until_ended(session)
 
 
 class RecordedGuard(Guard):
@@ -119,62 +299,6 @@ class RecordedGuard(Guard):
         return ending_of(event)
 
 
-class RecordedBodies(Guard):
-    """Switches that fired inside bodies: whom they ended has ended when the call has."""
-
-    name = "body"
-
-    def __init__(self, session: Session, fired: Mapping[str, list[KillswitchFired]]) -> None:
-        super().__init__(session)
-        self._fired = fired
-
-    def heard(self, session: Session, event: EventBase) -> None:
-        """End whom they ended; that is no event of an agent's own, so none is recorded."""
-        if isinstance(event, ToolCallCompleted):
-            for each in self._fired.get(event.call_id, ()):
-                ends = each.ends or session.owner
-                if is_within(session.owner, ends):
-                    _above(session, ends).ending.end(termination_of(each.switch, ending_of(each)))
-
-
-class RecordedRefusals(Guard):
-    """Switches that did not let calls run, and let the run go on."""
-
-    name = "tool_limit"
-
-    def __init__(self, session: Session, refused: dict[str, str]) -> None:
-        super().__init__(session)
-        self._refused = refused
-
-    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Refuse | None:  # noqa: ARG002
-        """Refuse what was refused."""
-        why = self._refused.get(planned.call.id)
-        return None if why is None else Refuse(why)
-
-
-class RecordedBudgets(Guard):
-    """Ledgers that set aside what they set aside."""
-
-    name = "budget_limit"
-
-    def __init__(self, session: Session, reserved: list[BudgetReserved]) -> None:
-        super().__init__(session)
-        self._reserved: dict[tuple[int, int], list[BudgetReserved]] = defaultdict(list)
-        for event in reserved:
-            self._reserved[event.request, event.attempt].append(event)
-
-    def admit_request(self, session: Session, request: Request) -> Request:  # noqa: ARG002
-        """Lower the cap as it was lowered."""
-        for event in self._reserved[request.number, request.attempt]:
-            if event.output_cap is not None:
-                request = with_output_cap(request, event.output_cap)
-        return request
-
-    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:  # noqa: ARG002
-        """Return what was recorded of it."""
-        return tuple(self._reserved[request.number, request.attempt])
-
-
 def ending_of(event: KillswitchFired) -> Stop | Terminate:
     """Return what a killswitch answered."""
     ending = Stop if event.on_trigger == "stop" else Terminate
@@ -187,3 +311,63 @@ def _above(session: Session, owner: str) -> Session:
     while found is not None and found.owner != owner:
         found = found.parent
     return found or session
+
+
+def raced(recording: Recording) -> dict[str, int]:
+    """Return the agents whose last moments are timing, each with the `seq` up to which it is compared.
+
+    A switch ended them that fired beside them, or something outside cancelled them when one at a port had ended them: what
+    they still got to before they noticed is timing, and so is the turn in which they did.
+    """
+    found: dict[str, int] = {}
+    cancelled: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    running: dict[str, set[str]] = {recording.root.owner: set()}
+    for record in recording.records:
+        event, owner = record.event, record.owner
+        late = [seq for name, seq in ends.items() if is_within(owner, name)]
+        match event:
+            case AgentStarted():
+                running[owner] = set()
+                found |= dict.fromkeys([owner] if late else [], min(late, default=0))
+            case AgentCompleted():
+                running.pop(owner, None)
+            case ToolCallStarted():
+                running.setdefault(owner, set()).add(event.call_id)
+            case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True) if late:
+                cancelled.setdefault(owner, min(late))
+            case KillswitchFired():
+                found = {**_ended_beside(record, event, ends, running), **found}
+                ends.setdefault(event.ends or owner, record.seq)
+        if isinstance(event, ToolCallCompleted):
+            running.setdefault(owner, set()).discard(event.call_id)
+    return {**cancelled, **found}
+
+
+def _ended_beside(
+    record: Record, event: KillswitchFired, ends: Mapping[str, int], running: Mapping[str, set[str]]
+) -> dict[str, int]:
+    """Return whom a switch ended that fired beside them, and up to where they are compared."""
+    ended = event.ends or record.owner
+    below = {name: calls for name, calls in running.items() if is_within(name, ended)}
+    if event.at == "outside":  # where one above had ended, which of the two ends an agent is timing
+        above = {name: seq for name, seq in ends.items() if ended.startswith(f"{name}/")}
+        return {**dict.fromkeys(below, record.seq - 1), **above}
+    several = {name for name, calls in below.items() if len(calls) > 1}
+    return dict.fromkeys([name for name in below if several and (name != record.owner or name in several)], record.seq)
+
+
+def ended_from_outside(recording: Recording) -> set[str]:
+    """Return the agents whose end cannot be made again: the root, and agents that the recording holds no end of."""
+    fired = ((record.owner, record.event) for record in recording.records if isinstance(record.event, KillswitchFired))
+    outside = {event.ends or owner for owner, event in fired if event.at == "outside"}
+    ended = {owner for owner in outside if not _goes_on(recording, owner)}
+    if recording.ending is not None and recording.ending.terminated_by == "cancelled":
+        ended.add(recording.root.owner)
+    return ended
+
+
+def _goes_on(recording: Recording, owner: str) -> bool:
+    """Return whether an agent above this one went on."""
+    recorded = recording.owners.get(owner)
+    return owner != recording.root.owner and recorded is not None and recorded.completed is not None

@@ -17,7 +17,7 @@ from playhead.errors import PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.frozen import FrozenWorld, as_declared
-from playhead.replay.interrupts import ended_from_outside, raced
+from playhead.replay.guards import ended_from_outside, raced
 from playhead.replay.loading import read_reference
 from playhead.replay.recorded import outermost_scope
 from playhead.replay.refusals import require_own, require_sound, require_strategy
@@ -162,7 +162,7 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
     subscriptions = Subscriptions()
     subscriptions.add(None, follower)
     world = FrozenWorld(recording, follower.ended.append, tools_from_code=agent is not None)
-    subscriptions.add("killswitch-fired", world.interrupts.follow)
+    subscriptions.add(None, world.interrupts.follow)
     recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = _parts(recording, agent)

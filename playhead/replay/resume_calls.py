@@ -17,7 +17,7 @@ from playhead.trace.values import to_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from playhead.replay.resume_part import Settled
+    from playhead.replay.prefix import Prefix
     from playhead.trace.recording import OwnerRecording, RecordedCall
     from playhead.trace.values import JsonValue
 
@@ -61,47 +61,35 @@ class UnresolvedCall:
         return shown + "".join(f"\n    its body had called {each}" for each in self.inside)
 
 
-class Resolutions:
-    """What the caller says of unresolved calls."""
-
-    def __init__(self, answers: Mapping[tuple[str, str], ResultOverride | NotHappened]) -> None:
-        self._answers = answers
-
-    def outcome(self, owner: str, call_id: str) -> Outcome | None:
-        """Return what a call answered; None when it is to run."""
-        answer = self._answers.get((owner, call_id))
-        if type(answer) is not ResultOverride:
-            return None
-        if answer.error is not None:
-            return Outcome.failure("ToolError", answer.error)
-        return Outcome(ok=True, result=to_json(answer.result))
-
-
-def resolve(settled: Settled, given: Mapping[str, Any] | None) -> Resolutions:
-    """Return what is to become of the calls that may have had a side effect and have no answer.
+def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> dict[tuple[str, str], Outcome]:
+    """Return, by owner and id, what calls answered that may have had a side effect and have no answer; others of them run.
 
     Raises:
         UnresolvedCallError: nothing is said of one of them.
         UsageError: something is said of a call that is none of them, or it is nothing that can be said.
     """
-    calls = {call.key: call for call in unresolved_calls(settled)}
-    given = {} if given is None else dict(given)
-    by_any_name = {**calls, **{f"{call.owner} {call.call_id}": call for call in calls.values()}}
-    found: dict[tuple[str, str], ResultOverride | NotHappened] = {}
-    for key, answer in given.items():
-        call = by_any_name.get(key)
+    left = {call.key: call for call in unresolved_calls(prefix)}
+    known = {**left, **{f"{call.owner} {call.call_id}": call for call in left.values()}}
+    found: dict[tuple[str, str], Outcome] = {}
+    for key, answer in dict(given or {}).items():
+        call = known.get(key)
         if call is None:
-            raise UsageError(f"unresolved: no call {key!r} waits for a word of yours.{nearest(str(key), calls)}")
-        found[call.owner, call.call_id] = _checked(call, answer)
-    left = tuple(call for call in calls.values() if (call.owner, call.call_id) not in found)
+            raise UsageError(f"unresolved: no call {key!r} waits for a word of yours.{nearest(str(key), known)}")
+        outcome = _outcome(call, answer)
+        if outcome is not None:
+            found[call.owner, call.call_id] = outcome
+        left.pop(call.key, None)
     if left:
-        raise UnresolvedCallError(_message(settled, left), left)
-    return Resolutions(found)
+        calls = tuple(left.values())
+        raise UnresolvedCallError(_message(prefix, calls), calls)
+    return found
 
 
-def unresolved_calls(settled: Settled) -> list[UnresolvedCall]:
+def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
     """Return the calls of which nobody but the caller can know whether they had their effect."""
-    found = [(owner, call) for owner, call in settled.open_calls() if _may_have_acted(settled, owner, call)]
+    opened = sorted(prefix.open_calls.items(), key=lambda each: each[1].seq)
+    found = [(prefix.whole.owners[name], call) for (name, _), call in opened]
+    found = [(owner, call) for owner, call in found if _may_have_acted(prefix, owner, call)]
     ids = [call.started.call_id for _, call in found]
     return [
         UnresolvedCall(
@@ -109,27 +97,27 @@ def unresolved_calls(settled: Settled) -> list[UnresolvedCall]:
             call.started.call_id,
             call.started.tool,
             call.started.args,
-            settled.lines[call.seq],
+            prefix.lines[call.seq],
             call.started.call_id if ids.count(call.started.call_id) == 1 else f"{owner.owner} {call.started.call_id}",
-            _inside(settled, owner, call),
+            _inside(prefix, owner, call),
         )
         for owner, call in found
     ]
 
 
-def _inside(settled: Settled, owner: OwnerRecording, call: RecordedCall) -> tuple[str, ...]:
+def _inside(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> tuple[str, ...]:
     """Return the calls with side effects that the body of a call had made."""
-    body = settled.body_of(owner.owner, call)
-    started = [(each.owner, each.event) for each in body if _is_side_effect(settled, each.owner, each.event)]
+    body = prefix.body_of(owner.owner, call)
+    started = [(each.owner, each.event) for each in body if _is_side_effect(prefix, each.owner, each.event)]
     return tuple(
-        f"{event.tool}({_shown(event.args)}), which {_ended(settled, name, event.call_id)}"
+        f"{event.tool}({_shown(event.args)}), which {_ended(prefix, name, event.call_id)}"
         for name, event in started
         if isinstance(event, ToolCallStarted)
     )
 
 
-def _ended(settled: Settled, owner: str, call_id: str) -> str:
-    completed = settled.recording.owners[owner].calls[call_id].completed
+def _ended(prefix: Prefix, owner: str, call_id: str) -> str:
+    completed = prefix.whole.owners[owner].calls[call_id].completed
     if completed is None or completed.ended == "cancelled":
         return "was not answered"
     return "returned" if completed.ok else "failed"
@@ -140,21 +128,21 @@ def _shown(arguments: JsonValue) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def _may_have_acted(settled: Settled, owner: OwnerRecording, call: RecordedCall) -> bool:
+def _may_have_acted(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> bool:
     """Return whether a call may have had a side effect. What is not declared read-only may always have had one."""
-    spec = settled.spec(owner.owner, call.started.tool)
+    spec = prefix.spec(owner.owner, call.started.tool)
     if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
         return False
     if spec.read_only:
-        return any(_is_side_effect(settled, each.owner, each.event) for each in settled.body_of(owner.owner, call))
+        return any(_is_side_effect(prefix, each.owner, each.event) for each in prefix.body_of(owner.owner, call))
     return _had_begun(owner, call.started.call_id)
 
 
-def _is_side_effect(settled: Settled, owner: str, event: object) -> bool:
+def _is_side_effect(prefix: Prefix, owner: str, event: object) -> bool:
     """Return whether the body of a read-only call has called a tool that is not."""
     if not isinstance(event, ToolCallStarted):
         return False
-    spec = settled.spec(owner, event.tool)
+    spec = prefix.spec(owner, event.tool)
     return spec is not None and spec.kind == "function" and not spec.read_only
 
 
@@ -166,9 +154,10 @@ def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
     return not isinstance(last, (ApprovalRequested, FactRecorded))
 
 
-def _checked(call: UnresolvedCall, answer: object) -> ResultOverride | NotHappened:
+def _outcome(call: UnresolvedCall, answer: object) -> Outcome | None:
+    """Return what a call answered; None when it did nothing, and is to run."""
     if type(answer) is NotHappened:
-        return answer
+        return None
     if type(answer) is not ResultOverride:  # `isinstance` would ask it what it is
         raise UsageError(
             f"unresolved: {call.key!r} takes ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or "
@@ -178,15 +167,17 @@ def _checked(call: UnresolvedCall, answer: object) -> ResultOverride | NotHappen
         raise UsageError(f"unresolved: {call.key!r} is a call of {call.tool}, and the answer is one of {answer.tool}")
     if answer.arguments is not None or answer.nth is not None:
         raise UsageError(f"unresolved: {call.key!r} is one call; its answer takes result= or error=, and nothing else")
-    return answer
+    if answer.error is not None:
+        return Outcome.failure("ToolError", answer.error)
+    return Outcome(ok=True, result=to_json(answer.result))
 
 
-def _message(settled: Settled, left: tuple[UnresolvedCall, ...]) -> str:
+def _message(prefix: Prefix, left: tuple[UnresolvedCall, ...]) -> str:
     one = len(left) == 1
     first = left[0]
     listed = "".join(f"\n  {call}" for call in left)
     return (
-        f"unresolved-call: when {settled.recording.run_id} died, {'this call' if one else 'these calls'} had been started "
+        f"unresolved-call: when {prefix.recording.run_id} died, {'this call' if one else 'these calls'} had been started "
         f"and not answered, and may have had {'its' if one else 'their'} effect:{listed}\n"
         f"Find out, and say so: unresolved={{{first.key!r}: ResultOverride({first.tool!r}, result=…)}} for what it returned, "
         f"ResultOverride({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs (both of playhead.replay). "

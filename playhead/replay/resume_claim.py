@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import PlayheadError, UsageError
-from playhead.replay.resume_part import caught_up
+from playhead.replay.prefix import caught_up
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recording import read_recording

@@ -18,16 +18,16 @@ from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
-from playhead.kernel.session import RunContext
+from playhead.kernel.session import RunContext, World
+from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.loading import read_reference
+from playhead.replay.prefix import Prefix, prefix_of
+from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.refusals import require_resumable, require_sound, require_strategy
 from playhead.replay.resume_calls import resolve
 from playhead.replay.resume_claim import claimed
-from playhead.replay.resume_follow import Follower, diverged
-from playhead.replay.resume_part import Settled, settle
-from playhead.replay.resume_world import ResumeWorld
 from playhead.replay.stops import recorded_stops
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
@@ -152,21 +152,21 @@ class _Order:
         with claimed(recording, again=self.again) as release:
             recording = read_recording(recording.path)  # it may have gone on until it was held
             require_sound(recording)
-            settled = settle(recording)
+            prefix = prefix_of(recording)
             rebinding = Rebinding.of(self.rebind)
-            task = _whole_task(settled, rebinding)
-            resolutions = resolve(settled, self.unresolved)
+            task = _whole_task(prefix, rebinding)
+            outcomes = resolve(prefix, self.unresolved)
             secrets = tuple((name, value) for name, value in rebinding.values.items())
-            await _rehearse(self.agent, settled, task, secrets)
-            world = ResumeWorld(settled, resolutions, rebinding)
+            await _rehearse(self.agent, prefix, task, secrets)
+            world = PrefixWorld(prefix, World(), outcomes, rebinding)
             heard: list[OnRecord] = [
                 world.follower,
-                world.follow_switches,
+                world.interrupts.follow,
                 _Released(release, recording.path.parent / f"{run_id}.jsonl"),
             ]
             if self.on_record is not None:
                 heard.append(self.on_record)
-            stops = recorded_stops(settled.recording)
+            stops = recorded_stops(prefix.recording)
             joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
             beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
             return await carry_on(self.agent, task, beginning, run_id, waiting)
@@ -184,50 +184,46 @@ class _Released:
             self._release()
 
 
-async def _rehearse(agent: Agent, settled: Settled, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
+async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
     """Do all that was recorded once with nothing live at all, and see that it comes out the same.
 
     Raises:
         DivergedError: it does not.
     """
-    follower, subscriptions, redactor = Follower(settled), Subscriptions(), redactor_of(agent.as_tool())
+    follower, subscriptions, redactor = Follower(prefix), Subscriptions(), redactor_of(agent.as_tool())
     subscriptions.add(None, follower)
     for name, value in secrets:
         redactor.add_secret(value, name)
-    world = FrozenWorld(settled.recording, lambda _: None, tools_from_code=True)
-    subscriptions.add("killswitch-fired", world.interrupts.follow)
+    world = FrozenWorld(prefix.recording, lambda _: None, tools_from_code=True)
+    subscriptions.add(None, world.interrupts.follow)
     recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
-    run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(settled.recording))
-    header = agent.header.model_copy(update={"prices": settled.recording.header.agent.prices})
+    run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(prefix.recording))
+    header = agent.header.model_copy(update={"prices": prefix.recording.header.agent.prices})
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
         await record_run(run, header, world.root_model(), agent.tools, task, replay_mode="reproduce")
-    if follower.error is not None:
-        raise follower.error
-    found = follower.divergence(complete=True)
-    if found is not None:
-        raise diverged(settled, found)
+    follower.require_same(complete=True)
 
 
-def _whole_task(settled: Settled, rebinding: Rebinding) -> Content:
+def _whole_task(prefix: Prefix, rebinding: Rebinding) -> Content:
     """Return the task; refuse a recording that would have a live model read redacted places.
 
     Raises:
         NotReplayableError: there are some that `rebind` gives no value for.
         UsageError: `rebind` names what stands nowhere.
     """
-    task = settled.recording.header.task
+    task = prefix.recording.header.task
     given: Any = task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
-    texts = dict(_served_texts(settled))
+    texts = dict(_served_texts(prefix))
     rebinding.require_known({marker for value in (given, *texts.values()) for marker in markers_in(value)})
     whole = {"task": rebinding.restored(given), **{name: rebinding.restored(text) for name, text in texts.items()}}
     require_whole(whole, other="run the task anew: a run cannot go on from what nobody has any more")
     return checks.checked_task(rebinding.restored(given))
 
 
-def _served_texts(settled: Settled) -> Iterator[tuple[str, Any]]:
+def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
     """Yield what a live model will read of the recording."""
-    for record in settled.recording.records:
-        name = f"line {settled.lines[record.seq]}"
+    for record in prefix.recording.records:
+        name = f"line {prefix.lines[record.seq]}"
         match record.event:
             case LlmResponded() as event:
                 calls = [call.model_dump(mode="json") for call in event.tool_calls]

@@ -10,17 +10,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.divergence import is_ending
+from playhead.diagnose.lanes import call_of
 from playhead.errors import NotReplayableError
 from playhead.replay.recorded import outermost_scope, scope_of
 from playhead.replay.refusals import require_own
 from playhead.trace.events import (
     AgentCompleted,
+    AgentStarted,
     BudgetReserved,
     HookFired,
     KernelStateSnapshot,
     KillswitchFired,
     LlmFailed,
     LlmRequested,
+    LlmResponded,
     MessageAdded,
     NudgeIssued,
     RunResumed,
@@ -46,66 +49,93 @@ Attempt = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The part of a recording that is given."""
+class Prefix:
+    """The part of a recording that is given: another world takes over where it ends."""
 
+    whole: Recording
+    """The recording without the end of the run."""
     recording: Recording
-    """The recording without what was open, and without the end of the run."""
+    """The same without what was open: what comes again, event by event."""
     inside: frozenset[str]
     """Owners inside the bodies of tools, which do not run again."""
-    in_flight: dict[Attempt, LlmRequested]
+    requests: dict[Attempt, LlmRequested]
     """Requests that were sent and not answered."""
     set_aside: dict[Attempt, BudgetReserved]
     """What a budget had set aside for them."""
+    open_calls: dict[tuple[str, str], RecordedCall]
+    """Calls of agents that were started and never answered, by owner and id; without those of agents that were entered."""
     lines: dict[int, int]
     """Line in the file by `seq`."""
 
     def frozen(self, owner: str) -> OwnerRecording | None:
         """Return what is given of an agent; None for one that is new, or that is inside a tool's body."""
-        if owner in self.inside or outermost_scope(owner, self.recording.owners) is not None:
-            return None
-        return self.recording.owners.get(owner)
-
-    def open_calls(self) -> Iterator[tuple[OwnerRecording, RecordedCall]]:
-        """Yield the calls of agents that were started and never answered, in the order of the file."""
-        found = [
-            (owner, call)
-            for name, owner in self.recording.owners.items()
-            if name not in self.inside
-            for call in owner.calls.values()
-            if call.completed is None
-        ]
-        yield from sorted(found, key=lambda pair: pair[1].seq)
+        return None if owner in self.inside else self.recording.owners.get(owner)
 
     def body_of(self, owner: str, call: RecordedCall) -> list[Record]:
         """Return what the body of a call did through the ports."""
         scope = scope_of(owner, call)
-        return [each for each in self.recording.records if is_within(each.owner, scope)]
+        return [each for each in self.whole.records if is_within(each.owner, scope)]
 
     def spec(self, owner: str, tool: str) -> ToolSpec | None:
         """Return a tool as an agent had it or, of a body, as the agent had it that the body works for."""
         while owner:
-            known = self.recording.owners.get(owner)
+            known = self.whole.owners.get(owner)
             if known is not None and known.started is not None:
                 return next((each for each in known.own_tools.values() if each.name == tool), None)
             owner = owner.rpartition("/")[0]
         return None
 
 
-def settle(recording: Recording) -> Settled:
-    """Return what of a recording a resumption takes as given.
+def prefix_of(recording: Recording) -> Prefix:
+    """Return what of a recording is given when its run is resumed: everything that has an answer.
 
     Raises:
         NotReplayableError: the run has come to an end that nothing comes after, or is no run to go on with.
     """
     _require_resumable(recording)
     lines = {record.seq: number for number, record in enumerate(recording.records, 1)}
-    going = replace(recording, records=tuple(_without_end(recording)))
-    in_flight, set_aside = _unanswered(going)
-    left = tuple(record for record in going.records if _attempt(record) not in in_flight.keys() | set_aside.keys())
-    settled = replace(going, records=left)
-    inside = frozenset(name for name in settled.owners if outermost_scope(name, settled.owners) is not None)
-    return Settled(settled, inside, in_flight, set_aside, lines)
+    whole = replace(recording, records=tuple(_without_end(recording)))
+    inside = frozenset(name for name in whole.owners if outermost_scope(name, whole.owners) is not None)
+    requests = {
+        (name, each.requested.request, each.requested.attempt): each.requested
+        for name, owner in whole.owners.items()
+        for each in owner.exchanges
+        if each.outcome is None
+    }
+    answered = {
+        (record.owner, record.event.request, record.event.attempt)
+        for record in whole.records
+        if isinstance(record.event, (LlmResponded, LlmFailed))
+    }
+    set_aside = {
+        at: record.event
+        for record in whole.records
+        if isinstance(record.event, BudgetReserved) and (at := _attempt(record)) is not None and at not in answered
+    }
+    calls = {
+        (name, call_id): call
+        for name, owner in whole.owners.items()
+        if name not in inside
+        for call_id, call in owner.calls.items()
+        if call.completed is None and not _was_entered(whole, name, call)
+    }
+    given = (
+        record
+        for record in whole.records
+        if (at := _attempt(record)) is None or at not in requests.keys() | set_aside.keys()
+    )
+    kept = (
+        record
+        for record in given
+        if (call := calls.get((record.owner, call_of(record.event)))) is None or record.seq < call.seq
+    )
+    return Prefix(whole, replace(whole, records=tuple(kept)), inside, requests, set_aside, calls, lines)
+
+
+def _was_entered(recording: Recording, owner: str, call: RecordedCall) -> bool:
+    """Return whether a call is that of an agent, which has begun."""
+    child = recording.owners.get(scope_of(owner, call))
+    return child is not None and isinstance(child.started, AgentStarted)
 
 
 def caught_up(recording: Recording) -> bool:
@@ -186,8 +216,9 @@ def _answers_unfinished(record: Record, recording: Recording, unfinished: set[st
     if not isinstance(event, ToolCallCompleted):
         return False
     call = recording.owners[record.owner].calls.get(event.call_id)
-    child = None if call is None else recording.owners.get(scope_of(record.owner, call))
-    return child is not None and child.started is not None and child.owner in unfinished
+    return (
+        call is not None and _was_entered(recording, record.owner, call) and scope_of(record.owner, call) in unfinished
+    )
 
 
 def _is_halfway(record: Record) -> bool:
@@ -240,24 +271,6 @@ def _ends_root(record: Record, reason: str) -> bool:
         and event.ends in (None, "root")
         and reason == (event.terminated_by or event.switch)
     )
-
-
-def _unanswered(recording: Recording) -> tuple[dict[Attempt, LlmRequested], dict[Attempt, BudgetReserved]]:
-    sent: dict[Attempt, LlmRequested] = {}
-    answered: set[Attempt] = set()
-    for name, owner in recording.owners.items():
-        for exchange in owner.exchanges:
-            asked = exchange.requested
-            if exchange.outcome is None:
-                sent[name, asked.request, asked.attempt] = asked
-            else:
-                answered.add((name, asked.request, asked.attempt))
-    set_aside: dict[Attempt, BudgetReserved] = {}
-    for record in recording.records:
-        at = _attempt(record)
-        if isinstance(record.event, BudgetReserved) and at is not None and at not in answered:
-            set_aside.setdefault(at, record.event)
-    return sent, set_aside
 
 
 def _attempt(record: Record) -> Attempt | None:

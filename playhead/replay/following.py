@@ -1,0 +1,165 @@
+"""Whether a run that does a recording again does the same, and how far it has come with that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.divergence import Comparison, Divergence
+from playhead.diagnose.lanes import told
+from playhead.errors import DivergedError
+from playhead.replay.guards import Arrivals, raced
+from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallStarted
+from playhead.trace.parameters import without_fingerprints
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from playhead.kernel.session import Session
+    from playhead.replay.prefix import Prefix
+    from playhead.trace.events import EventBase
+    from playhead.trace.line import Record
+    from playhead.trace.types import AgentHeader
+    from playhead.trace.values import JsonValue
+
+LIMITS: Final = frozenset({
+    "address", "fallbacks", "hooks", "max_iterations", "max_parallel", "max_retries", "prices", "retry_delay_s", "sources",
+})  # fmt: skip
+"""Fields of an agent that may be others when it goes on: none of them is in a request."""
+HEADERS: Final = frozenset({"run-started", "agent-started"})
+PATIENCE_S: Final = 30.0
+"""Seconds without any event after which what is recorded is taken never to come again."""
+SHOWN: Final = 300
+"""Characters of a value in a message."""
+
+
+class Follower:
+    """Hears every event of a run that begins with a recorded prefix, and compares it with the recorded one at its place."""
+
+    def __init__(self, prefix: Prefix) -> None:
+        self._prefix = prefix
+        self._beside = raced(prefix.recording)
+        records = [_without_values(record) for record in prefix.recording.records if self._is_given(record)]
+        self._comparison = Comparison(records, open_ended=True, open_owners=self._beside)
+        self.left = Counter(record.owner for record in records if self._comparison.is_comparable(record))
+        """Events of each agent that have not come again yet."""
+        self._different: Divergence | None = None
+        self._arrivals = Arrivals()
+        self.error: Exception | None = None
+        """What went wrong with the comparison itself."""
+
+    def __call__(self, record: Record) -> None:
+        """Compare the next event, and wake who waits for it."""
+        try:
+            self._hear(record)
+        except Exception as error:  # noqa: BLE001 - a recorder only logs what a subscriber raises
+            self.error = self.error or error
+        self._arrivals.tell()
+
+    async def all_come(self, session: Session | None) -> None:
+        """Wait until everything that is given has come again; what waits for that while its agent ends does not begin.
+
+        Raises:
+            RunEndedError: the agent has ended meanwhile.
+            DivergedError: the code does something else than was recorded.
+        """
+
+        def is_so() -> bool:
+            self.require_same()
+            if session is not None:
+                session.require_running()
+            return not any(self.left.values())
+
+        if not await self._arrivals.until(is_so, PATIENCE_S):
+            left = ", ".join(f"{count} of {owner}" for owner, count in self.left.items() if count)
+            raise DivergedError(f"the recorded events do not all come again with this code: {left} are missing")
+
+    def require_same(self, *, complete: bool = False) -> None:
+        """Raise for the first event that is another than the recorded one; with `complete` also for one that did not come.
+
+        Raises:
+            DivergedError: there is one.
+        """
+        if self.error is not None:
+            raise self.error
+        found = self._different or self._comparison.first
+        if found is None and complete:
+            found = next(iter(self._comparison.divergences(cut_short=True)), None)
+        if found is not None:
+            raise DivergedError(_explained(self._prefix, found))
+
+    def _is_given(self, record: Record) -> bool:
+        """Return whether the event has to come again: not what timing decided, nor what bodies of tools did."""
+        if record.kind in HEADERS or self._prefix.frozen(record.owner) is None:
+            return False
+        return record.owner not in self._beside or record.seq <= self._beside[record.owner]
+
+    def _hear(self, record: Record) -> None:
+        event, recorded = record.event, self._prefix.frozen(record.owner)
+        if recorded is None:
+            return
+        if isinstance(event, (RunStarted, AgentStarted)):
+            if recorded.started is not None:
+                self._compare(record, "the agent", _of_header(recorded.started), _of_header(event))
+            return
+        if isinstance(event, LlmRequested):
+            at = (record.owner, event.request, event.attempt)
+            where = f"request {event.request}, attempt {event.attempt}"
+            capped = {"parameters"} if at in self._prefix.set_aside else set()  # a budget puts a cap there
+            self._compare_open(record, where, self._prefix.requests.get(at), capped)
+        elif isinstance(event, ToolCallStarted):
+            call = self._prefix.open_calls.get((record.owner, event.call_id))
+            self._compare_open(record, f"call {event.call_id}", None if call is None else call.started)
+        if self._comparison.add(_without_values(record)):
+            self.left[record.owner] -= 1
+
+    def _compare_open(
+        self, record: Record, where: str, then: EventBase | None, ignored: AbstractSet[str] = frozenset()
+    ) -> None:
+        """Compare what was under way when the run died: it is asked again, and has to be the same."""
+        if then is not None:
+            old, new = (
+                told(_without_values(record._replace(event=each)).event, ignored) for each in (then, record.event)
+            )
+            self._compare(record, where, old, new)
+
+    def _compare(self, record: Record, where: str, old: dict[str, JsonValue], new: dict[str, JsonValue]) -> None:
+        name = next((name for name in {**old, **new} if old.get(name) != new.get(name)), None)
+        if name is not None:
+            found = Divergence(record.owner, where, f"its {name} differs", old.get(name), new.get(name), None)
+            self._different = self._different or found
+
+
+def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
+    """Return the fields in which an agent is another than the recorded one, and which may not be."""
+    old, new = _dumped(then), _dumped(now)
+    return [name for name in old if old[name] != new[name]]
+
+
+def _of_header(event: RunStarted | AgentStarted) -> dict[str, JsonValue]:
+    return {**_dumped(event.agent), "task": event.model_dump(mode="json", include={"task"})["task"]}
+
+
+def _dumped(header: AgentHeader) -> dict[str, JsonValue]:
+    known = header.model_copy(update={"parameters": without_fingerprints(header.parameters)})
+    return known.model_dump(mode="json", exclude=set(LIMITS))
+
+
+def _without_values(record: Record) -> Record:
+    """Return the record of a request without fingerprints: a token that is sent may be a new one when a run goes on."""
+    event = record.event
+    if not isinstance(event, LlmRequested):
+        return record
+    return record._replace(event=event.model_copy(update={"parameters": without_fingerprints(event.parameters)}))
+
+
+def _explained(prefix: Prefix, found: Divergence) -> str:
+    """Return why a run cannot go on from where the recorded one stopped."""
+    line = "" if found.seq is None else f" (line {prefix.lines.get(found.seq, found.seq + 1)} of the trace)"
+    texts = (repr(each) for each in (found.expected, found.actual))
+    recorded, now = (text if len(text) <= SHOWN else f"{text[:SHOWN]}…" for text in texts)
+    return (
+        f"{prefix.recording.run_id} cannot be resumed with this code, which does something else than was recorded: "
+        f"{found.owner}, {found.where}{line}: {found.what}; recorded {recorded}, now {now}. "
+        "Nothing was run. Resume with the agent, prompts, tools and settings of then"
+    )

@@ -1,0 +1,437 @@
+"""A frozen prefix, and then another world: what is given of a recording comes again, and where it ends the other takes over.
+
+Nothing of the other world is asked before everything that is given has come again, of every agent: only then is it certain
+that the code is that of the recording, and that the killswitches know all that was spent. Every agent is handed over at
+once: its model, its tools and its killswitches are the other world's from there on, and a mark in the trace says where
+that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.compose.again import joined
+from playhead.compose.runtime import ComposedHooks
+from playhead.errors import DivergedError, TraceWriteError
+from playhead.kernel.guards import fire
+from playhead.kernel.session import Guard, Hooks, World
+from playhead.replay.following import Follower
+from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
+from playhead.replay.hooks import recorded_hooks
+from playhead.replay.recorded import facts_of
+from playhead.replay.serving import KEPT
+from playhead.trace.events import (
+    BudgetReserved,
+    KillswitchFired,
+    LlmFailed,
+    LlmResponded,
+    ReplayServed,
+    RunResumed,
+    ToolCallCompleted,
+)
+from playhead.trace.values import content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.outcome import Outcome
+    from playhead.kernel.session import Session, Tool, ToolContext
+    from playhead.kernel.state import KernelState, PlannedCall
+    from playhead.replay.prefix import Prefix
+    from playhead.replay.redacted import Rebinding
+    from playhead.trace.events import EventBase, ToolCallStarted
+    from playhead.trace.events.tools import Rung
+    from playhead.trace.recording import RecordedCall
+    from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request
+    from playhead.trace.values import JsonValue
+
+
+@dataclass
+class _Agent:
+    """An agent of the prefix, and what the other world makes its model, tools and killswitches of."""
+
+    session: Session
+    tools: dict[str, Tool] = field(default_factory=dict)
+    makers: Sequence[Callable[[Session], Guard]] = ()
+    models: list[Model] = field(default_factory=list)
+    """Its model, and those that take over from it."""
+    infos: Sequence[FallbackInfo] = ()
+
+
+class PrefixWorld(FrozenWorld):
+    """Serves what is given of a recording; what is behind the ports then is another world's."""
+
+    def __init__(
+        self, prefix: Prefix, then: World, outcomes: Mapping[tuple[str, str], Outcome], rebinding: Rebinding
+    ) -> None:
+        """Begin; `outcomes` are what calls answered that were open, by owner and id, and do not run again."""
+        super().__init__(prefix.recording, lambda _: None, tools_from_code=True)
+        self.prefix = prefix
+        self.rebinding = rebinding
+        self.follower = Follower(prefix)
+        self.is_live = False
+        """Whether the other world has taken over."""
+        self._then = then
+        self._outcomes = outcomes
+        self._facts = facts_of(prefix.whole)  # a yes to an open call holds
+        self._agents: dict[str, _Agent] = {}
+        self._ends = {
+            (record.owner, key): record
+            for record in prefix.recording.records
+            if (key := _end_of(record.event)) is not None
+        }
+
+    # --- the ports of the prefix --------------------------------------------------------------------------------------
+
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return what hooks did, and after that the hooks themselves; policies are asked from the start."""
+        live = getattr(hooks, "live", hooks)
+        if self.is_live:
+            return self._then.hooks_for(session, live)
+        self._agents[session.owner] = _Agent(session)
+        own, policies = live.parted() if isinstance(live, ComposedHooks) else (live, None)
+        recorded = self.prefix.frozen(session.owner)
+        done = None if recorded is None else recorded_hooks(recorded)
+        return joined(PrefixHooks(self, done, own) if done or own else None, policies, live)
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return an agent's tools: functions answer what they answered then."""
+        if self.is_live:
+            return self._then.tools_for(owner, tools)
+        self._agents[owner].tools = tools
+        return {
+            name: PrefixTool(self, tool.spec) if tool.spec.kind == "function" else tool for name, tool in tools.items()
+        }
+
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
+        """Return what killswitches did; they themselves guard from the takeover on."""
+        recorded = self.prefix.frozen(session.owner)
+        if self.is_live or recorded is None:
+            return self._then.guards_for(session, makers)
+        self._agents[session.owner].makers = makers
+        return (*super().guards_for(session, ()), PrefixGate(session, self))
+
+    def model_for(self, owner: str, model: Model) -> Model:
+        """Return the recorded answers of an agent."""
+        if self.is_live:
+            return self._then.model_for(owner, model)
+        self._agents[owner].models = [model]
+        return PrefixModel(self, self.of(owner), model.name)
+
+    def fallbacks_for(
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
+    ) -> list[tuple[FallbackInfo, Model]]:
+        """Return the same for those who take over from the model."""
+        if self.is_live:
+            return self._then.fallbacks_for(owner, infos, models)
+        self._agents[owner].models += models
+        self._agents[owner].infos = infos
+        return [(info, PrefixModel(self, self.of(owner), info.model)) for info in infos]
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the recorded answer, in the order in which this question was asked, and after that ask."""
+        answers = self._facts[owner, name, key] if self.prefix.frozen(owner) is not None else None
+        if answers:
+            await self.answers(owner, key, name)
+            return self.rebinding.restored(answers.popleft())
+        await self.take_over(owner)
+        return await self._then.fact(owner, name, key, answer)
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass, unless it has passed already."""
+        if self.is_live:
+            await self._then.sleep(seconds)
+
+    # --- the takeover -------------------------------------------------------------------------------------------------
+
+    async def take_over(self, owner: str, *, ended: bool = False) -> None:
+        """Wait until all that is given has come again; the other world has taken over then.
+
+        What waits for that while its agent ends does not begin, unless it comes after the end (`ended`).
+
+        Raises:
+            RunEndedError: the agent has ended meanwhile.
+            DivergedError: the code does something else than was recorded.
+            TraceWriteError: the mark that says so cannot be written; a later resumption has to find it.
+        """
+        agent, recorded = self._agents.get(owner), self.prefix.frozen(owner)
+        if not self.is_live:
+            await self.reach_end(owner)
+            await self.follower.all_come(None if ended or agent is None else agent.session)
+            if not self.is_live:
+                self._hand_over()
+        if agent is not None and not ended:
+            agent.session.require_running()
+        if recorded is not None and recorded.completed is not None:
+            raise DivergedError(f"{owner} goes on, which had ended when {self.prefix.recording.run_id} was recorded")
+
+    def is_over(self, owner: str) -> bool:
+        """Return whether everything that is given of an agent has come again."""
+        return not self.follower.left[owner]
+
+    def is_answered(self, owner: str, request: int, attempt: int) -> bool:
+        """Return whether the recording has the answer to a request of an agent, or the killswitch that kept it back."""
+        return (owner, ("request", request, attempt)) in self._ends
+
+    def _hand_over(self) -> None:
+        self.is_live = True
+        root, run_id = self._agents["root"].session, self.prefix.recording.run_id
+        mark = RunResumed(reason=f"caught up with {run_id}; from here on it is live", caught_up_with=run_id)
+        if not root.run.recorder.emit(mark, root.owner):
+            raise TraceWriteError(
+                "the trace does not take the event that says from where on this run is live; it stops here"
+            )
+        for owner, agent in self._agents.items():  # those above come first
+            session, then = agent.session, self._then
+            session.gate.guards = then.guards_for(session, agent.makers)
+            others = then.fallbacks_for(owner, agent.infos, agent.models[1:])
+            used = len(agent.infos) - len(session.model.fallbacks)
+            session.model.adapter = others[used - 1][1] if used else then.model_for(owner, agent.models[0])
+            session.model.fallbacks = others[used:]
+            session.toolset.update(then.tools_for(owner, {**agent.tools}))
+        for owner, call_id in self._outcomes:
+            toolset, name = self._agents[owner].session.toolset, self.prefix.open_calls[owner, call_id].started.tool
+            toolset[name] = AnsweredTool(self, toolset[name], owner, call_id, self._outcomes[owner, call_id])
+        self._recall()
+        for agent in self._agents.values():
+            for guard in agent.session.gate.guards:
+                if guard.session is agent.session and not agent.session.ended:
+                    guard.start()
+
+    def _recall(self) -> None:
+        """Let the killswitches count what was spent, called and failed; what was open may have happened."""
+        reserved: dict[tuple[str, int, int], BudgetReserved] = {}
+        records = self.prefix.whole.records
+        for record in records:
+            event, session = record.event, self.agent_of(record.owner)
+            if isinstance(event, BudgetReserved):
+                reserved.setdefault((record.owner, event.request, event.attempt), event)
+            if not isinstance(event, (LlmResponded, LlmFailed, ToolCallCompleted)):
+                continue
+            at = None if isinstance(event, ToolCallCompleted) else (record.owner, event.request, event.attempt)
+            for guard in session.gate.guards:
+                answer = guard.recall(session, event, None if at is None else reserved.get(at))
+                if answer is not None and record is records[-1]:  # the run died before the switch could fire
+                    fire(guard, session, answer, "result" if at is None else "response", **_place_of(event))
+        lost: list[tuple[str, EventBase, BudgetReserved | None]] = [
+            (at[0], each, each) for at, each in self.prefix.set_aside.items() if at in self.prefix.requests
+        ]
+        lost += [
+            (owner, _given_up(call.started), None)
+            for owner in self.prefix.inside
+            for call in self.prefix.whole.owners[owner].calls.values()
+            if call.completed is None
+        ]
+        for owner, event, each in lost:
+            for guard in self.agent_of(owner).gate.guards:
+                guard.recall(self.agent_of(owner), event, each)
+
+    def agent_of(self, owner: str) -> Session:
+        """Return the agent that an owner is, or that its body works for."""
+        while owner not in self._agents:
+            owner = owner.rpartition("/")[0]
+        return self._agents[owner].session
+
+    # --- what is served -----------------------------------------------------------------------------------------------
+
+    def note(self, session: Session, key: tuple[Any, ...], **served: Any) -> None:  # noqa: ANN401 - of `ReplayServed`
+        """Record that something was not asked again."""
+        recorded = self._ends.get((session.owner, key))
+        session.emit(ReplayServed(source_seq=None if recorded is None else recorded.seq, **served))
+
+    def note_call(self, context: ToolContext, call: RecordedCall, rung: Rung) -> None:
+        """Record that a call did not run again, with what its body did then: its events are part of this run, too."""
+        self.note(context.session, ("call", context.call_id, 0), call_id=context.call_id, rung=rung)
+        for record in self.prefix.body_of(context.owner, call):
+            context.session.run.recorder.emit(record.event, record.owner, record.iteration)
+
+    def started_us(self, call: RecordedCall) -> int:
+        """Return when a call began."""
+        return next(record.ts for record in self.prefix.recording.records if record.seq == call.seq)
+
+
+class PrefixGate(Guard):
+    """Keeps what is not given waiting for the takeover; what waited passes the killswitches of then."""
+
+    name = "prefix"
+
+    def __init__(self, session: Session, world: PrefixWorld) -> None:
+        super().__init__(session)
+        self._world = world
+
+    def stop(self) -> None:
+        """Let the killswitches of then look no more: the agent has ended."""
+        for guard in self.session.gate.guards if self._world.is_live else ():
+            if guard.session is self.session:
+                guard.stop()
+
+    async def measure(self, session: Session, request: Request) -> None:
+        """Wait before a request that has no recorded answer."""
+        if not self._world.is_answered(session.owner, request.number, request.attempt):
+            await self._world.take_over(session.owner)
+            for guard in session.gate.guards:
+                await guard.measure(session, request)
+
+    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
+        """Return what the killswitches of then record of a request that waited."""
+        guards = session.gate.guards if self._world.is_live else ()
+        return tuple(event for guard in guards for event in guard.admitted(session, request))
+
+    async def before_call(self, session: Session, planned: PlannedCall) -> None:
+        """Wait before a call that is not given."""
+        recorded = self._world.prefix.frozen(session.owner)
+        if recorded is None or planned.call.id not in recorded.calls:
+            await self._world.take_over(session.owner)
+            for guard in session.gate.guards:
+                await guard.before_call(session, planned)
+
+
+class PrefixHooks(Hooks):
+    """The recorded hooks of an agent as long as its part of the prefix goes, and its own from there on.
+
+    What hooks keep in memory they do not have any more. What they saw before the run died they are not shown a second
+    time: a hook may have written it somewhere.
+    """
+
+    def __init__(self, world: PrefixWorld, recorded: Hooks | None, live: Hooks | None) -> None:
+        self.live = live
+        self._recorded = recorded
+        self._world = world
+        self._both = [each for each in (recorded, live) if each is not None]
+
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return what is registered now."""
+        return () if self.live is None else self.live.info()
+
+    def below(self, own: Hooks | None) -> Hooks | None:
+        """Return the hooks of an agent that is called by this one."""
+        return own if self.live is None else self.live.below(own)
+
+    def seeds(self) -> tuple[tuple[str, Any], ...]:
+        """Return what is to be emitted at the start, as the code says it; what was recorded of it is served."""
+        return self._both[-1].seeds()
+
+    def wants(self, tag: str) -> bool:
+        """Return whether anybody listens, or did."""
+        return any(each.wants(tag) for each in self._both)
+
+    async def offer(
+        self,
+        session: Session,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+        details: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        """Return what was made of the payload, or what is made of it now."""
+        looked_at = tag in BEFORE_CALLS and (session.owner, key) in self._world.prefix.open_calls
+        hooks = self._recorded if looked_at else await self._asked(session)
+        return (
+            payload if hooks is None or not hooks.wants(tag) else await hooks.offer(session, tag, payload, key, details)
+        )
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:
+        """Return what blocks require now; what they required then is not recorded."""
+        return () if self.live is None else self.live.unmet(session)
+
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether anything is, or was, asked at this phase."""
+        return any(each.at_phase(phase) for each in self._both)
+
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
+        """Return what was said here, or what is said now."""
+        hooks = await self._asked(session)
+        return None if hooks is None else await hooks.ask(session, phase, timing, state)
+
+    async def ask_after_error(
+        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
+    ) -> Recovery | None:
+        """Return how the run went on here, or how it is to go on."""
+        hooks = await self._asked(session)
+        return None if hooks is None else await hooks.ask_after_error(session, phase, state, error)
+
+    async def _asked(self, session: Session) -> Hooks | None:
+        if not self._world.is_over(session.owner):
+            return self._recorded
+        if self.live is not None:
+            await self._world.take_over(session.owner, ended=True)
+        return self.live
+
+
+BEFORE_CALLS: Final = frozenset({"tool.call", "decision.rationale"})
+"""Tags under which hooks have looked at a call before it starts."""
+
+
+class PrefixModel(FrozenModel):
+    """The recorded answers of an agent, with redacted places filled; each is marked as served."""
+
+    _world: PrefixWorld
+
+    async def complete(self, request: Request) -> Completion:
+        """Return the recorded answer, or raise the recorded failure."""
+        world, at = self._world, {"request": request.number, "attempt": request.attempt}
+        world.note(world.agent_of(self._owner), ("request", *at.values()), rung="exact", **at)
+        completion = await super().complete(request)
+        restored = world.rebinding.restored
+        return replace(
+            completion,
+            text=restored(completion.text),
+            thinking=restored(completion.thinking),
+            tool_calls=tuple(world.rebinding.restored_model(call) for call in completion.tool_calls),
+        )
+
+
+class PrefixTool(FrozenTool):
+    """A function that answers what it answered then; its result is marked as served."""
+
+    _world: PrefixWorld
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Return the recorded result."""
+        world, outcome = self._world, await super().run(arguments, context)
+        call = self.recorded(arguments, context)
+        kept = call.completed.rung if call.completed is not None and call.completed.rung in KEPT else "exact"
+        world.note_call(context, call, kept)
+        error = None if outcome.error is None else world.rebinding.restored_model(outcome.error)
+        outcome = replace(outcome, result=world.rebinding.restored(outcome.result), error=error)
+        if self.spec.cache and outcome.ok and not outcome.cached:
+            context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
+        return replace(outcome, rung=kept)
+
+
+class AnsweredTool:
+    """A tool one call of which does not run again: the caller has said what it did."""
+
+    def __init__(self, world: PrefixWorld, tool: Tool, owner: str, call_id: str, outcome: Outcome) -> None:
+        self.spec = tool.spec
+        self.check = tool.check
+        self._world, self._tool, self._call, self._outcome = world, tool, (owner, call_id), outcome
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Return what the caller says of the one call, and run every other."""
+        if (context.owner, context.call_id) != self._call:
+            return await self._tool.run(arguments, context)
+        self._world.note_call(context, self._world.prefix.open_calls[self._call], "override")
+        for event in self._world.spent_in(context.child_owner):
+            context.session.bill(event)
+        return replace(self._outcome, rung="override")
+
+
+def _end_of(event: EventBase) -> tuple[str, Any, Any] | None:
+    """Return which request or call an event ends, or keeps back."""
+    if isinstance(event, (LlmFailed, LlmResponded)) or (isinstance(event, KillswitchFired) and event.at == "request"):
+        return "request", event.request, event.attempt
+    return ("call", event.call_id, 0) if isinstance(event, ToolCallCompleted) else None
+
+
+def _place_of(event: LlmFailed | LlmResponded | ToolCallCompleted) -> dict[str, Any]:
+    if isinstance(event, ToolCallCompleted):
+        return {"call_id": event.call_id}
+    return {"request": event.request, "attempt": event.attempt}
+
+
+def _given_up(call: ToolCallStarted) -> ToolCallCompleted:
+    return ToolCallCompleted(call_id=call.call_id, tool=call.tool, position=call.position, ok=False, ended="cancelled")
