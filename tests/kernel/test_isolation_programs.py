@@ -51,13 +51,15 @@ def test_a_function_of_the_main_script(tmp_path: Path, started_as: str):
     """A function of the program's own script is found, without the program being run again."""
     (tmp_path / "program.py").write_text(GUARDED)
     done = python(*(["-m", "program"] if started_as == "module" else ["program.py"]), "argument", cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ('[1, "__mp_main__", "argument", true]\n', "")
+    name = "program" if started_as == "module" else "__mp_main__"
+    assert (done.stdout, done.stderr) == (f'[1, "{name}", "argument", true]\n', "")
 
 
-def test_a_script_without_a_guard(tmp_path: Path):
+@pytest.mark.parametrize("how", [["program.py"], ["-m", "program"]])
+def test_a_script_without_a_guard(tmp_path: Path, how: list[str]):
     """A script that runs its agent whenever it is loaded does not run it again and again: the call says what to do."""
     (tmp_path / "program.py").write_text(UNGUARDED)
-    done = python("program.py", "argument", cwd=tmp_path)
+    done = python(*how, "argument", cwd=tmp_path)
     assert done.stdout == (
         "error: the module of the tool cannot be loaded in its process: UsageError: the script runs an agent while it is "
         'loaded to find an isolated tool in it: put what it does under `if __name__ == "__main__":`\n'
@@ -165,7 +167,7 @@ def _nested() -> Any:
         (_nested(), "is made inside of another function, or nameless: define it with `def`, at the top of a module"),
         (
             Box().method,
-            "is no plain function, so its name leads nowhere: wrap it in a function, at the top of a module",
+            "is no plain function: wrap it in one, at the top of a module",
         ),
         (Box(), "is no plain function"),
         (partial(isolated_tools.fail, "raise"), "is no plain function"),
@@ -196,8 +198,8 @@ def test_a_function_that_was_typed_in():
         cwd=Path.cwd(),
     )
     assert done.stderr.endswith(
-        "ToolDefinitionError: f: isolate=True runs it in a process of its own, which finds it by its module and name; "
-        "it was typed in, so there is no file to load it from: put it into a file, at the top of a module\n"
+        "ToolDefinitionError: f: isolate=True runs it in a process of its own, which cannot find "
+        "it, for it was typed in: put it into a file, at the top of a module\n"
     )
 
 

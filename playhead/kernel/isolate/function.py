@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import pkgutil
 import sys
-from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.arguments import Arguments, name_of
 from playhead.kernel.describe import describe
-from playhead.kernel.isolate.home import Home, require_guard
+from playhead.kernel.isolate.home import find, home_of, require_guard
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.tools import FunctionTool
@@ -42,18 +42,22 @@ class IsolatedTool(FunctionTool):
                 f"{arguments.context_parameter} cannot reach; leave out the parameter, or isolate=True"
             )
         super().__init__(function, spec, arguments)
-        self._home = Home.of(function)
+        self._home = home_of(function)
 
     async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
         """Run the function in a process of its own and return its outcome when that has ended; None when its time was up first."""
         require_guard()
-        home = self._home
-        if not home.holds(self, self.function):
-            why = f"{home.name} is another object now, and its process would find that one"
+        function = self.function
+        try:
+            found = pkgutil.resolve_name(f"{function.__module__}:{function.__qualname__}")
+        except (ImportError, AttributeError):
+            found = None
+        if found is not self and found is not function:
+            why = f"{self._home[0]} is another object now, and its process would find that one"
             return Outcome.failure("IsolationFailed", f"{self.spec.name}: {why}; give each tool a name of its own")
         request = {
             "work": __name__,
-            "home": asdict(home),
+            "home": self._home,
             "arguments": arguments,
             "argv": getattr(sys, "argv", [""]),
             "path": [os.fspath(entry) for entry in sys.path if isinstance(entry, (str, os.PathLike))],
@@ -76,7 +80,7 @@ def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
     """Run the function, whatever it raises; in the process of the call."""
     sys.argv = request["argv"]
     try:
-        found = Home(**request["home"]).find()
+        found = find(*request["home"])
     except BaseException as error:  # noqa: BLE001 - a module of the user's may raise anything
         why = f"the module of the tool cannot be loaded in its process: {type(error).__name__}: {error}"
         return {"ok": False, "type": "IsolationFailed", "message": why}

@@ -1,12 +1,13 @@
 """The child's side of code in a process of its own: a guardian, and below it the worker that runs the code.
 
-    this program  (session of its own; the other end of its two sockets: process.py)
-    └── worker    (session of its own; reads the request, runs the code, answers)
-        └── …     (what the code starts)
+    this program  (writes to the guardian's standard input to end it, speaks with the worker over a socket: process.py)
+    └── guardian  (session of its own; ends as the worker ended)
+        └── worker    (session of its own; says its id, reads the request, runs the code, answers)
+            └── …     (what the code starts)
 
-The guardian waits for the end of the control socket, for that of the worker, and for that of the program that started it,
-which closes the socket however it dies. In each case nothing that the worker started is left behind: its process group gets
-SIGTERM, a moment later SIGKILL, and on Linux also what left the group, because orphans below the guardian become its children.
+The guardian waits for a word or the end of its standard input, for the end of the worker, and for that of the program that started
+it. In each case nothing that the worker started is left behind: its process group gets SIGTERM, a moment later SIGKILL, and on Linux
+also what left the group, because orphans below the guardian become its children.
 
 The file is run by its path, before anything else is imported: where Playhead is found is part of the request.
 """
@@ -34,9 +35,11 @@ GRACE_S: Final = 0.1
 GIVE_UP_S: Final = 1.0
 """Seconds after SIGKILL until the guardian stops waiting: what the system cannot kill is nobody's to wait for."""
 LOOK_S: Final = 0.05
-"""Seconds between two looks at whether the worker and the parent live; a fork of that may hold the control socket open."""
+"""Seconds between two looks at whether the worker and the parent live; a fork of that may hold the standard input open."""
 PAUSE_S: Final = 0.005
 """Seconds between two looks at what is left, while it is being ended."""
+BY_SIGNAL: Final = 128
+"""The exit code of a guardian whose worker was killed is this and the signal's number, as of a shell."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
@@ -58,11 +61,11 @@ class Channel:
         return message
 
 
-def guard(worker: int, control: int, parent: int) -> int | None:
+def guard(worker: int, parent: int) -> int | None:
     """Wait until the worker ends or has to, leave nothing of it behind, and return its exit code, or minus its signal."""
     code: int | None = None
     orders = select.poll()  # select.select knows no descriptors from 1024 on
-    orders.register(control, select.POLLIN)
+    orders.register(0, select.POLLIN)
 
     def wait(seconds: float, over: Callable[[], bool]) -> None:
         """Wait until no child is left, or it is over, or so long."""
@@ -124,7 +127,10 @@ def work(channel: Channel, guardian: int) -> NoReturn:
     if os.getppid() != guardian:
         os._exit(1)
     end, me = os._exit, os.getpid()  # a program finds neither in `os`
+    os.close(0)
+    os.open(os.devnull, os.O_RDONLY)  # takes its place
     try:
+        channel.send({"worker": me})
         request = channel.receive()
         sys.path[:] = request.get("path") or [str(Path(__file__).parent), *sys.path]
         done = import_module(request["work"]).serve(request, channel)
@@ -139,36 +145,29 @@ def work(channel: Channel, guardian: int) -> NoReturn:
     end(0)
 
 
-def main(control: int, channel: int) -> None:
+def main(descriptor: int) -> None:
     """Start the worker and guard it."""
     parent = os.getppid()
-    for descriptor in (control, channel):
-        os.set_inheritable(descriptor, False)  # noqa: FBT003 - what the code starts must not hold them open
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - what the code starts must not hold it open
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would make children end without a trace
     _control_process(_PR_SET_CHILD_SUBREAPER, 1)
     guardian = os.getpid()
     worker = os.fork()
     if worker == 0:
-        os.close(control)
-        reader, writer = io.FileIO(channel), io.FileIO(channel, "w", closefd=False)
+        reader, writer = io.FileIO(descriptor), io.FileIO(descriptor, "w", closefd=False)
         work(Channel(io.BufferedRWPair(reader, writer)), guardian)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # of somebody who wants to end this process alone
         signal.signal(number, signal.SIG_IGN)
-    _tell(control, f"{worker} ")  # only now the parent sends the request: before, it may kill the guardian alone
-    _tell(control, f"{guard(worker, control, parent)}")
+    code = guard(worker, parent)
     import socket  # noqa: PLC0415 - which no program is to find loaded
 
-    held = socket.socket(fileno=channel)
+    held = socket.socket(fileno=descriptor)
     with suppress(OSError):  # what could not be killed may hold the channel open
         held.shutdown(socket.SHUT_RDWR)
-    os._exit(0)
-
-
-def _tell(control: int, what: str) -> None:
-    with suppress(OSError):  # nobody is there any more; the closed socket says so, too
-        os.write(control, what.encode())
+    code = -signal.SIGKILL if code is None else code
+    os._exit(code if code >= 0 else BY_SIGNAL - code)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]))

@@ -10,7 +10,6 @@ import inspect
 import os
 import pkgutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -25,70 +24,44 @@ MAIN: Final = "__mp_main__"
 _loading = False
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where a function is."""
+def home_of(function: Callable[..., Any]) -> tuple[str, str | None]:
+    """Return where the function is: `module:qualified.name`, and the file that is the main module, when it is in that.
 
-    name: str
-    """`module:qualified.name`."""
-    script: str | None = None
-    """The file that is the main module, when the function is in it."""
-    run_as: str | None = None
-    """The name of the main module, when it was started with `python -m`."""
+    Raises:
+        ToolDefinitionError: another process would not find it.
+    """
+    why, main = "", sys.modules.get(function.__module__)
+    spec, script = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    in_script = function.__module__ in {"__main__", MAIN} and (spec is None or spec.name == "__main__")
+    if os.name != "posix" or getattr(sys, "frozen", False):
+        why = "this program cannot start (POSIX and a Python interpreter are needed)"
+    elif not inspect.isfunction(function):
+        why = "cannot find it, for it is no plain function: wrap it in one, at the top of a module"
+    elif "<" in function.__qualname__:  # <lambda>, <locals>
+        why = "cannot find it, for it is made inside of another function, or nameless: define it with `def`, at the top of a module"
+    elif in_script and (script is None or not Path(function.__code__.co_filename).is_file()):
+        why = "cannot find it, for it was typed in: put it into a file, at the top of a module"
+    if why:
+        name = getattr(function, "__qualname__", repr(function))
+        raise ToolDefinitionError(f"{name}: isolate=True runs it in a process of its own, which {why}")
+    module = function.__module__ if in_script or spec is None else spec.name
+    return f"{module}:{function.__qualname__}", str(Path(str(script)).absolute()) if in_script else None
 
-    @staticmethod
-    def of(function: Callable[..., Any]) -> Home:
-        """Return where the function is.
 
-        Raises:
-            ToolDefinitionError: another process would not find it.
-        """
-        if os.name != "posix":
-            raise ToolDefinitionError("isolate=True needs POSIX: process groups and signals; Windows has neither")
-        if getattr(sys, "frozen", False):
-            raise ToolDefinitionError("isolate=True needs a Python interpreter; a frozen program has none to start")
-        if not inspect.isfunction(function):
-            raise _unreachable(function, "is no plain function, so its name leads nowhere: wrap it in a function")
-        if "<" in function.__qualname__:  # <lambda>, <locals>
-            raise _unreachable(function, "is made inside of another function, or nameless: define it with `def`")
-        name = f"{function.__module__}:{function.__qualname__}"
-        if function.__module__ not in {"__main__", MAIN}:
-            return Home(name)
-        main = sys.modules[function.__module__]
-        spec, script = getattr(main, "__spec__", None), getattr(main, "__file__", None)
-        if spec is not None and spec.name != "__main__":
-            return Home(name, run_as=spec.name)
-        if script is None or not Path(function.__code__.co_filename).is_file():
-            raise _unreachable(function, "was typed in, so there is no file to load it from: put it into a file")
-        return Home(name, script=str(Path(script).absolute()))
+def find(name: str, script: str | None) -> Any:  # noqa: ANN401 - a function, or a tool
+    """Return what the name leads to, in another process."""
+    global _loading  # noqa: PLW0603 - it is about the process
+    _loading = True
+    try:
+        if script is not None:
+            import runpy  # noqa: PLC0415 - needed nowhere else
 
-    def find(self) -> Any:  # noqa: ANN401 - a function, or a tool
-        """Return what the name leads to, in another process."""
-        if self.script or self.run_as:
-            self._run_main()
-        return pkgutil.resolve_name(self.name)
-
-    def holds(self, *things: object) -> bool:
-        """Return whether the name leads to one of these things in this process."""
-        try:
-            found = pkgutil.resolve_name(self.name)
-        except (ImportError, AttributeError):
-            return False
-        return any(found is thing for thing in things)
-
-    def _run_main(self) -> None:
-        import runpy  # noqa: PLC0415 - needed nowhere else
-
-        global _loading  # noqa: PLW0603 - it is about the process
-        _loading = True
-        try:
-            as_module = self.run_as and runpy.run_module(self.run_as, run_name=MAIN, alter_sys=True)
-            names = as_module or runpy.run_path(str(self.script), run_name=MAIN)
-        finally:
-            _loading = False
-        main = ModuleType(MAIN)
-        main.__dict__.update(names)
-        sys.modules["__main__"] = sys.modules[MAIN] = main
+            main = ModuleType(MAIN)
+            main.__dict__.update(runpy.run_path(script, run_name=MAIN))
+            sys.modules["__main__"] = sys.modules[MAIN] = main
+        return pkgutil.resolve_name(name)
+    finally:
+        _loading = False
 
 
 def require_guard() -> None:
@@ -102,11 +75,3 @@ def require_guard() -> None:
             "the script runs an agent while it is loaded to find an isolated tool in it: "
             'put what it does under `if __name__ == "__main__":`'
         )
-
-
-def _unreachable(function: Any, why: str) -> ToolDefinitionError:  # noqa: ANN401 - what should be a function
-    name = getattr(function, "__qualname__", repr(function))
-    return ToolDefinitionError(
-        f"{name}: isolate=True runs it in a process of its own, which finds it by its module and name; "
-        f"it {why}, at the top of a module"
-    )

@@ -3,10 +3,9 @@
 Threads and coroutines can only be asked to end. A process group can be killed: code that holds the interpreter's lock,
 ignores SIGTERM, or waits for children of its own. A call costs a fresh interpreter, within its time limit.
 
-Two sockets lead to it: one to its guardian, for the order to end and for how it ended; one to the worker, for a request, for
-calls of tools with their answers, and for what came of it: bounded lines of JSON, which may be hostile, and nothing else. When
-the call has ended, all that is left of its process group is killed (on Linux also what left the group): it cannot leave a
-daemon behind.
+A word to its guardian ends it. A socket leads to the worker, for a request, for calls of tools with their answers, and for what
+came of it: bounded lines of JSON, which may be hostile, and nothing else. When the call has ended, all that is left of its
+process group is killed (on Linux also what left the group): it cannot leave a daemon behind.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ class WorkerProcess:
         self._maker = os.getpid()
         self._held = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
-        self._worker = b""
-        """The worker's id; nothing before the guardian has started it."""
+        self._worker = 0
+        """The worker's id; 0 before it has said it."""
         self._stopped = False
 
     def ask(self, message: Message) -> Message | None:
@@ -86,30 +85,30 @@ class WorkerProcess:
         self._stopped = True
         if self._process is None:
             return
-        if self._worker:
-            with suppress(OSError):
-                self._control.shutdown(socket.SHUT_WR)
-        else:  # its guardian, whose worker has no request yet
-            self._process.kill()
+        with suppress(OSError, ValueError):  # it has ended
+            if self._worker:
+                assert self._process.stdin is not None  # noqa: S101 - as it was started
+                self._process.stdin.write(b".")
+            else:  # its guardian, whose worker has no request yet
+                self._process.kill()
 
     def end(self) -> None:
         """Order the end of the process, and wait until nothing is left of it."""
         self.waits = False
         self.kill()
-        status = bytearray(self._worker)
         with suppress(OSError), self._held:
-            with suppress(ConnectionError):  # the guardian has ended without reading the order
-                while self._process is not None and (part := self._control.recv(64)):
-                    status += part
-            pid, _, code = status.decode().partition(" ")
-            if self.done is None:
-                self.why = self.why or _ending(pid, code)
-            if pid and not code:  # somebody killed the guardian: what is left has to be killed from here
-                os.killpg(int(pid), signal.SIGKILL)
+            pass
+        if self._process is None:
+            return
+        code = self._process.returncode
+        if self.done is None:
+            self.why = self.why or _ending(code)
+        if code < 0 and self._worker:  # somebody killed the guardian: what is left has to be killed from here
+            with suppress(OSError):
+                os.killpg(self._worker, signal.SIGKILL)
 
     def _start(self) -> None:
-        self._control, their_control = map(self._held.enter_context, socket.socketpair())
-        channel, their_channel = map(self._held.enter_context, socket.socketpair())
+        channel, theirs = map(self._held.enter_context, socket.socketpair())
         options: dict[str, Any] = {}
         flags = [*subprocess._args_from_interpreter_flags(), "-P"]  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
         if self._sealed:
@@ -117,20 +116,21 @@ class WorkerProcess:
             folder = tempfile.TemporaryDirectory(prefix="playhead-", ignore_cleanup_errors=True)
             options = {"env": {}, "cwd": self._held.enter_context(folder)}
             options |= dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
-        with their_control, their_channel:
-            numbers = [their_control.fileno(), their_channel.fileno()]
+        with theirs:
             process = subprocess.Popen(  # noqa: S603 - this very interpreter, and a file of ours
-                [sys.executable, *flags, guardian.__file__, *map(str, numbers)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=numbers,
+                [sys.executable, *flags, guardian.__file__, str(theirs.fileno())],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
                 start_new_session=True,
                 **options,
             )
         self._process = self._held.enter_context(process)
         if self._stopped:
             process.kill()
-        self._worker = self._control.recv(32)
         self._channel = guardian.Channel(self._held.enter_context(channel.makefile("rwb")))
+        with suppress(ValueError):  # it has ended
+            self._worker = self._channel.receive()["worker"]
 
     def _exchange(self, message: Message) -> Message | None:
         """Send a message, and hear what the worker says to it: a call, or what came of the request."""
@@ -160,13 +160,11 @@ def _read(line: bytes) -> Message | None:
     return message if isinstance(message.get("done"), dict) or (is_call and "done" not in message) else None
 
 
-def _ending(pid: str, code: str) -> str:
-    """Return how a process ended, in words, from its exit code as its guardian tells it."""
-    if not pid:
-        return "its process could not start"
-    if not code or code == "None":
+def _ending(code: int) -> str:
+    """Return how a process ended, in words, from the exit code of its guardian."""
+    if code < 0:
         return "its process was killed together with its guardian"
-    number = -int(code)
+    number = code - guardian.BY_SIGNAL
     if number <= 0:
         return f"its process ended with exit code {code} before it returned"
     return f"its process was killed by signal {number} ({_NAMES.get(number, 'a real-time signal')})"

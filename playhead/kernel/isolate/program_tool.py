@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import RunEndedError
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.state import PlannedCall
+from playhead.kernel.text_format import tool_lines
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import from_json, json_hash, to_json
@@ -27,17 +28,10 @@ NOTES: Final = "code-action"
 """Where the state holds what the strategy knows of its programs: how many ran, and the calls that took effect."""
 _SCHEMA: Final = {
     "type": "object",
-    "properties": {
-        "program": {"type": "string", "description": "Python; the other tools are functions in it."},
-        "done": {"type": "array", "description": "Calls that an earlier attempt made; they are not made again."},
-    },
+    "properties": {"program": {"type": "string", "description": "Python; the other tools are functions in it."}},
     "required": ["program"],
     "additionalProperties": False,
 }
-_TYPES: Final = {
-    "string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict", "null": "None",
-}  # fmt: skip
-_SHORTEST_DOC: Final = 400
 KEPT_CHARS: Final = 1_000_000
 """Characters of a program's output that are recorded."""
 LONGEST_LINE: Final = 8 << 20
@@ -65,7 +59,7 @@ class ProgramTool:
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what is wrong with the arguments."""
-        if isinstance(arguments.get("program"), str) and arguments.keys() <= {"program", "done"}:
+        if isinstance(arguments.get("program"), str) and arguments.keys() <= {"program"}:
             return None
         return ErrorInfo(type="InvalidArguments", message=f"{NAME} takes one argument: program, a string")
 
@@ -74,7 +68,6 @@ class ProgramTool:
         from playhead.kernel.isolate.process import WorkerProcess, run_worker  # noqa: PLC0415 - only where programs run
 
         state = context.session.state
-        # Not what the arguments say: a model that writes them itself could make up results.
         done = state.meta.get(NOTES, {}).get("done", []) if state is not None else []
         calls = _Calls(self._max_calls, done, context)
         request = {
@@ -150,35 +143,12 @@ def functions(specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
         while name in taken or keyword.iskeyword(name):
             name += "_"
         taken.add(name)
-        found.append({"name": name, "tool": spec.name, "parameters": _ordered(spec)})
+        found.append({"name": name, "tool": spec.name, "parameters": list(spec.parameters.get("properties", {}))})
     return found
 
 
 def signatures(specs: list[ToolSpec]) -> str:
-    """Return the tools as a model reads them: functions with their types and what they do."""
-    return "\n".join(
-        _signature(spec, each["name"], each["parameters"]) for spec, each in zip(specs, functions(specs), strict=True)
-    )
-
-
-def _ordered(spec: ToolSpec) -> list[str]:
-    """Return the parameters, those that have to be given first."""
-    required = set(spec.parameters.get("required", []))
-    return sorted(spec.parameters.get("properties", {}), key=lambda name: name not in required)
-
-
-def _signature(spec: ToolSpec, name: str, parameters: list[str]) -> str:
-    required, shown = set(spec.parameters.get("required", [])), []
-    for each in parameters:
-        schema = spec.parameters["properties"][each]
-        known = schema if isinstance(schema, dict) else {}
-        shown.append(f"{each}: {_type(known)}" + ("" if each in required else f" = {known.get('default')!r}"))
-    doc = " ".join(spec.description.split())[:_SHORTEST_DOC]
-    return f"def {name}({', '.join(shown)}):\n    {doc!r}"
-
-
-def _type(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return f"Literal[{', '.join(map(repr, schema['enum']))}]"
-    kind = schema.get("type")
-    return _TYPES.get(kind, "Any") if isinstance(kind, str) else "Any"
+    """Return the tools as a model reads them, under the names of their functions."""
+    names = [each["name"] for each in functions(specs)]
+    renamed = (spec.model_copy(update={"name": name}) for spec, name in zip(specs, names, strict=True))
+    return "\n".join(map(tool_lines, renamed))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
@@ -41,7 +40,7 @@ _KEPT: Final = ("tool", "arguments", "result")
 """What the next attempt is told of a call that took effect."""
 _PROMPT: Final = (
     "{task}\n\nSolve the task with one Python program, in one ```python block. These functions are there, and nothing else of "
-    "the outside world; call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
+    "the outside world (a parameter with `?` may be left out); call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
     "Print what you need to know, or end with `return`. The standard library's modules for calculating and for text can be "
     "imported; files and the network cannot be reached. You are told what the program printed and returned. When you know the "
     "answer, reply with it in plain text, without a ```python block."
@@ -112,8 +111,7 @@ class CodeAction(Strategy):
             used |= {call["tool"] for call in succeeded}
             new = [{name: call[name] for name in _KEPT} for call in succeeded if "repeated" not in call]
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + new}
-        pending = tuple(map(_without_results, state.pending))
-        state = transition(state, tools_used=frozenset(used), pending=pending, meta={**state.meta, NAME: notes})
+        state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
         return await react.observe(state, session, told)
 
 
@@ -121,7 +119,7 @@ async def write(state: KernelState, session: Session) -> KernelState:
     """Ask the model for a program, or for the answer."""
     response = await session.model.complete(state.thread, purpose="program")
     thread = state.thread.add(await session.messages.add_reply(response))
-    reply = await record_reply(_read(response, state, session), response, session)
+    reply = await record_reply(_read(response, session), response, session)
     if not reply.calls:
         state = transition(state, thread=thread)
         again = await react.call_again(state, reply, session)
@@ -130,7 +128,7 @@ async def write(state: KernelState, session: Session) -> KernelState:
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=(*state.steps, *thoughts))
 
 
-def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply:
+def _read(response: LlmResponded, session: Session) -> Reply:
     """Read a reply: a program is a call of the tool that runs it; one that the provider cut off is none.
 
     A reply that holds a call of a function instead of a program asks for just that call.
@@ -144,25 +142,14 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
         return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
     if incomplete(response.finish_reason):
         return Reply(text, ())
-    done = state.meta[NAME]["done"]
-    arguments: dict[str, Any] = {"program": scrub(program), **({"done": done} if done else {})}
     planned = PlannedCall(
-        call=ToolCall(id=f"{TEXT_CALL}{response.request}_1", name=RUN_PROGRAM, arguments=arguments),
+        call=ToolCall(id=f"{TEXT_CALL}{response.request}_1", name=RUN_PROGRAM, arguments={"program": scrub(program)}),
         position=session.at.take_position(),
         source="text",
         request=response.request,
         rationale=read_rationales(response.text, response.thinking).get(1),
     )
     return Reply(thought, (planned,))
-
-
-def _without_results(planned: PlannedCall) -> PlannedCall:
-    """Return the call of a program as a step shows it: without the results that it was given, which hooks have yet to pass."""
-    arguments = planned.call.arguments or {}
-    if planned.call.name != RUN_PROGRAM or "done" not in arguments:
-        return planned
-    shown = {name: value for name, value in arguments.items() if name != "done"}
-    return replace(planned, call=planned.call.model_copy(update={"arguments": shown}))
 
 
 def _told(result: dict[str, Any], most: int) -> str:

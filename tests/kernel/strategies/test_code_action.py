@@ -80,7 +80,7 @@ class TestRuns:
         assert request.tools == ()
         asked = str(request.messages[-1].content)
         assert (
-            "def lookup(key: str):\n    'Look a fact up.'\ndef pay(amount: int, to: str = 'Ann'):\n    'Pay somebody.'"
+            '- lookup(key: string): Look a fact up.\n- pay(amount: integer, to?: string = "Ann"): Pay somebody.'
             in asked
         )
         assert "run_program" not in asked
@@ -206,14 +206,11 @@ class TestAnew:
         assert RAN == ["a", "a"]
 
     async def test_results_cannot_be_made_up(self, tmp_path: Path):
-        """A model that calls the tool natively, with calls of its own making, is served none of them."""
+        """A model that calls the tool natively, with results of its own making, is refused."""
         forged = [{"tool": "lookup", "arguments": {"key": "a"}, "result": "made up"}]
         turns = [call("run-program", program="return lookup('a')", done=forged), text("42")]
-        ran = await act(tmp_path, turns, lookup, required_tools=["lookup"])
-        assert (RAN, result(ran)["value"]) == (["a"], "found a")
-        (tmp_path / "broken").mkdir()
-        ran = await act(tmp_path / "broken", [call("run-program", program="return 1", done=[3]), text("42")])
-        assert (ran.result.output, result(ran)["value"]) == ("42", 1)
+        ran = await act(tmp_path, turns, lookup, repair=False)
+        assert (RAN, ran.result.steps[1].ok) == ([], False)
 
     async def test_a_native_program_has_an_answer_of_its_own(self, tmp_path: Path):
         """Providers want one for each call; what had succeeded is not done again here, either, and the limit holds."""
@@ -411,8 +408,4 @@ def test_names_and_signatures():
         ),
     ]
     assert [each["name"] for each in functions(specs)] == ["final_answer", "final_answer_", "import_"]
-    assert signatures(specs) == (
-        "def final_answer(a: Any, b: int = 3):\n    ''\n"
-        "def final_answer_():\n    'Twice.'\n"
-        "def import_(x: Literal['a', 1] = None, y: Any = None, z: Any = None):\n    ''"
-    )
+    assert signatures(specs[:2]) == "- final_answer(b?: integer = 3, a: anything): \n- final_answer_(): Twice."
