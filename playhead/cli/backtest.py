@@ -8,7 +8,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, note, text_console, write_json
-from playhead.cli.stats import NEWEST
+from playhead.cli.reading import NEWEST
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.errors import TraceError, TraceNotFoundError, UsageError
 from playhead.trace.recording import read_recording
@@ -45,7 +45,7 @@ UNREADABLE: Final = 3
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named."
 )
-def command(
+def backtest(
     *, runs: tuple[str, ...], switches: tuple[str, ...], last: int | None, trace_dir: Path | None, as_json: bool
 ) -> int:
     """Tell of stored runs where these killswitches would have stopped them, what that would have saved, and which runs

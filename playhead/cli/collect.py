@@ -56,7 +56,7 @@ LOOK_S: Final = 0.25
     metavar="S",
     help="Seconds after which one is recorded whose root has not come.",
 )
-def command(  # noqa: PLR0913 - options
+def collect(  # noqa: PLR0913 - options
     *, host: str, port: int, quiet_s: float, idle_s: float, trace_dir: Path | None, as_json: bool
 ) -> int:
     """Receive the spans that programs export (OTLP over HTTP), and make a recording of every trace.

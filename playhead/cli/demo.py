@@ -7,7 +7,6 @@ else is real: the tools run and one call fails, the events are written, hashed, 
 from __future__ import annotations
 
 import operator
-import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from playhead.agent.agent import Agent
 from playhead.agent.options import DEFAULT
 from playhead.cli import exits, options
-from playhead.cli.check import check_as_json, verdict_lines
+from playhead.cli.again import print_reproduction, reproduction_exit_code
+from playhead.cli.look import Filter, check_as_json, check_rows, event_as_json, head_row, print_timeline
+from playhead.cli.outcome import print_result, replay_as_json, replay_rows, result_as_json
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
-from playhead.cli.replayed import replay_as_json, summary
-from playhead.cli.reproduce import exit_code, print_reproduction
-from playhead.cli.result import print_result, result_as_json
-from playhead.cli.show import Filter, event_as_json, print_timeline
+from playhead.cli.reading import option_of
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.diff_view import DiffView
@@ -37,8 +35,6 @@ from playhead.trace.reader import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from rich.console import Console
 
     from playhead.agent.result import RunResult
     from playhead.replay import Reproduction
@@ -106,45 +102,12 @@ SCRIPT_AFTER: Final = (
 LONGEST_SCRIPT: Final = max(len(SCRIPT), len(SCRIPT_AFTER))
 
 
-@dataclass(frozen=True)
-class Demo:
-    """Everything that the demo found out."""
-
-    result: RunResult
-    path: Path
-    checked: Check
-    reproduction: Reproduction
-    original: Recording
-    replay: ReplayResult
-
-    @property
-    def exit_code(self) -> int:
-        """0 when all went as it has to."""
-        good = self.checked.ok and self.replay.verdict == "changed"
-        return exit_code(self.reproduction) if good else exits.FAILED
-
-
 @options.command("demo", example="playhead demo --trace-dir /tmp/traces", exits={3: "its run could not be recorded"})
-def command(*, trace_dir: Path | None, as_json: bool) -> int:
+def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     """Record a run of a small built-in agent, check it, reproduce it, and replay it with another prompt.
 
     Then it compares the two and tells why. The model is scripted, so it needs no key and no network; the tools and the
     recording are real. Both runs stay in the trace folder, like any others.
-    """
-    demo = perform(trace_dir)
-    if as_json:
-        write_json(_as_json(demo))
-    else:
-        where = "" if trace_dir is None else f" --trace-dir {shlex.quote(str(trace_dir))}"
-        _tell(demo, where)
-    return demo.exit_code
-
-
-def perform(trace_dir: Path | None) -> Demo:
-    """Record, check, reproduce and replay.
-
-    Raises:
-        TraceWriteError: the run could not be recorded.
     """
     result = make_agent(trace_dir).run_sync(TASK)
     path = result.trace_path
@@ -152,7 +115,13 @@ def perform(trace_dir: Path | None) -> Demo:
         raise TraceWriteError("the demo could not record its run; name a folder that can be written with --trace-dir")
     original = load_recording(path)
     replay = replay_sync(original, {"system_prompt": PROMPT}, agent=make_agent(trace_dir), trace=path.parent)
-    return Demo(result, path, check_trace(path), reproduce_sync(original), original, replay)
+    done = Demo(result, path, check_trace(path), reproduce_sync(original), original, replay)
+    if as_json:
+        write_json(done.as_json())
+    else:
+        done.print(option_of(trace_dir))
+    good = done.checked.ok and replay.verdict == "changed"
+    return reproduction_exit_code(done.reproduction) if good else exits.FAILED
 
 
 def make_agent(trace_dir: Path | None) -> Agent:
@@ -168,56 +137,62 @@ def _next_turn(request: Request) -> Turn:
     return script[sum(message.role == "assistant" for message in request.messages)]
 
 
-def _as_json(demo: Demo) -> Iterator[dict[str, Any]]:
-    yield {"step": "record", **result_as_json(demo.result)}
-    yield from ({"step": "show", "event": event_as_json(item)} for item in scan(demo.path))
-    yield {"step": "check", **check_as_json(demo.checked)}
-    yield {"step": "reproduce", **asdict(demo.reproduction)}
-    yield {"step": "replay", **replay_as_json(demo.replay)}
-    yield {"step": "debrief", **build_debrief(demo.replay.recording).model_dump(mode="json")}
+@dataclass(frozen=True)
+class Demo:
+    """Everything that the demo found out."""
+
+    result: RunResult
+    path: Path
+    checked: Check
+    reproduction: Reproduction
+    original: Recording
+    replay: ReplayResult
+
+    def as_json(self) -> Iterator[dict[str, Any]]:
+        """Yield what each step found out."""
+        yield {"step": "record", **result_as_json(self.result)}
+        yield from ({"step": "show", "event": event_as_json(item)} for item in scan(self.path))
+        yield {"step": "check", **check_as_json(self.checked)}
+        yield {"step": "reproduce", **asdict(self.reproduction)}
+        yield {"step": "replay", **replay_as_json(self.replay)}
+        yield {"step": "debrief", **build_debrief(self.replay.recording).model_dump(mode="json")}
+
+    def print(self, where: str) -> None:
+        """Go through both runs, each time with the command that does the same."""
+        console, run, again = text_console(pipe_width=PROSE_WIDTH), self.result.run_id, self.replay.run.run_id
+
+        def heading(title: str, typed: str) -> None:
+            line = Line((title, "bold"), ("   $ ", "dim"), (f"playhead {typed}", "cyan"), whole=True)
+            console.print(Line(), line, crop=False)
+
+        heading("1  Record", 'run "Which is higher, …" --model … --tools …')
+        print_result(console, self.result)
+        heading("2  Show", f"show {run} --kind tool-call-completed{where}")
+        print_timeline(console, scan(self.path), Filter(("tool-call-completed",)))
+        heading("3  Check", f"check {run}{where}")
+        console.print(*check_rows(self.checked), head_row(self.checked), crop=False)
+        console.print(Line("A copy in which the tool's answer is 4,810 feet instead of 4,180:"), crop=False)
+        console.print(*check_rows(_check_of_a_lie(self.path)), crop=False)
+        heading("4  Reproduce", f"reproduce {run}{where}")
+        print_reproduction(console, self.reproduction)
+        heading("5  Replay", f"replay {run} --system-prompt …{where}")
+        console.print(*replay_rows(self.original, self.replay, 0), crop=False)
+        heading("6  Diff", f"diff {again}{where}")
+        console.print(DiffView(self.replay.diff), crop=False)
+        heading("7  Debrief", f"debrief {again}{where}")
+        console.print(debrief_document(build_debrief(self.replay.recording)), Line(), crop=False)
+        console.print(Line("What to try next:"), crop=False)
+        for what, typed in (
+            ("every event", f"show {run}{where}"),
+            ("tokens and time", f"stats --last 2 --replays{where}"),
+            ("a model of yours", "run --help"),
+        ):
+            console.print(Line(f"  {what:<17}  ", (f"playhead {typed}", "cyan"), whole=True), crop=False)
 
 
-def _tell(demo: Demo, where: str) -> None:
-    """Go through both runs, each time with the command that does the same."""
-    console, run, again = text_console(pipe_width=PROSE_WIDTH), demo.result.run_id, demo.replay.run.run_id
-    _heading(console, "1  Record", 'playhead run "Which is higher, …" --model … --tools …')
-    print_result(console, demo.result)
-    _heading(console, "2  Show", f"playhead show {run} --kind tool-call-completed{where}")
-    print_timeline(console, scan(demo.path), Filter(("tool-call-completed",), None))
-    _heading(console, "3  Check", f"playhead check {run}{where}")
-    console.print(*verdict_lines(demo.checked), Line(("head  ", "dim"), demo.checked.head or "none"), crop=False)
-    _print_forgery(console, demo.path)
-    _heading(console, "4  Reproduce", f"playhead reproduce {run}{where}")
-    print_reproduction(console, demo.reproduction)
-    _heading(console, "5  Replay", f"playhead replay {run} --system-prompt …{where}")
-    console.print(*summary(demo.original, demo.replay, 0), crop=False)
-    _heading(console, "6  Diff", f"playhead diff {again}{where}")
-    console.print(DiffView(demo.replay.diff), crop=False)
-    _heading(console, "7  Debrief", f"playhead debrief {again}{where}")
-    console.print(debrief_document(build_debrief(demo.replay.recording)), crop=False)
-    _print_next(console, run, where)
-
-
-def _heading(console: Console, title: str, typed: str) -> None:
-    console.print(Line(), Line((title, "bold"), ("   $ ", "dim"), (typed, "cyan"), whole=True), crop=False)
-
-
-def _print_forgery(console: Console, path: Path) -> None:
-    """Check a copy in which a tool's result is a lie."""
+def _check_of_a_lie(path: Path) -> Check:
+    """Check a copy in which a tool's result is another."""
     with TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         copy.write_bytes(path.read_bytes().replace(b"4,180 feet", b"4,810 feet"))
-        forged = check_trace(copy)
-    console.print(
-        Line("A copy in which the tool's answer is 4,810 feet instead of 4,180:"), *verdict_lines(forged), crop=False
-    )
-
-
-def _print_next(console: Console, run: str, where: str) -> None:
-    console.print(Line(), Line("What to try next:"), crop=False)
-    for what, typed in (
-        ("every event", f"playhead show {run}{where}"),
-        ("tokens and time", f"playhead stats --last 2 --replays{where}"),
-        ("a model of yours", "playhead run --help"),
-    ):
-        console.print(Line(f"  {what:<17}  ", (typed, "cyan"), whole=True), crop=False)
+        return check_trace(copy)

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-    from playhead.agent.result import RunResult
-
 OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
+UNREADABLE: Final = 3
 INCONCLUSIVE: Final = 4
 BUG: Final = 70
 INTERRUPTED: Final = 130
@@ -53,11 +52,6 @@ def exit_code(run: Callable[[], Any]) -> int:
         return code
 
 
-def of_run(result: RunResult) -> int:
-    """Return 1 for a run that failed, though nothing was raised; 0 for every ending in order."""
-    return FAILED if result.status == "failed" else OK
-
-
 def drop_output() -> None:
     """Send what is still buffered nowhere, so that Python does not complain about it when it exits."""
     with contextlib.suppress(OSError, ValueError):
@@ -78,7 +72,7 @@ def sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _explain(error: BaseException) -> tuple[int, str]:
+def _explain(error: BaseException) -> tuple[int, str]:  # noqa: PLR0911 - a table
     match error:
         case click.UsageError(ctx=context):
             where = context.command_path if context else "playhead"
@@ -90,15 +84,10 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case KeyboardInterrupt() | click.Abort():
             return INTERRUPTED, "interrupted"
         case PlayheadError():
-            from playhead.cli.changes import in_options  # noqa: PLC0415 - for errors only
-
-            return error.exit_code, in_options(str(error))
-    return BUG, _unexpected(error)
-
-
-def _unexpected(error: BaseException) -> str:
-    if isinstance(error, OSError):
-        drop_output()  # a full disk stays full
-        return f"the system says: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+            return error.exit_code, str(error)
+        case OSError():
+            drop_output()  # a full disk stays full
+            where = f": {error.filename}" if error.filename else ""
+            return BUG, f"the system says: {error.strerror or error}{where}"
     what = f"{type(error).__name__}: {str(error)[:200]}"
-    return f"this is a bug in Playhead ({what}). PLAYHEAD_DEBUG=1 shows where; please report it"
+    return BUG, f"this is a bug in Playhead ({what}). PLAYHEAD_DEBUG=1 shows where; please report it"

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     metavar="TOOL",
     help="A tool that has no side effects, which no span says; may be repeated. A replay serves what it returned more often.",
 )
-def command(  # noqa: PLR0913 - options
+def import_(  # noqa: PLR0913 - options
     *,
     files: tuple[str, ...],
     format_name: str | None,

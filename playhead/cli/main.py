@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 from importlib import import_module
-from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -56,7 +55,15 @@ GROUPS: Final = {
 }
 """What each group is for, and its commands, in the order in which they are met."""
 COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in group.items()}
-"""Every command; the module of the same name holds `command` (`import_` for what is a keyword)."""
+"""Every command."""
+MODULES: Final = {
+    **dict.fromkeys(("run", "resume"), "record"),
+    **dict.fromkeys(("list", "show", "debrief", "stats", "check", "diff"), "look"),
+    **dict.fromkeys(("reproduce", "replay"), "again"),
+    **dict.fromkeys(("kill", "approvals", "approve", "deny"), "control"),
+    "completion": "reference",
+}
+"""The modules of commands, where they are not called as the command is."""
 HARMLESS: Final = frozenset(
     {"demo", "approvals", "list", "show", "debrief", "stats", "check", "reproduce", "backtest", "diff", "completion"}
 )
@@ -74,8 +81,9 @@ class Commands(click.Group):
         """Load a command."""
         if cmd_name not in COMMANDS:
             return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = import_module(f"playhead.cli.{module}").command
+        name = f"{cmd_name}_" if cmd_name in ("import", "list") else cmd_name
+        module = import_module(f"playhead.cli.{MODULES.get(cmd_name, name)}")
+        command: click.Command = getattr(module, name)
         return command
 
     def resolve_command(

@@ -1,76 +1,183 @@
-"""What all commands share: `--json`, `--trace-dir`, an example and exit codes in the help, and the way to a run's file."""
+"""How commands are declared: the options that all of them have, those that several have, and the reading of values.
+
+A value is read while the command line is parsed: what cannot be is refused before anything is opened or loaded.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from playhead.cli import suggestions
+from playhead.cli.reading import NEWEST, REPLAYS
+from playhead.cli.reading import open_store as open_store  # noqa: PLC0414
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.trace.store import TraceStore
+    from playhead.compose.killswitches.expressions import SwitchExpression
+    from playhead.trace.values import JsonValue
+
+Made = TypeVar("Made", bound="Callable[..., object]")
 
 EXITS: Final = {0: "all is well", 2: "the command line is wrong"}
 """What the exit codes mean, where a command does not say it better."""
 UNREADABLE: Final = {3: "there is no such run, or its file cannot be read"}
 """What commands that read a run have besides."""
-COMMON: Final = {
-    "--json": "Write JSON, one object per line.",
-    "--trace-dir": "Folder of the traces.  [default: PLAYHEAD_TRACE_DIR, or ~/.playhead/traces]",
-}
-"""The options of all commands."""
 HELP_WIDTH: Final = 68
-"""Cells of such a line."""
-
-
-class PlayheadCommand(click.Command):
-    """A command that knows its example and its exit codes, for its help and for the reference."""
-
-    example: str = ""
-    """What one may type."""
-    exits: dict[int, str]
-    """Exit codes, and what they mean here."""
+"""Cells of the meaning of an exit code."""
+LONGEST: Final = 80
+"""Characters of a value that an error repeats."""
+_TOOL: Final = re.compile(r"\s*([A-Za-z0-9_-]{1,64})\s*(?=[:=])")
+_RESULTS: Final = """'lookup="4,180 feet"' or 'lookup:{"key": "Mount Zed"}="4,180 feet"'"""
 
 
 def command(
     name: str, *, example: str, exits: dict[int, str] | None = None
-) -> Callable[[Callable[..., int]], PlayheadCommand]:
+) -> Callable[[Callable[..., int]], click.Command]:
     """Make a function that returns an exit code a command, with the options that every command has at the end."""
-    codes = dict(sorted({**EXITS, **(exits or {})}.items()))
-    listed = "".join(f"\n  {code}  {wrapped(meaning)}" for code, meaning in codes.items())
+    codes = sorted({**EXITS, **(exits or {})}.items())
+    listed = "".join(f"\n  {code}  " + "\n     ".join(wrap(meaning, HELP_WIDTH)) for code, meaning in codes)
 
-    def make(function: Callable[..., int]) -> PlayheadCommand:
+    def make(function: Callable[..., int]) -> click.Command:
         epilog = f"\b\nExample:\n  {example}\n\n\b\nExit codes:{listed}"
         text = cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n")  # a docstring holds no control character
-        made = click.command(name, cls=PlayheadCommand, help=text, epilog=epilog)(function)
-        made.example, made.exits = example, codes
+        made = click.command(name, help=text, epilog=epilog)(function)
         made.params += [
-            click.Option(["--json", "as_json"], is_flag=True, help=COMMON["--json"]),
-            click.Option(["--trace-dir"], type=click.Path(path_type=Path), help=COMMON["--trace-dir"]),
+            click.Option(["--json", "as_json"], is_flag=True, help="Write JSON, one object per line."),
+            click.Option(
+                ["--trace-dir"],
+                type=click.Path(path_type=Path),
+                help="Folder of the traces.  [default: PLAYHEAD_TRACE_DIR, or ~/.playhead/traces]",
+            ),
         ]
         return made
 
     return make
 
 
-def wrapped(meaning: str) -> str:
-    """Return what an exit code means in lines that fit below one another in the help."""
-    return "\n     ".join(wrap(meaning, HELP_WIDTH))
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
-def run_argument(name: str = "run", **settings: object) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Add an argument that is a run, which the shell completes, and the option with which replays are runs."""
-    argument = click.argument(name, shell_complete=suggestions.runs, **settings)  # type: ignore[arg-type]
-    return lambda function: argument(counts_replays(function))
+def pair(text: str) -> tuple[str, str]:
+    """Read NAME=VALUE; `env:VARIABLE` takes the value from the environment. An error repeats nothing: it may be a secret."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise click.BadParameter("write NAME=VALUE, such as temperature=0, or NAME=env:VARIABLE")
+    if value.startswith("env:"):
+        variable = value.removeprefix("env:")
+        if variable not in os.environ:
+            raise click.BadParameter(f"{name.strip()}: the environment has no variable of the name that is given")
+        value = os.environ[variable]
+    return name.strip(), value
 
 
-def counts_replays(function: Callable[..., int]) -> Callable[..., int]:
+def parameter(text: str) -> tuple[str, JsonValue]:
+    """Read NAME=VALUE, the value as JSON when it is JSON."""
+    name, value = pair(text)
+    return name, json_or_text(value)
+
+
+def json_or_text(text: str) -> JsonValue:
+    """Return the JSON value, or else the text; NaN is text."""
+
+    def refuse(constant: str) -> JsonValue:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def prompt(text: str) -> str:
+    """Return the content of the file, when the text names one, or else the text itself."""
+    try:
+        if Path(text).expanduser().is_file():
+            return Path(text).expanduser().read_text(encoding="utf-8").rstrip("\n")  # which editors put there
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{text} is not UTF-8 text") from None
+    except (OSError, ValueError, RuntimeError) as error:  # among them: too long for a file's name, so it is text
+        if isinstance(error, PermissionError):
+            raise click.BadParameter(f"{text} cannot be read: {error.strerror}") from None
+    if text and not any(map(str.isspace, text)) and ("/" in text or Path(text).suffix):
+        raise click.BadParameter(f"there is no file {text!r}")  # sent as a prompt, it would be silently wrong
+    return text
+
+
+def tool_result(text: str) -> dict[str, JsonValue]:
+    """Read `name=result` or `name:{"argument": …}=result`, the result as JSON when it is JSON."""
+    found = _TOOL.match(text)
+    if found is None:
+        raise _no_result("it begins with no tool's name")
+    read: dict[str, JsonValue] = {"tool": found[1]}
+    rest = text[found.end() :]
+    if rest.startswith(":"):
+        try:
+            read["arguments"], end = json.JSONDecoder().raw_decode(rest := rest[1:].lstrip())
+        except (ValueError, RecursionError) as error:
+            raise _no_result(f"its arguments are no JSON ({error})") from None
+        if not isinstance(read["arguments"], dict):
+            raise _no_result("its arguments are no JSON object")
+        rest = rest[end:].lstrip()
+    if not rest.startswith("="):
+        raise _no_result("after the arguments there is no =")
+    return {**read, "result": json_or_text(rest[1:])}
+
+
+def _no_result(why: str) -> click.BadParameter:
+    return click.BadParameter(f"{why}; write it as {_RESULTS}")
+
+
+def duration(text: str) -> float:
+    """Read a length of time, in seconds."""
+    from playhead.compose.durations import seconds
+
+    try:
+        return seconds(text, "it")
+    except UsageError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def moment(text: str) -> int:
+    """Read a moment, or a time ago, in microseconds since the Unix epoch."""
+    with suppress(ValueError):  # without a zone it is local time
+        return int(datetime.fromisoformat(text).astimezone(UTC).timestamp() * 1e6)
+    with suppress(click.BadParameter):
+        return int((time.time() - duration(text)) * 1e6)
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    raise click.BadParameter(
+        f"{shown!r}: write a time ago, such as 30m or 1d12h, or a moment, such as 2026-11-22T09:00"
+    )
+
+
+def switch(text: str) -> SwitchExpression:
+    """Read a killswitch of a run that is to come."""
+    from playhead.compose.killswitches.expressions import parse_switch
+
+    return parse_switch(text, live=True)
+
+
+# --- options of several commands --------------------------------------------------------------------------------------
+
+
+def repeatable(option: str, name: str, metavar: str, what: str, **settings: Any) -> Callable[[Made], Made]:  # noqa: ANN401
+    """Return an option that may be given several times."""
+    return click.option(option, name, multiple=True, metavar=metavar, help=f"{what} Repeatable.", **settings)
+
+
+def counts_replays(function: Made) -> Made:
     """Add the option with which replays count as runs; `open_store` heeds it."""
     if any(each.name == "replays" for each in getattr(function, "__click_params__", ())):
         return function
@@ -78,21 +185,54 @@ def counts_replays(function: Callable[..., int]) -> Callable[..., int]:
         "--replays",
         is_flag=True,
         expose_value=False,
-        callback=lambda context, _, value: context.meta.update({suggestions.REPLAYS: value}),
+        callback=lambda context, _, value: context.meta.update({REPLAYS: value}),
         help="Count replays as runs, for `latest` and where no run is named; an id finds them always.",
     )(function)
 
 
-def open_store(trace_dir: Path | None) -> TraceStore:
-    """Return the folder of traces that the option, the environment or the settings name."""
-    from playhead.trace.store import TraceStore  # noqa: PLC0415 - `--help` needs no store
-
-    context = click.get_current_context(silent=True)
-    replays = context is not None and context.meta.get(suggestions.REPLAYS, False)
-    return TraceStore((trace_dir or _default_trace_dir()).expanduser(), replays=replays)
+def run_argument(name: str = "run", **settings: Any) -> Callable[[Made], Made]:  # noqa: ANN401 - click's own
+    """Add an argument that is a run, which the shell completes, and the option with which replays are runs."""
+    argument = click.argument(name, shell_complete=suggestions.runs, **settings)
+    return lambda function: argument(counts_replays(function))
 
 
-def _default_trace_dir() -> Path:
-    from playhead.settings import load_settings  # noqa: PLC0415 - costs 70 ms, and only without --trace-dir
-
-    return load_settings().trace_dir
+runs_argument: Final = run_argument("runs", metavar="[RUN]...", nargs=-1)
+last_option: Final = click.option(
+    "--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named."
+)
+tools_option: Final = repeatable("--tools", "tool_names", "MODULE:NAME[,NAME2]", "Functions to offer.")
+mcp_option: Final = repeatable(
+    "--mcp",
+    "servers",
+    "COMMAND|URL",
+    "An MCP server to offer tools of: a command line that starts one, or its address.",
+)
+api_base_option: Final = click.option(
+    "--api-base", metavar="URL", help="Address of the provider, when it is not the usual one."
+)
+set_option: Final = repeatable(
+    "--set",
+    "parameters",
+    "NAME=VALUE",
+    "A request parameter: JSON, or else text; env:VARIABLE takes it from the environment; in a replay null removes it.",
+    type=parameter,
+    shell_complete=suggestions.parameters,
+)
+switch_option: Final = repeatable(
+    "--switch",
+    "switches",
+    "EXPR",
+    "A killswitch, such as 'timeout_after(\"2m\")' or 'budget_limit(max_tokens=20000)'.",
+    type=switch,
+)
+rebind_option: Final = repeatable(
+    "--rebind",
+    "rebound",
+    "NAME=VALUE",
+    "The value of a redacted place; env:VARIABLE takes it from the environment.",
+    type=pair,
+)
+run_id_option: Final = click.option("--run-id", help="The run's id, a new one by default.")
+max_iterations_option: Final = click.option(
+    "--max-iterations", type=int, help="Turns at most.  [default: as recorded, or as the strategy says]"
+)

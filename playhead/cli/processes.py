@@ -9,6 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import psutil
+
+from playhead.errors import PlayheadError
 from playhead.trace.control import FOLDER, Control
 
 if TYPE_CHECKING:
@@ -23,33 +26,39 @@ RELEASE_S: Final = 1.0
 POLL_S: Final = 0.02
 
 
-def kill(control: Control, announce: Callable[[], None]) -> str | None:
-    """Send SIGKILL to the process that runs a run; return why not, when it is not certain that it is that process.
+def kill(control: Control) -> str | None:
+    """Send SIGKILL to the process that runs a run and wait for its end.
 
-    `announce` is called right before.
+    Returns why not, when it is not certain that it is that process.
+
+    Raises:
+        PlayheadError: it does not end.
     """
+    pid, handle = control.process.pid, None
     try:
-        handle = _hold(control.process.pid)
+        if sys.platform == "linux" and pid > 0:
+            handle = os.pidfd_open(pid)  # from here on no other process can take the place of the one that is held
+        why = doubt(control)
+        if why is not None:
+            return why
+        if sys.platform == "linux" and handle is not None:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return f"the process {control.process.pid} is gone"
+        return f"the process {pid} is gone"
     except OSError as error:
-        return f"the process {control.process.pid} cannot be reached: {error.strerror}"
-    try:
-        why = doubt(control)  # from here on no other process can take the place of the one that is held
-        if why is None:
-            announce()
-            _send(handle, control.process.pid)
-    except PermissionError:
-        return f"the process {control.process.pid} belongs to another user"
-    except ProcessLookupError:
-        return f"the process {control.process.pid} is gone"
+        return f"the process {pid} cannot be reached: {error.strerror}"
     finally:
         if handle is not None:
             os.close(handle)
-    return why
+    if not wait(lambda: has_ended(pid), GONE_S):
+        raise PlayheadError(f"the process {pid} got SIGKILL and is not gone yet; the system holds it")
+    wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
+    return None
 
 
-def doubt(control: Control) -> str | None:
+def doubt(control: Control) -> str | None:  # noqa: PLR0911 - a list of doubts
     """Return why the process that the control folder names may be another than the one that made it; None if it is not.
 
     It has to be of this machine, to have begun before the folder was made, and to hold the folder's file open, which is
@@ -60,15 +69,10 @@ def doubt(control: Control) -> str | None:
         return f"it runs on the machine {control.process.host!r}"
     if pid <= 1 or pid == os.getpid():
         return f"its process is {pid}, which is never killed from here"
-    return _identity_doubt(control) if control.held else f"the process {pid} is gone"
-
-
-def _identity_doubt(control: Control) -> str | None:
-    import psutil  # noqa: PLC0415 - only to kill
-
-    pid = control.process.pid
     try:
         process = psutil.Process(pid)
+        if not control.held:
+            return f"the process {pid} is gone"
         if process.create_time() > control.process.created_us / 1e6 + CLOCK_S:
             return f"the process {pid} is another: it began after the run"
         if not any(_same(each.path, control.process_file) for each in process.open_files()):
@@ -82,32 +86,21 @@ def _identity_doubt(control: Control) -> str | None:
 
 def runs_beside(control: Control) -> list[Control]:
     """Return the other runs of the same process, in whatever folder: it holds a file of each one's control folder open."""
-    import psutil  # noqa: PLC0415 - only to kill
-
     try:
         files = [Path(each.path) for each in psutil.Process(control.process.pid).open_files()]
     except psutil.Error:
         return []
-    folders = {
-        file.parent for file in files if file.name == control.process_file.name and file.parts[-3:-2] == (FOLDER,)
-    }
+    name = control.process_file.name
+    folders = {file.parent for file in files if file.name == name and file.parts[-3:-2] == (FOLDER,)}
     found = [Control.of(folder.parent.parent / f"{folder.name}.jsonl") for folder in sorted(folders)]
     return [each for each in found if each is not None and not _same(str(each.process_file), control.process_file)]
-
-
-def wait_until_gone(control: Control) -> bool:
-    """Wait until a killed process has ended and let go of its files; False when the system takes very long."""
-    if not wait(lambda: has_ended(control.process.pid), GONE_S):
-        return False
-    wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
-    return True
 
 
 def wait(over: Callable[[], bool], seconds: float) -> bool:
     """Wait until something is over; False when it takes longer."""
     late = time.monotonic() + seconds
     while not over():
-        if time.monotonic() > late:
+        if time.monotonic() >= late:
             return False
         time.sleep(POLL_S)
     return True
@@ -115,26 +108,10 @@ def wait(over: Callable[[], bool], seconds: float) -> bool:
 
 def has_ended(pid: int) -> bool:
     """Return whether there is no such process any more."""
-    import psutil  # noqa: PLC0415 - only to kill
-
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def _hold(pid: int) -> int | None:
-    """Return a handle on a process, which no other process can slip under; None where the system has none."""
-    if sys.platform == "linux" and pid > 0:
-        return os.pidfd_open(pid)
-    return None
-
-
-def _send(handle: int | None, pid: int) -> None:
-    if sys.platform == "linux" and handle is not None:
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-    else:
-        os.kill(pid, signal.SIGKILL)
 
 
 def _same(path: str, other: Path) -> bool:

@@ -1,87 +1,335 @@
-"""What a run does, told on stderr while it does it: on a terminal with a status line, elsewhere as plain lines."""
+"""What a run does, told on stderr while it does it: lines, and on a terminal a status line below them.
+
+A thread of its own writes. So a terminal that is slow, or was stopped with Ctrl-S, holds up nobody but that thread: what
+it does not get to show is dropped and counted. The status line is moved with carriage returns and blanks alone: it
+needs no escape sequence, and so it is there under NO_COLOR too.
+"""
 
 from __future__ import annotations
 
+import io
+import os
 import threading
-from typing import TYPE_CHECKING, Final, Self
+import warnings
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from math import isfinite
+from queue import Empty, Full, Queue
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from playhead.cli.result import cost_figure
-from playhead.cli.screen import Screen
-from playhead.cli.standing import Standing, elapsed_text
-from playhead.cli.told import LABELS, Told
+from playhead.cli import exits
+from playhead.cli.outcome import cost_figure, ending_line, result_as_json
+from playhead.cli.output import note, text_console, write_json
+from playhead.cli.reading import open_store
+from playhead.diagnose.summaries import summarise
+from playhead.diagnose.terminal import Line, fit
 from playhead.diagnose.tokens import cell
+from playhead.errors import PlayheadError, TraceError
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import ToolCallCompleted, ToolCallStarted
+from playhead.trace.events import (
+    AgentCompleted,
+    ApprovalDecided,
+    ApprovalRequested,
+    LlmFailed,
+    LlmRequested,
+    LlmResponded,
+    LlmRetried,
+    ReplayDiverged,
+    RunCompleted,
+    RunStarted,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
+from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from rich.console import Console
 
-    from playhead.trace.clock import Clock
+    from playhead.agent.result import RunResult
     from playhead.trace.line import Record
 
-TOLD: Final = {*LABELS, "run-completed"}
+REFRESH_S: Final = 0.1
+WAITING: Final = 2000
+"""Things that wait to be shown; on a terminal that takes more than that late, nobody could read them."""
+LONGEST: Final = 1 << 16
+"""Characters of a line that a tool prints."""
+LOG_WIDTH: Final = 160
+"""Cells of a line that goes to no terminal."""
+SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+ASCII_SPINNER: Final = "|/-\\"
+LABELS: Final = {
+    "llm-responded": ("model", "blue"),
+    "llm-failed": ("model", "red"),
+    "llm-retried": ("retry", "yellow"),
+    "provider-fallback": ("retry", "yellow"),
+    "tool-call-started": ("call", "green"),
+    "tool-call-completed": ("error", "red"),
+    "tool-call-late": ("late", "yellow"),
+    "nudge-issued": ("nudge", "yellow"),
+    "hook-fired": ("hook", "yellow"),
+    "hook-failed": ("hook", "red"),
+    "emission-changed": ("hook", "yellow"),
+    "emission-suppressed": ("hook", "yellow"),
+    "killswitch-fired": ("stop", "bold red"),
+    "guardrail-violation": ("guard", "red"),
+    "replay-diverged": ("replay", "yellow"),
+    "run-completed": ("end", "bold"),
+}
+"""Events that are told. A call is told when it starts, and again when it failed: else the model's next answer shows it."""
+
+
+@contextmanager
+def following(progress: Progress, trace_dir: Path | None, *, as_json: bool) -> Iterator[None]:
+    """Tell what a run does to which the progress is subscribed.
+
+    A failure, Ctrl-C and SIGTERM say where the trace is, and as JSON what was reached; then they go on.
+    """
+    # A run that is interrupted at its start leaves litellm's request behind, not awaited: that is nobody's mistake.
+    warnings.filterwarnings("ignore", r"coroutine '[\w.]*completion' was never awaited", RuntimeWarning)
+    try:
+        with progress, exits.sigterm_interrupts():
+            yield
+    except (PlayheadError, KeyboardInterrupt) as error:
+        result: RunResult | None = getattr(error, "result", None)
+        if as_json and result is not None:
+            write_json([result_as_json(result)])
+        if progress.run_id is not None:
+            with suppress(TraceError):
+                note(f"the trace is {open_store(trace_dir).resolve(progress.run_id)}")
+        raise
 
 
 class Progress:
-    """A subscriber that tells what happens. It only takes notes: another thread writes them out."""
+    """A subscriber that tells what happens. It only takes notes: another thread writes them out.
 
-    def __init__(self, console: Console, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
+    Meanwhile what others print, to stdout too, goes through it, so that nothing is torn apart.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console = console or text_console(stderr=True, pipe_width=LOG_WIDTH)
+        self.run_id: str | None = None
+        """The run, once it has started."""
+        self.live = console.is_terminal and not console.is_dumb_terminal and console.file.isatty()
+        """Whether there is a status line."""
+        self._clock = SystemClock()
         self._began_us = self._clock.now_us()
         self._lock = threading.Lock()  # tools in threads report too
-        self._standing = Standing()
-        self._calls: dict[tuple[str, str], ToolCallStarted] = {}
-        self._screen = Screen(console, self.status)
-
-    @property
-    def run_id(self) -> str | None:
-        """The run, once it has started."""
-        return self._standing.run_id
+        self._status = Status()
+        self._waiting: Queue[Callable[[], None]] = Queue(WAITING)
+        self._started_us = self._missing = self._drawn = self._frame = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write_all, name="playhead-progress", daemon=True)
+        self._restore = ExitStack()
+        self._failure: Exception | None = None
 
     def __enter__(self) -> Self:
         """Begin to tell."""
-        self._screen.__enter__()
+        self._console.file = under = self._console.file  # from now on this one, whatever sys.stderr is
+        printed = _Printed(under, lambda text: self._show(Line(text, whole=True)))
+        self._restore.enter_context(redirect_stdout(printed))
+        self._restore.enter_context(redirect_stderr(printed))
+        self._restore.callback(printed.end)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Tell what is left, and leave the terminal as it was."""
-        self._screen.__exit__()
+        self._restore.close()
+        self._ended.set()
+        self._thread.join()
+        if self._failure is not None and not isinstance(self._failure, OSError):
+            note(f"what the run did could not be shown: {type(self._failure).__name__}: {self._failure}")
 
     def __call__(self, record: Record) -> None:
         """Note one event, and tell it, if it is worth a line."""
+        event = record.event
         with self._lock:
-            self._standing.add(record)
-            if record.kind not in TOLD:
-                return
-            elapsed_us = record.ts - (self._standing.started_us or record.ts)
-            told = Told(record, elapsed_us, self._beginning(record))
-        lines = told.live if self._screen.live else told.plain
-        self._screen.show(lambda: list(lines()))
+            if isinstance(event, RunStarted):
+                self.run_id, self._started_us = event.run_id, record.ts
+            self._status.add(record)
+        if record.kind in LABELS and not (isinstance(event, ToolCallCompleted) and event.ok):
+            self._show(record)
 
     def ask(self, question: str) -> Callable[[bool], None]:
-        """Show a question in place of the status line, and nothing else until what is returned is called."""
-        return self._screen.ask(question)
+        """Show a question that ends in a prompt, and nothing else until what is returned is called.
 
-    def status(self) -> tuple[str, str]:
-        """Return what is awaited now, and the figures: turn, time, tokens, and the cost once one is known."""
-        with self._lock:
-            standing = self._standing
-            awaited, turn, limit = standing.awaited(), standing.turn, standing.limit
-            (usage, cost_usd, untold), answers = standing.spent.total(), standing.answers
+        It takes whether the question was answered: if not, nobody has ended the prompt's line.
+        """
+        over, answered = threading.Event(), threading.Event()
+
+        def stand() -> None:
+            self._console.file.write(question)
+            self._console.file.flush()
+            while not over.wait(REFRESH_S) and not self._ended.is_set():
+                pass
+            if not answered.is_set():
+                self._console.file.write("\n")
+
+        def end(was_answered: bool) -> None:  # noqa: FBT001 - all there is to say
+            if was_answered:
+                answered.set()
+            over.set()
+
+        self._put(stand)
+        return end
+
+    def status(self) -> str:
+        """Return how things stand: time, turn, tokens, the cost once one is known, and what is awaited."""
         elapsed = (self._clock.now_us() - self._began_us) / 1e6  # of the command: to load an adapter takes seconds
-        turns = f"iter {turn}/{limit}   " if turn else ""
-        cost = f"   {cell(cost_figure(cost_usd), untold)}" if answers else ""
-        tokens = usage.known(usage.total_tokens)
-        shown = cell(None if tokens is None else f"{tokens:,}", usage.unknown)
-        return awaited, f"{turns}{elapsed_text(elapsed)}   {shown} tokens{cost}"
+        with self._lock:
+            return f"{elapsed_text(elapsed)}  {self._status.text()}"
 
-    def _beginning(self, record: Record) -> ToolCallStarted | None:
-        """Return how the call began that is over now."""
-        match record.event:
-            case ToolCallStarted() as event:
-                self._calls[record.owner, event.call_id] = event
-            case ToolCallCompleted(call_id=call_id):
-                return self._calls.pop((record.owner, call_id), None)
-        return None
+    def _show(self, what: Record | Line) -> None:
+        self._put(lambda: self._console.print(*([what] if isinstance(what, Line) else self._lines(what)), crop=False))
+
+    def _put(self, item: Callable[[], None]) -> None:
+        """Have something written, as soon as the terminal takes it. Never waits, and never raises."""
+        try:
+            self._waiting.put_nowait(item)
+        except Full:
+            self._missing += 1
+
+    def _lines(self, record: Record) -> Iterator[Line]:
+        """Yield the line of an event, and below a call why the model made it."""
+        event = record.event
+        label, style = LABELS[record.kind]
+        who = "" if record.owner == "root" else f"{record.owner.rpartition('/')[2]} "
+        when = f"{(record.ts - self._started_us) / 1e6:>7.1f}s  "
+        what = event.what if isinstance(event, ReplayDiverged) else summarise(event)
+        if isinstance(event, RunCompleted):
+            what = ending_line(event)
+        ends = isinstance(event, RunCompleted)
+        yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)  # whole: the cost is last
+        if isinstance(event, ToolCallStarted) and event.rationale is not None:
+            yield Line((f"{'':>17}└ {event.rationale.why}", "dim"))
+
+    # --- in the thread that writes ------------------------------------------------------------------------------------
+
+    def _write_all(self) -> None:
+        try:
+            while not (self._ended.is_set() and self._waiting.empty()):
+                self._write_next()
+            self._erase()
+            if self._missing:
+                self._console.print(
+                    Line((f"… {self._missing:,} lines are missing: the terminal was too slow", "yellow"))
+                )
+        except Exception as error:  # noqa: BLE001 - told at the end; the run goes on
+            self._failure = error
+
+    def _write_next(self) -> None:
+        """Wait for something to write, but not longer than the status line may stand still."""
+        with suppress(Empty):
+            item = self._waiting.get(timeout=0.01 if self._ended.is_set() else REFRESH_S)
+            self._erase()
+            item()
+        if self.live and self._waiting.empty():
+            self._erase()
+            self._draw()
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._console.file.write(f"\r{' ' * self._drawn}\r")
+            self._drawn = 0
+
+    def _draw(self) -> None:
+        from rich.cells import cell_len  # rich is loaded by those who print
+
+        frames = SPINNER if self._console.encoding.startswith("utf") else ASCII_SPINNER
+        self._frame = (self._frame + 1) % len(frames)
+        width = self._console.width
+        with suppress(OSError, ValueError):  # as it is now: a line that wraps could not be taken away
+            width = min(os.get_terminal_size(self._console.file.fileno()).columns or width, width)
+        line = fit(f"{frames[self._frame]} {self.status()}", width - 1)
+        self._console.file.write(line)
+        self._console.file.flush()
+        self._drawn = cell_len(line)
+
+
+class Status:
+    """How a run stands, folded from its events: turn, tokens, cost, and what was begun and has not ended."""
+
+    def __init__(self) -> None:
+        self._turn = self._limit = self._answers = 0
+        self._spent = Spent()
+        self._awaited: dict[tuple[str, str | int], str] = {}
+
+    def add(self, record: Record) -> None:  # noqa: C901 - a case for each event
+        """Take one more event, in the order of the file."""
+        owner, event, awaited = record.owner, record.event, self._awaited
+        if owner == "root" and record.iteration is not None:
+            self._turn = record.iteration + 1
+        self._spent.take(event)
+        match event:
+            case RunStarted():
+                self._limit = event.agent.max_iterations
+            case LlmRequested(request=key):
+                awaited[owner, key] = f"waiting for {event.model}"
+            case LlmRetried(request=key):
+                awaited[owner, key] = f"waiting {event.delay_s:g}s to try again"
+            case LlmResponded(request=key):
+                self._answers += 1
+                awaited.pop((owner, key), None)
+            case LlmFailed(request=key) | ToolCallCompleted(call_id=key):
+                awaited.pop((owner, key), None)
+            case ToolCallStarted(call_id=key):
+                awaited[owner, key] = f"running {event.tool}"
+            case ApprovalRequested(call_id=key):
+                awaited[owner, f"approval of {key}"] = f"waiting for approval of {event.tool}"
+            case ApprovalDecided(call_id=key):
+                awaited.pop((owner, f"approval of {key}"), None)
+            case AgentCompleted() | RunCompleted():
+                self._awaited = {key: what for key, what in awaited.items() if key[0] != owner}
+
+    def text(self) -> str:
+        """Return it as text; what is awaited, the newest first."""
+        usage, cost_usd, unknown = self._spent.total()
+        tokens = usage.known(usage.total_tokens)
+        parts = [f"turn {self._turn}/{self._limit}"] if self._turn else []
+        parts += [f"{cell(None if tokens is None else f'{tokens:,}', usage.unknown)} tokens"]
+        parts += [cell(cost_figure(cost_usd), unknown)] if self._answers else []  # before, nothing is known of the cost
+        return "  ".join([*parts, ", ".join(dict.fromkeys(reversed(self._awaited.values()))) or "working"])
+
+
+class _Printed(io.TextIOBase):
+    """Stands for stdout and stderr; every whole line that is printed is shown. All but text goes to the stream below."""
+
+    def __init__(self, under: Any, show: Callable[[str], None]) -> None:  # noqa: ANN401 - whatever stderr is
+        self._under, self._show = under, show
+        self._lock = threading.Lock()
+        self._text = ""
+
+    buffer = property(lambda self: self._under.buffer)
+    encoding = property(lambda self: self._under.encoding)
+
+    def fileno(self) -> int:
+        """Return the file below, for those who hand it to another process."""
+        return int(self._under.fileno())
+
+    def writable(self) -> bool:
+        """Return that it can be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Take a piece of text."""
+        with self._lock:
+            *lines, self._text = (self._text + text).split("\n")
+            self._text = self._text[-LONGEST:]
+        for line in lines:  # a progress bar goes back to the start of its line: only what it says last is shown
+            self._show(line.rstrip("\r").rpartition("\r")[2])
+        return len(text)
+
+    def end(self) -> None:
+        """Show what was begun and not ended."""
+        if self._text:
+            self.write("\n")
+
+
+def elapsed_text(seconds: float) -> str:
+    """Return a time that goes on: `3.2s`, and from a minute on `2m05s`."""
+    if not isfinite(seconds):  # in a file that was not written by us
+        return "?"
+    minutes, rest = divmod(int(max(seconds, 0.0)), 60)  # a clock may have been set back
+    return f"{minutes}m{rest:02d}s" if minutes else f"{max(seconds, 0.0):.1f}s"

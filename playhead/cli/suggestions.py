@@ -6,112 +6,99 @@ needs when it needs it. A trace is hostile here too: what steers a shell or a te
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import click
 from click.shell_completion import CompletionItem
 
+from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import click
-
     from playhead.trace.store import RunSummary
 
-REPLAYS: Final = "playhead.replays"
-"""Where a command keeps whether replays count as runs."""
 NEWEST: Final = 50
 """Runs that are suggested."""
 TASK_WIDTH: Final = 60
-_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]*")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+=-]*")
 """What no shell takes for more than a word."""
 PROVIDERS: Final = ("anthropic/", "gemini/", "mistral/", "ollama/", "openai/", "openrouter/")
 PARAMETERS: Final = ("max_tokens=", "seed=", "stop=", "temperature=", "top_p=")
 
-
-def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
-    """Suggest `latest` and the ids of the newest runs with their tasks, or files when it looks like a path."""
-    if "/" in incomplete or incomplete.startswith((".", "~")):
-        return [CompletionItem(incomplete, type="file")]
-    items = [CompletionItem("latest", help="the newest run")]
-    items += [CompletionItem(run.run_id, help=_described(run)) for run in _newest(ctx) if _PLAIN.fullmatch(run.run_id)]
-    return _starting(items, incomplete)
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
 
-def waiting_calls(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
-    """Suggest the calls of the run that wait for an answer."""
-    try:
-        from playhead.cli.inbox import waiting_calls as waiting  # noqa: PLC0415 - as above
-        from playhead.trace.store import TraceStore  # noqa: PLC0415 - as above
+def _suggesting(found: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completion:
+    """Make a completion of a function that returns words, each with what it is."""
 
-        calls = waiting(TraceStore(_folder(ctx).expanduser()), ctx.params.get("run"))
-    except Exception:  # noqa: BLE001 - a traceback in the middle of somebody's command line helps nobody
-        return []
-    items = [
-        CompletionItem(each.reference, help=fit(each.pending.tool, TASK_WIDTH))
-        for each in calls
-        if _PLAIN.fullmatch(each.reference)
-    ]
-    return _starting(items, incomplete)
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        words: list[tuple[str, str]] = []
+        with suppress(Exception):  # a traceback in the middle of somebody's command line helps nobody
+            words += found(context)  # what came before it stays
+        start = incomplete.upper()  # ULIDs are upper case, which nobody likes to type
+        plain = [(word, what) for word, what in words if _PLAIN.fullmatch(word) and word.upper().startswith(start)]
+        return [CompletionItem(word, help=fit(what, TASK_WIDTH) or None) for word, what in plain]
+
+    return complete
 
 
-def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
-    """Suggest the models of the newest runs, and providers."""
-    used = dict.fromkeys(run.model for run in _newest(ctx) if run.model and _PLAIN.fullmatch(run.model))
-    items = [CompletionItem(name, help="of a recent run") for name in used]
-    return _starting([*items, *(CompletionItem(name, help="provider") for name in PROVIDERS)], incomplete)
-
-
-def strategies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
-    """Suggest the strategies that are registered."""
-    from playhead.kernel.strategies.registry import list_strategies  # noqa: PLC0415 - costs 100 ms
-
-    return _starting(map(CompletionItem, list_strategies()), incomplete)
-
-
-def kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
-    """Suggest the kinds of events."""
-    from playhead.trace.events import EVENT_TYPES  # noqa: PLC0415 - costs 50 ms
-
-    return _starting(map(CompletionItem, EVENT_TYPES), incomplete)
-
-
-def parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
-    """Suggest the request parameters that most providers know."""
-    return _starting(map(CompletionItem, PARAMETERS), incomplete)
-
-
-def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
+def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Let the shell complete a path."""
     return [CompletionItem(incomplete, type="file")]
 
 
-def _starting(items: Iterable[CompletionItem[str]], incomplete: str) -> list[CompletionItem[str]]:
-    start = incomplete.upper()  # ULIDs are upper case, which nobody likes to type
-    return [item for item in items if item.value.upper().startswith(start)]
+def runs(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Suggest `latest` and the ids of the newest runs with their tasks, or files when it looks like a path."""
+    is_path = "/" in incomplete or incomplete.startswith((".", "~"))
+    return (files if is_path else _recorded)(context, option, incomplete)
 
 
-def _newest(ctx: click.Context) -> list[RunSummary]:
-    from playhead.trace.store import TraceStore  # noqa: PLC0415 - `--help` needs no store
-
-    try:
-        return TraceStore(_folder(ctx).expanduser(), replays=ctx.meta.get(REPLAYS, False)).summaries(NEWEST)
-    except Exception:  # noqa: BLE001 - a traceback in the middle of somebody's command line helps nobody
-        return []
+def _newest(context: click.Context) -> list[RunSummary]:
+    return open_store(context.params.get("trace_dir"), context).summaries(NEWEST)
 
 
-def _folder(ctx: click.Context) -> Path:
-    given = ctx.params.get("trace_dir") or os.environ.get("PLAYHEAD_TRACE_DIR")
-    if given:
-        return Path(given)
-    from playhead.settings import load_settings  # noqa: PLC0415 - costs 70 ms
-
-    return load_settings().trace_dir
+@_suggesting
+def _recorded(context: click.Context) -> Iterable[tuple[str, str]]:
+    yield "latest", "the newest run"
+    yield from ((run.run_id, f"{run.ending}: {run.task or 'no task'}") for run in _newest(context))
 
 
-def _described(run: RunSummary) -> str:
-    return fit(f"{run.ending}: {run.task or 'no task'}", TASK_WIDTH)
+@_suggesting
+def models(context: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest providers, and the models of the newest runs."""
+    yield from ((name, "provider") for name in PROVIDERS)
+    yield from ((name, "of a recent run") for name in dict.fromkeys(run.model for run in _newest(context) if run.model))
+
+
+@_suggesting
+def waiting_calls(context: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the calls of the run that wait for an answer."""
+    from playhead.cli.control import waiting_calls as waiting
+
+    store = open_store(context.params.get("trace_dir"), context)
+    return [(each.reference, each.pending.tool) for each in waiting(store, context.params.get("run"))]
+
+
+@_suggesting
+def strategies(_: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the strategies that are registered."""
+    from playhead.kernel.strategies.registry import list_strategies
+
+    return [(name, "") for name in list_strategies()]
+
+
+@_suggesting
+def kinds(_: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the kinds of events."""
+    from playhead.trace.events import EVENT_TYPES
+
+    return [(name, "") for name in EVENT_TYPES]
+
+
+@_suggesting
+def parameters(_: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the request parameters that most providers know."""
+    return [(name, "") for name in PARAMETERS]

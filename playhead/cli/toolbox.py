@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from playhead.agent.agent import Agent
 from playhead.errors import ToolDefinitionError, nearest
@@ -38,14 +38,12 @@ def load_agent(reference: str) -> Agent:
     Raises:
         ToolDefinitionError: the module or the name is not there, is in two places, or is no agent.
     """
-    module_name, _, name = reference.partition(":")
-    module = _module(module_name.strip(), reference, "--agent")
-    value = getattr(module, name.strip(), None)
+    module_name, _, name = map(str.strip, reference.partition(":"))
+    module = _module(module_name, f"--agent {reference!r}")
+    value = getattr(module, name, None)
     if not isinstance(value, Agent):
         agents = [each for each, held in vars(module).items() if isinstance(held, Agent)]
-        raise ToolDefinitionError(
-            f"--agent: {module.__name__} has no agent {name.strip()!r}.{nearest(name.strip(), agents)}"
-        )
+        raise ToolDefinitionError(f"--agent: {module.__name__} has no agent {name!r}.{nearest(name, agents)}")
     return value
 
 
@@ -55,9 +53,7 @@ def open_servers(references: tuple[str, ...], stack: ExitStack) -> list[Tool]:
     Raises:
         MissingDependencyError, ToolServerError, ToolDefinitionError, UsageError: a server cannot be used.
     """
-    if not references:
-        return []
-    from playhead.mcp import mcp_tools  # noqa: PLC0415 - only when servers are named
+    from playhead.mcp import mcp_tools
 
     servers = (
         mcp_tools(url=each) if each.startswith(("http://", "https://")) else mcp_tools(command=each)
@@ -68,25 +64,45 @@ def open_servers(references: tuple[str, ...], stack: ExitStack) -> list[Tool]:
 
 def _load(reference: str) -> list[Tool | Agent]:
     module_name, _, names = reference.partition(":")
-    module = _module(module_name.strip(), reference, "--tools")
+    module = _module(module_name.strip(), f"--tools {reference!r}")
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted:
-        raise ToolDefinitionError(f"--tools {reference!r} names no tool; write {_example(module)}")
+        example = f"{module.__name__}:{','.join(_tools_of(module)[:3]) or 'function'}"
+        raise ToolDefinitionError(f"--tools {reference!r} names no tool; write {example}")
     return [_tool(module, name) for name in wanted]
 
 
-def _module(name: str, reference: str, option: str) -> ModuleType:
+def _tool(module: ModuleType, name: str) -> Tool | Agent:
+    known = nearest(name, _tools_of(module))
+    if not hasattr(module, name):
+        raise ToolDefinitionError(f"--tools: {module.__name__} has no {name!r}.{known}")
+    value = getattr(module, name)
+    if isinstance(value, (Tool, Agent)):
+        return value
+    if not callable(value) or isinstance(value, type):
+        kind = "a class" if isinstance(value, type) else f"of type {type(value).__name__}"
+        raise ToolDefinitionError(f"--tools: {module.__name__}:{name} is {kind}, no function.{known}")
+    return tool(value)
+
+
+def _tools_of(module: ModuleType) -> list[str]:
+    """Return the names of the module's tools, or of its own public functions when it has none."""
+    names = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    made = [name for name, value in names.items() if isinstance(value, (FunctionTool, Agent))]
+    own = [name for name, value in names.items() if getattr(value, "__module__", None) == module.__name__]
+    return made or [name for name in own if callable(names[name]) and not isinstance(names[name], type)]
+
+
+def _module(name: str, option: str) -> ModuleType:
     if not name or not all(part.isidentifier() for part in name.split(".")):
-        raise ToolDefinitionError(
-            f"{option} {reference!r}: write package.module:function, such as examples.tools:lookup"
-        )
+        raise ToolDefinitionError(f"{option}: write package.module:function, such as examples.tools:lookup")
     _look_here_for(name.partition(".")[0], option)
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise ToolDefinitionError(f"{option}: {name} imports {error.name!r}, which is not installed") from error
-        raise ToolDefinitionError(f"{option}: there is no module {name!r}.{_near_module(name, error.name)}") from None
+        raise ToolDefinitionError(f"{option}: there is no module {error.name!r}.{_near(error.name)}") from None
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ToolDefinitionError(f"{option}: {name} cannot be imported: {type(error).__name__}: {error}") from error
 
@@ -101,10 +117,7 @@ def _look_here_for(package: str, option: str) -> None:
     here = PathFinder.find_spec(package, [folder])
     if here is None:
         return
-    try:
-        found = find_spec(package)
-    except ValueError:  # of `__main__`, and of what a program has put among the modules
-        found = None
+    found = None if package == "__main__" else find_spec(package)
     if found is None and package not in sys.modules:
         sys.path.append(folder)
     elif found is None or _place(found) != _place(here):
@@ -115,50 +128,16 @@ def _look_here_for(package: str, option: str) -> None:
 
 
 def _place(spec: ModuleSpec) -> str:
-    """Return where a module is: its file, or the first folder of a package without one."""
-    folders = list(spec.submodule_search_locations or ())
-    return os.path.realpath(folders[0]) if folders else os.path.realpath(spec.origin or "")
+    """Return where a module is: its file, or the first folder of a package."""
+    return os.path.realpath(next(iter(spec.submodule_search_locations or ()), spec.origin or ""))
 
 
-def _near_module(name: str, missing: str) -> str:
-    """Return the end of the message: what there is beside the first part of the name that is missing."""
+def _near(missing: str) -> str:
+    """Return the end of the message: what there is beside the first part of a name that is missing."""
     parent, _, _ = missing.rpartition(".")
     if not parent:
-        here = [module.name for module in pkgutil.iter_modules([str(Path.cwd())])]
-        return f"{nearest(name.partition('.')[0], here)} (in {Path.cwd()})"
-    spec = find_spec(parent)
-    if spec is None or spec.submodule_search_locations is None:
+        return f"{nearest(missing, [each.name for each in pkgutil.iter_modules(['.'])])} (in {Path.cwd()})"
+    folders = getattr(sys.modules[parent], "__path__", None)
+    if folders is None:
         return f" {parent} is a module, not a package."
-    return nearest(
-        missing, [f"{parent}.{module.name}" for module in pkgutil.iter_modules(spec.submodule_search_locations)]
-    )
-
-
-def _tool(module: ModuleType, name: str) -> Tool | Agent:
-    if not hasattr(module, name):
-        raise ToolDefinitionError(f"--tools: {module.__name__} has no {name!r}.{nearest(name, _tools_of(module))}")
-    value = getattr(module, name)
-    if isinstance(value, (Tool, Agent)):
-        return value
-    if not callable(value) or isinstance(value, type):
-        kind = "a class" if isinstance(value, type) else f"of type {type(value).__name__}"
-        known = nearest(name, _tools_of(module))
-        raise ToolDefinitionError(f"--tools: {module.__name__}:{name} is {kind}, no function.{known}")
-    return tool(value)
-
-
-def _tools_of(module: ModuleType) -> list[str]:
-    """Return the names of the module's tools, or of its own public functions when it has none."""
-    names = vars(module)
-    made = [name for name, value in names.items() if isinstance(value, (FunctionTool, Agent))]
-    return made or [
-        name for name, value in names.items() if not name.startswith("_") and _is_own_function(value, module)
-    ]
-
-
-def _is_own_function(value: Any, module: ModuleType) -> bool:  # noqa: ANN401 - whatever stands in a module
-    return callable(value) and not isinstance(value, type) and getattr(value, "__module__", None) == module.__name__
-
-
-def _example(module: ModuleType) -> str:
-    return f"{module.__name__}:{','.join(_tools_of(module)[:3]) or 'function'}"
+    return nearest(missing, [each.name for each in pkgutil.iter_modules(folders, f"{parent}.")])

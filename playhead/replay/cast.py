@@ -170,7 +170,7 @@ class Cast:
             if header.address is not None and model is not None and address_of(model) is None:
                 raise UsageError(
                     f"{header.model} was reached at {header.address} when this was recorded, and no address was given: its "
-                    f"prompts would go to {header.model.partition('/')[0]}'s own. Pass api_base=, that address or another one, "
+                    f"prompts would go to {header.model.partition('/')[0]}'s own. Pass api_base= (--api-base), that address or another one, "
                     "or the model that is to answer instead"
                 )
 
@@ -250,7 +250,7 @@ def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
 
 
 def _reached(name: str, address: Address) -> Model:
-    fix = "pass model=, the model that is to answer instead"
+    fix = "pass model= (--model), the model that is to answer instead"
     if name.partition("/")[0] in NO_ADAPTER:
         raise UsageError(f"the recording was made with {name!r}, an object of somebody's program; {fix}")
     try:

@@ -190,7 +190,9 @@ class _Stage:
         except UnknownModelError as error:
             if plan.overrides.model is not None:
                 raise
-            raise UnknownModelError(f"{error} Pass model=, if the recorded one was an object of a program") from None
+            raise UnknownModelError(
+                f"{error} Pass model= (--model), if the recorded one was an object of a program"
+            ) from None
         except (ReplayError, RunError) as error:
             if not isinstance(error.result, RunResult):
                 raise

@@ -101,7 +101,12 @@ def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the
     where = "; ".join(f"{name} ({', '.join(markers)})" for name, markers in found.items())
     names = sorted({marker[len("[redacted:") : -1] for each in found.values() for marker in each if marker != FAILED})
     values = ", ".join(f"{name!r}: …" for name in names)
-    fix = f"Give the values with rebind={{{values}}}, or {other}" if names else f"{other[:1].upper()}{other[1:]}"
+    typed = " ".join(f"--rebind {name}=env:VARIABLE" for name in names)
+    fix = (
+        f"Give the values with rebind={{{values}}} ({typed}), or {other}"
+        if names
+        else f"{other[:1].upper()}{other[1:]}"
+    )
     raise NotReplayableError(f"the recording is redacted where a live model has to read it: {where}. {fix}")
 
 
@@ -115,7 +120,7 @@ def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> 
     if not missing:
         return
     names = ", ".join(f"{name!r}: …" for name in dict.fromkeys(path.partition(".")[0] for path in missing))
-    fix = f"parameters={{{names}}}"
+    fix = f"parameters={{{names}}} (--set NAME=env:VARIABLE)"
     raise NotReplayableError(
         f"the recording says that these request parameters{f' of {agent}' if agent else ''} were there, and not what they "
         f"were: {', '.join(missing)}. Give them with {f'agents={{{agent!r}: {{…}}}}, there with ' if agent else ''}{fix}; "

@@ -157,8 +157,10 @@ def test_which_call_is_meant(control: Control):
     calls.append(control.ask(pending(owner="root/third@0.2", call_id="call_7_0")))
     said = {
         (): "5 calls wait; name one: call_0_0, call_0_1, root/child@0.0/call_0_0, root/other@0.1/call_7_0, ",
-        ("call_0",): "'call_0' may mean 3 calls: call_0_0, call_0_1, root/child@0.0/call_0_0",
-        ("call_7_0",): "'call_7_0' may mean 2 calls: root/other@0.1/call_7_0, root/third@0.2/call_7_0",
+        ("call_0",): "3 calls wait that 'call_0' may mean; name one: call_0_0, call_0_1, root/child@0.0/call_0_0",
+        (
+            "call_7_0",
+        ): "2 calls wait that 'call_7_0' may mean; name one: root/other@0.1/call_7_0, root/third@0.2/call_7_0",
         (
             "cal_0_1",
         ): "no call 'cal_0_1' waits: it has been answered, given up, or never asked. Did you mean 'call_0_1'?",
@@ -301,7 +303,7 @@ def test_another_process_decides(paying: list[str], home: Path, approved: bool):
     thread.join()
     assert result.exit_code == 0
     assert (
-        f"pay waits for a yes: playhead approve mine call_0_0 --trace-dir '{folder}'  (or deny … --why TEXT)\n"
+        f"pay waits for approval: playhead approve mine call_0_0 --trace-dir '{folder}'  (or deny … --why TEXT)\n"
         in result.stderr
     )
     assert (home / "paid").exists() is approved

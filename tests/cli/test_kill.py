@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.cli import processes
 from playhead.trace.control import FOLDER, Control
 from playhead.trace.integrity import check_trace
 from tests.cli.command_line import objects, playhead
@@ -61,7 +61,7 @@ def test_a_run_that_does_not(folder: Path):
         assert other.poll() is None
         assert [each.run_id for each in Control.all_in(folder)] == ["other"]
     assert (result.exit_code, result.stderr) == (
-        0, f"its process {process.pid} is killed now, and with it the other runs in it: beside, elsewhere\n",
+        0, f"killing its process {process.pid}, and with it the other runs in it: beside, elsewhere\n",
     )  # fmt: skip
     ended, also = result.stdout.splitlines()
     assert ended.startswith("ended: mine, 0.")
@@ -240,17 +240,17 @@ def test_a_lock_of_somebody_else_is_no_proof(folder: Path, monkeypatch: pytest.M
     assert "may be another: it does not hold the run's control folder" in result.stderr
 
 
-@pytest.mark.parametrize("error", [ProcessLookupError(), PermissionError()])
+@pytest.mark.parametrize("error", [ProcessLookupError(), PermissionError(1, "Operation not permitted")])
 def test_a_process_that_slips_away(folder: Path, monkeypatch: pytest.MonkeyPatch, error: OSError):
     """Between the look and the signal: no traceback."""
 
     def send(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(processes, "_send", send)
+    monkeypatch.setattr(signal, "pidfd_send_signal", send)
     with running("ignores", folder / "mine.jsonl") as process:
         result = playhead("kill", "mine", "--grace", "0", "--process")
-    what = "is gone" if isinstance(error, ProcessLookupError) else "belongs to another user"
+    what = "is gone" if isinstance(error, ProcessLookupError) else "cannot be reached: Operation not permitted"
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.endswith(f"the process {process.pid} {what}\n")
 

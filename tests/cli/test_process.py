@@ -181,7 +181,7 @@ def test_help_loads_nothing_that_it_does_not_need(home: Path) -> None:
         "anyio",
         "playhead.kernel",
         "playhead.trace.events",
-        "playhead.cli.show",
+        "playhead.cli.look",
     }
     assert heavy & modules_of("--help") == set()
 

@@ -9,7 +9,7 @@ import jsonlines
 import pytest
 from backports import zstd
 
-from playhead.cli.check import check_as_json
+from playhead.cli.look import check_as_json
 from playhead.testing import TickingClock
 from playhead.trace.events import FinalAnswer
 from playhead.trace.integrity import check_trace

@@ -109,7 +109,9 @@ async def test_a_recorded_model_that_no_adapter_knows(tmp_path: Path) -> None:
             raise UnknownModelError("no adapter knows 'acme/bot'.")
 
     recording = await recorded(tmp_path)
-    with pytest.raises(UnknownModelError, match="Pass model=, if the recorded one was an object of a program"):
+    with pytest.raises(
+        UnknownModelError, match=r"Pass model= \(--model\), if the recorded one was an object of a program"
+    ):
         await replay(recording, agent=make_agent(None, Unknown([]), lookup), trace=None)
     with pytest.raises(UnknownModelError, match=r"knows 'acme/bot'\.$"):
         await replay(recording, {"model": Unknown([])}, trace=None)

@@ -58,7 +58,7 @@ async def test_a_redacted_prompt_is_not_sent_to_a_live_model(tmp_path: Path) -> 
         await replay(recording, overrides, trace=None)
     assert str(refused.value) == (
         "the recording is redacted where a live model has to read it: task ([redacted:DB_PASSWORD]); "
-        "system_prompt ([redacted:DB_PASSWORD]). Give the values with rebind={'DB_PASSWORD': …}, or override the fields"
+        "system_prompt ([redacted:DB_PASSWORD]). Give the values with rebind={'DB_PASSWORD': …} (--rebind DB_PASSWORD=env:VARIABLE), or override the fields"
     )
     rebound = await replay(recording, overrides, rebind={"DB_PASSWORD": "hunter2-hunter2"}, trace=tmp_path)
     assert (rebound.verdict, dict(rebound.rungs)) == ("same", {"exact": 1})

@@ -11,9 +11,8 @@ from rich.console import Console
 
 from playhead import tool
 from playhead.agent.streaming import IterationProgress, StreamCompleted, collect
+from playhead.cli.outcome import ending_line, print_result, result_as_json
 from playhead.cli.progress import Progress
-from playhead.cli.result import print_result, result_as_json
-from playhead.cli.told import ending_line
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.diagnose.statistics import run_statistics
 from playhead.replay import replay, reproduce
@@ -107,7 +106,7 @@ async def test_the_status_line(tmp_path: Path) -> None:
         progress = Progress(Console(file=io.StringIO(), width=80))
         for each in run.recording.records:
             progress(each)
-        assert f"   {said}   $0" in progress.status()[1]
+        assert f"  {said}  $0" in progress.status()
 
 
 async def test_what_is_streamed(tmp_path: Path) -> None:

@@ -1,0 +1,219 @@
+"""`playhead reproduce` and `playhead replay`: a recording run again, with everything frozen or with something changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from playhead.cli import exits, options, suggestions
+from playhead.cli.output import PROSE_WIDTH, text_console, write_json
+from playhead.cli.reading import open_store
+from playhead.diagnose.terminal import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from playhead.replay import Reproduction
+
+SHOWN: Final = 10
+"""Divergences that are printed; the first is the cause, `--json` has them all."""
+PARTIAL: Final = {
+    "open": "the recording has no end: what would have come after it is not known",
+    "truncated": "the recording is cut off: what came after is not known",
+}
+
+
+@options.command(
+    "reproduce",
+    example="playhead reproduce latest",
+    exits={
+        0: "every event came out as recorded",
+        1: "a divergence",
+        4: "it cannot be told: the recording ends before the run did, or was redacted",
+        **options.UNREADABLE,
+    },
+)
+@options.run_argument()
+@click.option(
+    "--agent",
+    "reference",
+    metavar="MODULE:NAME",
+    help="Take tools, prompts and settings from this agent of your code: what of them differs is said.",
+)
+def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_json: bool) -> int:
+    """Run a recording again with model, tools and facts frozen, and compare every event.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    Nothing real is called. It proves that the code still does what was recorded, and nothing about model or tools.
+    Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by rules of its user's.
+    """
+    from playhead.cli.toolbox import load_agent
+    from playhead.replay import load_recording, reproduce_sync
+
+    recording = load_recording(open_store(trace_dir).resolve(run))
+    outcome = reproduce_sync(recording, agent=None if reference is None else load_agent(reference))
+    if as_json:
+        write_json([asdict(outcome)])
+    else:
+        print_reproduction(text_console(), outcome)
+    return reproduction_exit_code(outcome)
+
+
+def reproduction_exit_code(outcome: Reproduction) -> int:
+    """Return 0 when the whole run came out the same, 1 at a divergence, 4 when it cannot be told."""
+    if not outcome.identical:
+        return exits.INCONCLUSIVE if outcome.redacted else exits.FAILED
+    return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
+
+
+def print_reproduction(console: Console, outcome: Reproduction) -> None:
+    """Print whether the run came out the same, and where it did not."""
+    console.print(*_reproduction_rows(outcome), crop=False)
+
+
+def _reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
+    from playhead.diagnose.summaries import preview
+
+    many = len(outcome.divergences)
+    if outcome.identical:
+        word = ("identical: ", "bold green") if outcome.status == "closed" else ("so far: ", "bold yellow")
+        yield Line(word, f"{outcome.events} events came out as recorded")
+    else:
+        count = f"{many} divergence{'s' * (many != 1)} in {outcome.events} events"
+        yield Line(("different: ", "bold red"), f"{count}; each agent and call is compared up to its first")
+    yield from _remarks(outcome)
+    for divergence in outcome.divergences[:SHOWN]:
+        at = "" if divergence.seq is None else f" (event {divergence.seq} of the recording)"
+        yield Line(("!! ", "bold red"), (f"{divergence.owner}, {divergence.where}{at}", "bold"))
+        yield Line("   ", divergence.what)
+        yield Line(("   recorded  ", "dim"), preview(divergence.expected))
+        yield Line(("   now       ", "dim"), preview(divergence.actual))
+    if many > SHOWN:
+        yield Line(f"… and {many - SHOWN} more; --json lists them all")
+
+
+def _remarks(outcome: Reproduction) -> Iterator[Line]:
+    if outcome.status != "closed":
+        yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
+    if outcome.redacted and not outcome.identical:
+        yield Line(("inconclusive: ", "bold yellow"), "redaction rules of the user's have changed what was recorded")
+    for name in outcome.not_compared:
+        is_parameter = name.startswith("parameters.")
+        why = "its fingerprint is not of this key" if is_parameter else "which this version does not know"
+        yield Line(("not compared: ", "yellow"), f"{name}, {why}")
+    if outcome.changed_sources:
+        yield Line(("but: ", "bold yellow"), "; ".join(map(str, outcome.changed_sources)))
+    for owner in outcome.raced:
+        yield Line(("in part: ", "yellow"), f"{owner} was ended by a switch that fired beside it: compared up to there")
+    for owner in outcome.not_entered:
+        yield Line(("not entered: ", "yellow"), f"{owner} ran inside a tool's body, which stays frozen")
+
+
+@options.command(
+    "replay",
+    example='playhead replay latest --system-prompt "Answer in one sentence."\n'
+    "  playhead replay latest --model ollama/qwen3:8b --set temperature=0\n"
+    """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'""",
+    exits={
+        0: "the replay ran to its end, whatever changed",
+        1: "the replay broke: the model did not answer, the strategy raised, or it was cancelled",
+        4: "it cannot be told: it was stopped at a call that was not recorded, or too few results were recorded ones",
+        **options.UNREADABLE,
+    },
+)
+@options.run_argument()
+@click.option("--model", shell_complete=suggestions.models, help="Another model, as `provider/model`.")
+@options.api_base_option
+@click.option(
+    "--system-prompt",
+    metavar="FILE|TEXT",
+    type=options.prompt,
+    shell_complete=suggestions.files,
+    help="Another prompt: a file, or text.",
+)
+@click.option("--task", metavar="TEXT", help="Another task.")
+@options.set_option
+@options.max_iterations_option
+@options.repeatable(
+    "--tool-result",
+    "tool_results",
+    "NAME[:ARGUMENTS]=RESULT",
+    "What calls of this tool, with these arguments, answer instead: JSON, or else text.",
+    type=options.tool_result,
+)
+@click.option(
+    "--on-missing",
+    type=click.Choice(["strict", "lenient"]),
+    default="strict",
+    show_default=True,
+    help="At a call that was not recorded: stop, or tell the model that there is no recording of it.",
+)
+@options.repeatable(
+    "--read-only",
+    "read_only",
+    "TOOL",
+    "A tool that has no side effects, which the recording, mostly an import, does not say: after its calls no other "
+    "result is stale.",
+)
+@click.option(
+    "--min-grounded",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    metavar="X",
+    help="Below this part of recorded results nothing is concluded (exit 4); those from --tool-result do not count.",
+)
+@options.rebind_option
+def replay(  # noqa: PLR0913 - options
+    *,
+    run: str,
+    api_base: str | None,
+    parameters: tuple[tuple[str, Any], ...],
+    tool_results: tuple[Any, ...],
+    on_missing: str,
+    read_only: tuple[str, ...],
+    min_grounded: float,
+    rebound: tuple[tuple[str, str], ...],
+    trace_dir: Path | None,
+    as_json: bool,
+    **others: Any,  # noqa: ANN401 - overrides, named as in Python
+) -> int:
+    """Run a recording again with its tool results frozen and something changed, and say what that did.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    The model is asked for real. No tool runs: each call gets the result that was recorded for it, and the summary says
+    how sure that is. Without any change it shows how much the model varies by itself. The replay is a recording too.
+    """
+    from playhead.cli.outcome import print_replay, replay_as_json, replay_exit_code
+    from playhead.cli.progress import Progress, following
+    from playhead.replay.engine import replay_sync
+    from playhead.trace.recording import read_recording
+
+    store = open_store(trace_dir)
+    recording = read_recording(store.resolve(run))
+    changes = {"parameters": dict(parameters) or None, "tool_results": list(tool_results) or None, **others}
+    progress = Progress()
+    with following(progress, trace_dir, as_json=as_json):
+        outcome = replay_sync(
+            recording,
+            {name: value for name, value in changes.items() if value is not None},
+            on_missing=on_missing,
+            read_only=read_only,
+            api_base=api_base,
+            rebind=dict(rebound),
+            trace=store.folder,
+            min_grounded=min_grounded,
+            on_record=progress,
+        )
+    if as_json:
+        write_json([replay_as_json(outcome)])
+    else:
+        print_replay(text_console(pipe_width=PROSE_WIDTH), recording, outcome, min_grounded, trace_dir)
+    return replay_exit_code(outcome)

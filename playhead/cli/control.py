@@ -1,0 +1,336 @@
+"""Commands for runs of other processes: `kill`, and `approvals`, `approve` and `deny` for the calls that wait."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from playhead.cli import exits, options, suggestions
+from playhead.cli.output import note, text_console, write_json
+from playhead.cli.reading import open_store
+from playhead.diagnose.approvals import call_lines, short
+from playhead.diagnose.terminal import Line
+from playhead.errors import PlayheadError, RunEndedError, TraceError, UsageError, nearest
+from playhead.trace.blobs import run_id_of
+from playhead.trace.control import Control
+from playhead.trace.store import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playhead.trace.asked import PendingApproval
+    from playhead.trace.store import TraceStore
+
+ENDED: Final = ("done", "failed")
+CLOSING_S: Final = 0.2
+"""Seconds that a run may take between closing its trace and removing its control folder, in whatever order."""
+
+
+def reach(path: Path, otherwise: str) -> Control:
+    """Return the control folder of a run that goes on; `otherwise` says what that means when it does not.
+
+    Raises:
+        RunEndedError: it has ended, or its process has.
+        TraceError: its file cannot be read.
+        PlayheadError: it cannot be reached from here.
+    """
+    run, run_id, control = summarise(path), run_id_of(path), Control.of(path)
+    if control is None and run.status == "unreadable":
+        what = "is no trace that can be read" if run.format is None else f"is in trace format {run.format}"
+        raise TraceError(f"run {run_id} cannot be reached: {path.name} {what}")
+    if run.status in ENDED:
+        raise RunEndedError(f"run {run_id} has ended by {run.terminated_by}; {otherwise}")
+    if control is None:
+        raise PlayheadError(
+            f"run {run_id} cannot be reached: it has no end, but no control folder of yours beside its trace either. "
+            "Its process is gone, or it runs on another machine, as another user, or in an older Playhead"
+        )
+    if control.process.host != os.uname().nodename:
+        raise PlayheadError(f"run {run_id} runs on the machine {control.process.host!r}; {otherwise} from here")
+    if not control.held:
+        gone = f"its process {control.process.pid} is gone, and the trace has no end"
+        raise RunEndedError(f"run {run_id} does not go on: {gone}; {otherwise}")
+    return control
+
+
+def user() -> str:
+    """Return who types."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an id without a name, as in containers
+        return f"user {os.getuid()}"
+
+
+# --- kill -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What became of a run that was to end."""
+
+    run_id: str
+    how: Literal["closed", "vanished", "killed", "asked"]
+    """`closed`: it ended itself and its trace is whole; `vanished`: it is over, and its trace has no end; `killed`: its
+    process got SIGKILL; `asked`: it is still running."""
+    terminated_by: str | None
+    """The reason code of its end, when it closed its trace."""
+    seconds: float
+    """From the request to the end."""
+    pid: int
+    """Its process."""
+    also: tuple[str, ...]
+    """Other runs of its process, in whatever folder: with `killed` they were ended too."""
+
+    def lines(self) -> Iterator[Line]:
+        """Yield how the run ended, and what ended with it."""
+        trace = f"is closed, terminated_by {self.terminated_by}" if self.terminated_by else "ends open"
+        how = {
+            "closed": f"closed by itself, terminated_by {self.terminated_by}; its process was left alone",
+            "vanished": "its process ended it; the trace has no end, and `playhead check` says what of it is sound",
+            "killed": f"its process {self.pid} was killed (SIGKILL); the trace {trace}, and `playhead check` says so",
+            "asked": f"it has not stopped; --process kills its whole process {self.pid} (SIGKILL)",
+        }[self.how]
+        word = ("still running: ", "bold yellow") if self.how == "asked" else ("ended: ", "bold green")
+        yield Line(word, f"{self.run_id}, {self.seconds:.2f} s after it was asked: {how}", whole=True)
+        if self.also:
+            what = "also ended" if self.how == "killed" else "it runs these too, and they would end with it"
+            yield Line((f"{what}: ", "bold red"), ", ".join(self.also), whole=True)
+
+
+@options.command(
+    "kill",
+    example='playhead kill latest --why "it writes to the wrong table"',
+    exits={0: "the run is over", 1: "it was over before, or is still running", **options.UNREADABLE},
+)
+@options.run_argument()
+@click.option("--why", metavar="TEXT", help="The reason, which the trace will hold.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the run may take to end itself.",
+)
+@click.option(
+    "--process",
+    "kills",
+    is_flag=True,
+    help="If it has not by then, kill its process (SIGKILL), with all other runs in it.",
+)
+def kill(  # noqa: PLR0913 - the options
+    *, run: str, why: str | None, grace: float, kills: bool, trace_dir: Path | None, as_json: bool
+) -> int:
+    """Stop a run of another process of yours on this machine.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    The run is asked to stop: it ends what it awaits, closes its trace, and returns what it has reached; its process lives
+    on. Code that never lets go of the interpreter cannot be stopped so: then this exits 1, and --process kills the whole
+    process (SIGKILL) after naming the other runs in it; the traces then have no end. Only the very process that began the
+    run is ever killed.
+    """
+    path = open_store(trace_dir).resolve(run)
+    outcome = _end(path, reach(path, "nothing to kill"), why or f"`playhead kill` by {user()}", grace, kills=kills)
+    if as_json:
+        write_json([{**asdict(outcome), "trace_path": str(path)}])
+    else:
+        text_console().print(*outcome.lines(), crop=False)
+    return exits.FAILED if outcome.how == "asked" else exits.OK
+
+
+def _end(path: Path, control: Control, why: str, grace_s: float, *, kills: bool) -> Kill:
+    """Ask the run to end; `kills` ends its process when it does not.
+
+    Raises:
+        PlayheadError: it goes on, and its process is not killed, for it may be another one.
+    """
+    from playhead.cli import processes
+
+    if control.process.pid == os.getpid():
+        raise UsageError(f"run {control.run_id} runs in this very process; end it with its own means")
+    began = time.monotonic()
+
+    def outcome(how: Literal["vanished", "killed", "asked"], *also: str) -> Kill:
+        run, took = summarise(path), round(time.monotonic() - began, 3)
+        closed = run.status in ENDED
+        by = run.terminated_by if closed else None
+        return Kill(
+            control.run_id, "closed" if closed and how != "killed" else how, by, took, control.process.pid, also
+        )
+
+    try:
+        control.request_kill(why)
+    except FileNotFoundError:  # it has just ended
+        return outcome("vanished")
+    if _is_over(path, control, grace_s):
+        return outcome("vanished")
+    others = processes.runs_beside(control)
+    names = tuple(each.run_id for each in others)
+    if not kills:
+        return outcome("asked", *names)
+    if names:
+        note(f"killing its process {control.process.pid}, and with it the other runs in it: {', '.join(names)}")
+    doubt = processes.kill(control)
+    if doubt is None:
+        for each in (control, *others):
+            each.remove_leftover()
+        return outcome("killed", *names)
+    if _is_over(path, control, 0):
+        return outcome("vanished")
+    raise PlayheadError(
+        f"run {control.run_id} was asked to end and has not within {grace_s:g} s; its process is not killed: {doubt}"
+    )
+
+
+def _is_over(path: Path, control: Control, grace_s: float) -> bool:
+    """Wait until the run has closed its trace, or its process has let go of it; False when it is late."""
+    from playhead.cli.processes import wait
+
+    def closed() -> bool:
+        return summarise(path).status in ENDED
+
+    if not wait(lambda: closed() or not control.held, grace_s):
+        return False
+    wait(lambda: closed() and not control.held, CLOSING_S)  # its control folder goes last
+    return True
+
+
+# --- calls that wait for approval -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that waits, and where."""
+
+    control: Control
+    pending: PendingApproval
+
+    @property
+    def reference(self) -> str:
+        """How the call is named on the command line."""
+        return reference(self.pending.owner, self.pending.call_id)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"run_id": self.control.run_id, "call": self.reference, **self.pending.as_json()}
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is shown of it, each line safe."""
+        seconds = max(time.time_ns() // 1000 - self.pending.asked_us, 0) / 1e6
+        yield f"run {self.control.run_id}  call {short(self.reference)}  asked {seconds:.0f} s ago"
+        yield from call_lines(self.pending)
+
+
+def reference(owner: str, call_id: str) -> str:
+    """Return how a call is named on the command line: a sub-agent's may have the id of another agent's."""
+    return call_id if owner == "root" else f"{owner}/{call_id}"
+
+
+def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
+    """Return the calls of a run that wait, or of all runs that go on; says what is left out. Raises like `reach`."""
+    if run is not None:
+        controls = [reach(store.resolve(run), "nothing waits")]
+    else:
+        controls = [control for control in Control.all_in(store.folder) if control.held]
+    for control in controls:
+        for name in control.left_out():
+            note(f"run {control.run_id}: {name} holds no request for an approval and is left out")
+    return [Waiting(control, pending) for control in controls for pending in control.pending()]
+
+
+@options.command("approvals", example="playhead approvals", exits={1: "the run has ended", **options.UNREADABLE})
+@options.run_argument(required=False)
+def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
+    """List the calls that wait for an answer of another process, of RUN or of all your runs that go on.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    They are those of runs that ask this way: `playhead run --approve inbox`, or `approver=file_inbox()` in Python.
+    Answer them with `playhead approve` or `playhead deny`.
+    """
+    calls = waiting_calls(open_store(trace_dir), run)
+    if as_json:
+        write_json(each.as_json() for each in calls)
+    elif calls:
+        text_console().out("\n\n".join("\n".join(each.lines()) for each in calls), highlight=False)
+    else:
+        note("no call waits for an answer")
+    return exits.OK
+
+
+_ANSWERED: Final = {0: "the call is answered", 1: "no such call waits any more", **options.UNREADABLE}
+_call_argument: Final[Callable[[Any], Any]] = click.argument(
+    "call", required=False, shell_complete=suggestions.waiting_calls
+)
+
+
+@options.command("approve", example="playhead approve latest call_0_0", exits=_ANSWERED)
+@options.run_argument()
+@_call_argument
+@click.option("--why", metavar="TEXT", help="A reason, which the trace will hold.")
+def approve(*, run: str, call: str | None, why: str | None, trace_dir: Path | None, as_json: bool) -> int:
+    """Let a call run that waits for an answer: exactly this call, with exactly the arguments that are shown.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
+    call's id or the start of one, as `playhead approvals` lists it; on a terminal it may be left out when one call alone
+    waits, which is then shown, and asked about.
+    """
+    waiting = _meant(waiting_calls(open_store(trace_dir), run), call)
+    if call is None:  # let nobody approve what he has not seen: another call may wait than the one that was listed
+        if not sys.stdin.isatty():
+            typed = f"playhead approve {waiting.control.run_id} {waiting.reference}"
+            raise PlayheadError(f"name the call that you have seen: {typed}")
+        click.echo("\n".join(waiting.lines()), err=True)
+        click.confirm("Approve it?", abort=True, err=True)
+    return _answer(waiting, approved=True, why=why, as_json=as_json)
+
+
+@options.command("deny", example='playhead deny latest call_0_0 --why "the amount is too high"', exits=_ANSWERED)
+@options.run_argument()
+@_call_argument
+@click.option("--why", metavar="TEXT", required=True, help="The reason, which the model is told.")
+def deny(*, run: str, call: str | None, why: str, trace_dir: Path | None, as_json: bool) -> int:
+    """Refuse a call that waits for approval: it does not run, the model is told why, and the run goes on.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
+    call's id or the start of one, as `playhead approvals` lists it; it may be left out when one call alone waits.
+    """
+    return _answer(_meant(waiting_calls(open_store(trace_dir), run), call), approved=False, why=why, as_json=as_json)
+
+
+def _meant(calls: list[Waiting], name: str | None) -> Waiting:
+    """Return the call of this name, or the only one when none is given."""
+    exact = [each for each in calls if name in (None, each.reference, f"{each.pending.owner}/{each.pending.call_id}")]
+    found = exact or [
+        each for each in calls if name and (each.pending.call_id.startswith(name) or each.reference.startswith(name))
+    ]
+    if not found:
+        known = [each.reference for each in calls]
+        why = "it has been answered, given up, or never asked"
+        raise PlayheadError(
+            "no call waits for an answer" if name is None else f"no call {name!r} waits: {why}.{nearest(name, known)}"
+        )
+    if len(found) > 1:
+        names = ", ".join(each.reference for each in found)
+        raise PlayheadError(f"{len(found)} calls wait{f' that {name!r} may mean' if name else ''}; name one: {names}")
+    return found[0]
+
+
+def _answer(waiting: Waiting, *, approved: bool, why: str | None, as_json: bool) -> int:
+    """Answer a call, and show exactly what was answered."""
+    if not waiting.control.answer(waiting.pending, approved=approved, why=why, by=user()):
+        raise PlayheadError(f"the call {waiting.reference} waits no more: it has been answered, or given up")
+    if as_json:
+        write_json([{**waiting.as_json(), "approved": approved, "answer": why}])
+    else:
+        said = f"{'approved' if approved else 'denied'}; the run goes on as soon as it has read this"
+        text_console().out("\n".join([*waiting.lines(), said]), highlight=False)
+    return exits.OK

@@ -1,0 +1,386 @@
+"""Commands that read: `list`, `show`, `debrief`, `stats`, `check` and `diff`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from playhead.cli import exits, options, suggestions
+from playhead.cli.output import PROSE_WIDTH, note, text_console, write_json
+from playhead.cli.reading import NEWEST, noted, open_store
+from playhead.diagnose.terminal import Line
+from playhead.errors import NotATraceError, TraceError, TraceNotFoundError, UsageError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from playhead.diagnose.timeline import Timeline
+    from playhead.trace.integrity import Check
+    from playhead.trace.line import Record
+    from playhead.trace.reader import Problem
+    from playhead.trace.recording import Recording
+    from playhead.trace.store import TraceStore
+
+BATCH: Final = 200
+"""Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
+VERDICTS: Final = {
+    "ok": "closed, whole and unchanged",
+    "open": "sound so far, but the run has no end: it is still running, or was killed",
+    "truncated": "the last line is torn; everything before it is sound",
+    "lost-events": "some events could not be written; the run says so itself",
+    "missing-blob": "a large value that belongs to it is missing or changed",
+    "erased": "the others are what was written",
+    "damaged": "this is not what was written",
+    "other-run": "it holds another run than the one that its name says",
+    "other-head": "it does not end in the head that was given",
+}
+SHOWN: Final = 20
+"""Problems that are printed; `--json` has more."""
+
+
+@options.command("list", example="playhead list --limit 5", exits={3: "the folder cannot be read"})
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Runs at most.")
+@options.counts_replays
+def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
+    """List recent runs, newest first: how each ended, how long it took, its tokens and its cost.
+
+    A run is `answered` by its model, `stopped` (with the reason, such as a limit or `kill`), `failed`, `running` (its
+    process lives), `interrupted` (its process is gone, and the trace has no end), `resumed` (another run continues it),
+    `open` (without an end, on a machine that cannot be seen from here) or `unreadable`. `?` stands for what is not known:
+    1,200+? tokens are at least 1,200. Only the first and the last line of a file are read, and nothing is verified:
+    `playhead check` does that.
+    """
+    from playhead.diagnose.runs import RunList
+    from playhead.trace.blobs import run_id_of
+
+    store = open_store(trace_dir)
+    if trace_dir is not None and not store.folder.exists():
+        raise TraceNotFoundError(f"{store.folder}: no such folder")
+    if as_json:
+        write_json(run.as_json() for run in store.summaries(limit))
+        return exits.OK
+    paths, hidden = store.paths(), store.hidden()
+    if paths:
+        console = text_console()
+        console.print(RunList(store.summaries(limit), [run_id_of(path) for path in (*paths, *hidden)]), crop=False)
+    else:
+        note(f"no runs in {store.folder} yet; `playhead demo` records one")
+    if len(paths) > limit:
+        note(f"{limit} of {len(paths):,} runs in {store.folder}; --limit shows more")
+    if hidden:
+        note(f"{len(hidden):,} replay{' is' if len(hidden) == 1 else 's are'} not shown; --replays shows them too")
+    return exits.OK
+
+
+# --- show -------------------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "show",
+    example="playhead show latest --kind 'tool-*'",
+    exits={1: "something is wrong with the file; what can be read of it is shown", **options.UNREADABLE},
+)
+@options.run_argument()
+@options.repeatable(
+    "--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.", shell_complete=suggestions.kinds
+)
+@click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
+def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool) -> int:
+    """Show a run, one line per event, with whatever is wrong with its file at its place.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    The columns: number of the event, seconds since the start, turn of the loop, kind, and what happened; below a call,
+    the reason that the model stated for it.
+    """
+    from playhead.diagnose.timeline import Timeline
+    from playhead.trace.reader import Problem, scan
+
+    items, wanted = scan(open_store(trace_dir).resolve(run)), Filter(kinds, owner)
+    if as_json:
+        timeline = Timeline()
+        write_json(event_as_json(item) for item in timeline.seen(items) if isinstance(item, Problem) or wanted(item))
+    else:
+        timeline = print_timeline(text_console(), items, wanted)
+    if timeline.ending is None:
+        note("open: this run has no end in the file; it is still running, or was killed")
+    if timeline.problems:
+        note(f"problems in the file: {timeline.problems}, marked !! above; `playhead check` judges them")
+    wanted.complain()
+    return exits.FAILED if timeline.problems else exits.OK
+
+
+def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: Filter) -> Timeline:
+    """Print the lines of a run as they are read."""
+    from playhead.diagnose.timeline import Heading, Timeline
+
+    timeline = Timeline()
+    rows = timeline.rows(items, wanted)
+    heading: tuple[Heading, ...] = (Heading(),)
+    while batch := list(islice(rows, BATCH)):
+        console.print(*heading, *batch, crop=False)
+        heading = ()
+    return timeline
+
+
+class Filter:
+    """Which events are wanted."""
+
+    def __init__(self, kinds: tuple[str, ...] = (), owner: str | None = None) -> None:
+        self._kinds = kinds
+        self._owner = owner
+        self._seen_kinds: set[str] = set()
+        self._seen_owners: set[str] = set()
+
+    def __call__(self, item: Record) -> bool:
+        """Return whether to show this event."""
+        self._seen_kinds.add(item.kind)
+        self._seen_owners.add(item.owner)
+        is_kind = not self._kinds or any(fnmatchcase(item.kind, pattern) for pattern in self._kinds)
+        return is_kind and self._is_owner(item.owner)
+
+    def complain(self) -> None:
+        """Say what was asked for and is not there.
+
+        Raises:
+            UsageError: no event could have been meant.
+            NotATraceError: there is no event at all.
+        """
+        from playhead.trace.events import EVENT_TYPES
+
+        if not self._seen_kinds:
+            raise NotATraceError("not one event in this file can be read")
+        known = self._seen_kinds | EVENT_TYPES.keys()
+        for pattern in self._kinds:
+            if not any(fnmatchcase(kind, pattern) for kind in known):
+                raise UsageError(f"--kind: there is no kind {pattern!r}.{nearest(pattern, known)}")
+            if not any(fnmatchcase(kind, pattern) for kind in self._seen_kinds):
+                note(f"no {pattern} events in this run")
+        if self._owner is not None and not any(map(self._is_owner, self._seen_owners)):
+            raise UsageError(f"--owner: {self._owner!r} is not in this run.{nearest(self._owner, self._seen_owners)}")
+
+    def _is_owner(self, owner: str) -> bool:
+        return self._owner is None or self._owner in (owner, owner.rpartition("/")[2])
+
+
+def event_as_json(item: Record | Problem) -> dict[str, Any]:
+    """Return an event in the form of its line, or a problem under a name that no event has.
+
+    It is without its hash: `check` says which one is the head of a sound file.
+    """
+    from playhead.trace.reader import Problem
+
+    if isinstance(item, Problem):
+        return {"problem": asdict(item)}
+    return {name: value for name, value in item.as_json().items() if name != "h"}
+
+
+# --- debrief and stats ------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "debrief",
+    example="playhead debrief latest\n  playhead debrief latest --markdown > debrief.md",
+    exits={1: "the file is damaged; what can be read of it is shown all the same", **options.UNREADABLE},
+)
+@options.run_argument()
+@click.option("--markdown", is_flag=True, help="Write Markdown, for a review or an issue.")
+def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) -> int:
+    """Tell what a run decided and why, from its trace alone.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    What was asked, the path of calls, the stated reason of each, assumptions, who else steered, how it ended, and
+    flags: claims and stated reasons that the trace does not support. No model is asked, and no reason is made up.
+    """
+    from playhead.diagnose.debrief import build_debrief
+    from playhead.diagnose.debrief_view import debrief_document
+    from playhead.trace.recording import read_recording
+
+    if markdown and as_json:
+        raise UsageError("--markdown and --json are two forms: choose one")
+    recording = noted(read_recording(open_store(trace_dir).resolve(run)))
+    made = build_debrief(recording)
+    if as_json:
+        write_json([made.model_dump(mode="json")])
+    elif markdown:
+        click.echo(debrief_document(made, figures=True).markdown())
+    else:
+        text_console(pipe_width=PROSE_WIDTH).print(debrief_document(made), crop=False)
+    return exits.FAILED if recording.status == "damaged" else exits.OK
+
+
+@options.command(
+    "stats",
+    example="playhead stats latest\n  playhead stats --last 100 --json",
+    exits={1: "a file is damaged; what can be read of it is counted all the same", **options.UNREADABLE},
+)
+@options.runs_argument
+@options.last_option
+def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as_json: bool) -> int:
+    """Count what one run or several took: tokens, cost and time by model, tool and agent, errors, stated reasons.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
+    the newest runs of the folder. What is not known is said, and never counted as nothing.
+    """
+    from playhead.diagnose.statistics import run_statistics
+    from playhead.diagnose.statistics_view import StatisticsView
+
+    if runs and last is not None:
+        raise UsageError("--last counts the newest runs; without it, name runs")
+    store = open_store(trace_dir)
+    statistics = run_statistics(_recordings(store, runs, last or NEWEST))
+    if not statistics.runs:
+        raise TraceNotFoundError(f"no run in {store.folder} can be read; `playhead demo` records one")
+    if as_json:
+        write_json([statistics.model_dump(mode="json")])
+    else:
+        text_console(pipe_width=PROSE_WIDTH).print(StatisticsView(statistics), crop=False)
+    return exits.FAILED if "damaged" in statistics.recordings else exits.OK
+
+
+def _recordings(store: TraceStore, references: tuple[str, ...], newest: int) -> Iterator[Recording]:
+    """Yield one after the other, each run once, so that no more than one is in memory.
+
+    Without references the newest; then a file that is no trace is said and passed over.
+    """
+    from playhead.trace.recording import read_recording
+
+    for path in dict.fromkeys(map(store.resolve, references)) if references else store.paths()[:newest]:
+        try:
+            recording = read_recording(path)
+        except TraceError as error:
+            if references:
+                raise
+            note(f"not counted: {error}")
+        else:
+            yield noted(recording)
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "check",
+    example="playhead check latest",
+    exits={0: "closed, whole and unchanged", 1: "anything else", **options.UNREADABLE},
+)
+@options.run_argument()
+@click.option("--head", metavar="HASH", help="The hash of the last event, kept elsewhere: the trace has to end in it.")
+def check(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool) -> int:
+    """Verify that a trace is whole and unchanged: every line's chained hash, the order, the large values, the end.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    Cutting off whole lines at the end, or hashing a changed file anew from its start, shows only against a head that
+    was kept elsewhere. Exits 1 when anything is wrong, and when the run has no end.
+    """
+    from playhead.trace.blobs import run_id_of
+    from playhead.trace.integrity import check_trace
+    from playhead.trace.store import SUFFIXES
+
+    if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
+        raise UsageError("--head takes the 64 lower-case hex digits that `playhead check` prints as head")
+    path = open_store(trace_dir).resolve(run)
+    by_id = not run.endswith(SUFFIXES)  # a file that is named by its path may have any name
+    checked = check_trace(path, head, run_id_of(path) if by_id else None)
+    if as_json:
+        write_json([check_as_json(checked)])
+    else:
+        file = Line(("file  ", "dim"), str(checked.path), whole=True)
+        text_console().print(*check_rows(checked), file, head_row(checked), crop=False)
+    return exits.OK if checked.ok else exits.FAILED
+
+
+def check_as_json(checked: Check) -> dict[str, Any]:
+    """Return the outcome as JSON."""
+    return {**asdict(checked), "path": str(checked.path), "ok": checked.ok}
+
+
+def check_rows(checked: Check) -> Iterator[Line]:
+    """Yield the verdict and what is wrong."""
+    style = "bold green" if checked.ok else "bold red"
+    erased = f"{checked.erased} {'line' if checked.erased == 1 else 'lines'} erased, " if checked.erased else ""
+    yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {erased}{VERDICTS[checked.verdict]}")
+    shown, rest = checked.problems[:SHOWN], checked.problems[SHOWN:]
+    for problem in shown:
+        yield Line(("!! ", "bold red"), str(problem))
+    if len(rest) > 1:
+        more = sum(problem.count for problem in rest[:-1])
+        yield Line(f"… and {more:,} more problems; --json names more of them")
+    for problem in rest[-1:]:  # the last one says where the reading ended
+        yield Line(("!! ", "bold red"), str(problem), whole=True)
+
+
+def head_row(checked: Check) -> Line:
+    """Return the head, to be kept elsewhere."""
+    return Line(("head  ", "dim"), checked.head or "none", whole=True)
+
+
+# --- diff -------------------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "diff",
+    example="playhead diff latest~1 latest\n  playhead diff latest --replays     # a replay against its original",
+    exits={
+        0: "identical: the same answer, the same calls, as many turns",
+        1: "different",
+        4: "it cannot be told: a recording has no end, or is damaged",
+        **options.UNREADABLE,
+    },
+)
+@options.run_argument("first", metavar="A")
+@options.run_argument("second", metavar="[B]", required=False)
+def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: bool) -> int:
+    """Compare two runs: what was changed, where they part first, and what became of calls, answer, tokens and time.
+
+    A and B are runs: a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+    With A alone, A has to be a replay, and is compared with the run that it replays.
+    """
+    from playhead.diagnose.diff import diff_recordings
+    from playhead.diagnose.diff_view import DiffView
+    from playhead.trace.recording import read_recording
+
+    store = open_store(trace_dir)
+    recording = read_recording(store.resolve(first))
+    other = _original_of(recording) if second is None else read_recording(store.resolve(second))
+    pair = (other, recording) if second is None else (recording, other)
+    found = diff_recordings(*map(noted, pair))
+    if as_json:
+        write_json([found.as_json()])
+    else:
+        text_console(pipe_width=PROSE_WIDTH).print(DiffView(found), crop=False)
+    if any(recording.status != "closed" for recording in pair):
+        return exits.INCONCLUSIVE
+    return exits.OK if found.identical else exits.FAILED
+
+
+def _original_of(replay: Recording) -> Recording:
+    """Return the recording of the run that a replay replays, from the folder of traces that the replay belongs to.
+
+    Raises:
+        UsageError: it is no replay.
+        TraceNotFoundError: the original is not in that folder.
+    """
+    from playhead.trace.recording import read_recording
+    from playhead.trace.store import TraceStore
+
+    run_id = replay.header.replay_of
+    if run_id is None:
+        raise UsageError(f"{replay.path.name} is no replay, so there are two runs to name: playhead diff A B")
+    store = TraceStore.of(replay.path)
+    try:
+        return read_recording(store.resolve(run_id))
+    except TraceNotFoundError:
+        raise TraceNotFoundError(
+            f"{replay.path.name} replays {run_id[:128]!r}, which is not in {store.folder}; name both: playhead diff A B"
+        ) from None

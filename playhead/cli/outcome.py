@@ -1,0 +1,236 @@
+"""What a run or a replay reached, for people and as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.cli import exits
+from playhead.cli.reading import option_of
+from playhead.diagnose import tokens
+from playhead.diagnose.diff_view import DiffView
+from playhead.diagnose.summaries import duration_text, ending_text, preview
+from playhead.diagnose.terminal import Line, escape
+from playhead.diagnose.tokens import pair_text, total_text, usage_as_json
+from playhead.trace.events.tools import GROUNDED
+from playhead.trace.store import TraceStore
+from playhead.trace.values import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from playhead.agent.result import RunResult
+    from playhead.replay.result import ReplayResult
+    from playhead.trace.events import RunCompleted
+    from playhead.trace.recording import Recording
+
+CENT: Final = 0.01
+RUNGS: Final = {
+    "exact": "recorded for this very call",
+    "reordered": "recorded for this call at another time",
+    "normalised": "recorded for a call with the same key",
+    "stale": "recorded in another state, or perhaps for another call",
+    "override": "yours, given with --tool-result",
+    "fault": "a fault that was asked for",
+    "simulated": "made up by a function",
+    "live": "asked for real",
+    "synthetic-error": "not recorded: the model was told so",
+}
+"""What each rung means, from the surest to the least sure."""
+BROKEN: Final = ("llm_error", "error", "trace_error", "cancelled")
+"""Endings of a replay that is no answer to what was asked."""
+STYLES: Final = {"same": "bold green", "changed": "bold yellow", "inconclusive": "bold red"}
+"""How a verdict looks."""
+LONGEST: Final = 240
+"""Characters of a change that are shown; the trace has all of it."""
+LEFT: Final = 10
+"""Cells of the labels of a replay."""
+
+
+# --- a run ------------------------------------------------------------------------------------------------------------
+
+
+def result_as_json(result: RunResult) -> dict[str, Any]:
+    """Return the result as JSON, without the steps: the trace has them."""
+    fields = result.model_dump(mode="json", exclude={"steps"})
+    return {**fields, "usage": usage_as_json(result.usage), "success": result.success}
+
+
+def print_result(console: Console, result: RunResult) -> None:
+    """Print the answer, how the run ended, tokens, cost, and where the trace is."""
+    if result.success:
+        console.out(escape(as_text(result.output), keep="\n\t"), highlight=False)
+        console.out()
+    spent = result.usage
+    counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
+    usage = pair_text(*counts, spent.unknown, "{} in, {} out") or "not known"
+    rows = [ending_row(result, 8)]
+    if not result.success and result.output is not None:
+        what = "model's words" if result.terminated_by.startswith("output_") else "tool result"
+        rows.append(Line(("newest  ", "dim"), f"{what}: {preview(result.output)}"))
+    if result.fix is not None:
+        rows.append(Line(("fix     ", "dim"), result.fix.removeprefix("Fix: ")))
+    rows.append(Line(("tokens  ", "dim"), f"{usage}, {cost_text(result.cost_usd, result.cost_unknown)}"))
+    trace = "none: it could not be created" if result.trace_path is None else str(result.trace_path)
+    lost = "" if result.trace_complete or result.trace_path is None else " (incomplete: events were lost)"
+    console.print(*rows, Line(("trace   ", "dim"), trace + lost, whole=True), crop=False)
+
+
+def ending_row(result: RunResult, left: int) -> Line:
+    """Return how the run ended, behind a label of so many cells."""
+    turns = f", {result.iterations} turn{'' if result.iterations == 1 else 's'} in {duration_text(result.duration_ms)}"
+    lack = "the answer is not whole" if result.terminated_by.startswith("output_") else "no answer by the model"
+    word, style, why = "stopped: ", "bold yellow", f"{result.terminated_by} ({lack})"
+    if result.success or result.status == "failed":
+        word, style = ("answered: ", "bold green") if result.success else ("failed: ", "bold red")
+        why = result.terminated_by
+    return Line(("ended".ljust(left), "dim"), (word, style), why, turns)
+
+
+def ending_line(event: RunCompleted) -> str:
+    """Return how a run ended, in how many turns, how long it took, its tokens, and always its cost."""
+    turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'} in {duration_text(event.duration_ms)}"
+    usage = total_text(event.usage.known(event.usage.total_tokens), event.usage.unknown)
+    return f"{ending_text(event)}, {turns}, {usage}, {cost_text(event.cost_usd, event.cost_unknown)}"
+
+
+def cost_text(cost_usd: float | None, unknown: int | None) -> str:
+    """Return the cost, or that it is not known: which is not the same as nothing."""
+    return f"cost {tokens.cost_text(cost_usd, unknown, cost_figure(cost_usd)) or 'not known'}"
+
+
+def cost_figure(cost_usd: float | None) -> str:
+    """Return the cost alone, `$?` when it is not known."""
+    if cost_usd is None:
+        return "$?"
+    return f"${cost_usd:.4f}" if cost_usd >= CENT else f"${cost_usd:.6f}" if cost_usd else "$0"
+
+
+# --- a replay ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A label and a text, which is wrapped, and never cut."""
+
+    label: str
+    text: str
+    style: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines."""
+        from rich.text import Text
+
+        label = self.label
+        for line in Text(escape(self.text)).wrap(console, max(options.max_width - LEFT, LEFT)):
+            yield Line((label.ljust(LEFT), "dim"), (line.plain.rstrip(), self.style))
+            label = ""
+
+
+def replay_exit_code(outcome: ReplayResult) -> int:
+    """Return 0 when the replay ran to its end, 1 when it broke, 4 when it was stopped or cannot tell."""
+    if outcome.run.terminated_by in BROKEN:
+        return exits.FAILED
+    return exits.INCONCLUSIVE if outcome.verdict == "inconclusive" else exits.OK
+
+
+def replay_as_json(outcome: ReplayResult) -> dict[str, Any]:
+    """Return the outcome as JSON: what was changed, how it ended, the verdict and the whole diff."""
+    return {
+        "original_run_id": outcome.recording.header.replay_of,
+        "overrides": outcome.recording.header.overrides,
+        "verdict": outcome.verdict,
+        "grounded": outcome.grounded,
+        "rungs": dict(outcome.rungs),
+        "stopped": outcome.stopped,
+        "notes": list(outcome.notes),
+        "run": result_as_json(outcome.run),
+        "diff": outcome.diff.as_json(),
+    }
+
+
+def print_replay(
+    console: Console, original: Recording, outcome: ReplayResult, min_grounded: float, trace_dir: Path | None
+) -> None:
+    """Print it, and the commands that show more."""
+    console.print(*replay_rows(original, outcome, min_grounded), Line(), DiffView(outcome.diff), Line(), crop=False)
+    replay, path = outcome.run.run_id, outcome.run.trace_path
+    beside = path is not None and TraceStore.of(path.resolve()).folder == TraceStore.of(original.path.resolve()).folder
+    commands = {
+        "both, side by side": f"diff {'' if beside else f'{shlex.quote(str(original.path))} '}{replay}",
+        "why it decided so": f"debrief {replay}",
+        "every event": f"show {replay}",
+    }
+    for what, typed in commands.items():
+        line = Line((f"{what:<20}", "dim"), (f"playhead {typed}{option_of(trace_dir)}", "cyan"), whole=True)
+        console.print(line, crop=False)
+
+
+def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float) -> Iterator[RenderableType]:
+    """Yield what was changed, how it ended, and how far the results are to be trusted."""
+    yield Row("replay of", original.run_id)
+    for change in _changes(outcome.recording.header.overrides):
+        yield Row("changed", change if len(change) <= LONGEST else f"{change[:LONGEST]}…")
+    yield ending_row(outcome.run, LEFT)
+    if outcome.stopped is not None:
+        yield Row("stopped", outcome.stopped, "red")
+    yield Row("results", _results(outcome))
+    for rung, meaning in RUNGS.items():
+        if outcome.rungs.get(rung):
+            yield Line((" " * LEFT, ""), (f"{outcome.rungs[rung]:>4}  ", ""), (f"{rung}: ", "bold"), meaning)
+    for note in outcome.notes:
+        yield Row("note", note)
+    yield Row("verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict])
+    path = "none" if outcome.run.trace_path is None else str(outcome.run.trace_path)
+    yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # somebody will copy it
+
+
+def _changes(overrides: Mapping[str, Any]) -> Iterable[str]:
+    """Return each change; that there is none is something to say, too."""
+    if not overrides:
+        return ["nothing: it shows how much the model varies by itself (an A/A run)"]
+    flat = {name: value for name, value in overrides.items() if name not in ("parameters", "tool_results")}
+    results = overrides.get("tool_results") or ()
+    return [
+        *(f"{name}: {preview(value)}" for name, value in flat.items()),
+        *(f"{name} = {preview(value)}" for name, value in (overrides.get("parameters") or {}).items()),
+        *(f"tool result: {preview(each)}" for each in results),
+    ]
+
+
+def _results(outcome: ReplayResult) -> str:
+    """Return how many tool results were served, and how many are grounded; those that the caller gave are not in doubt."""
+    if outcome.grounded is None:
+        return "none: no tool was called"
+    count, given = sum(outcome.rungs.values()), outcome.rungs.get("override", 0)
+    served = f"{count} tool result{'' if count == 1 else 's'}" if count else "no tool result was served"
+    if not given:
+        return f"{served}, {outcome.grounded:.0%} of the calls grounded in the recording"
+    recorded = sum(outcome.rungs.get(rung, 0) for rung in GROUNDED)
+    others = (round(recorded / outcome.grounded) if outcome.grounded else count) - given
+    said = (
+        f"{recorded / others:.0%} of the other calls grounded in the recording"
+        if others
+        else "no other call needed one"
+    )
+    return f"{served}, {given} of them yours (--tool-result); {said}"
+
+
+def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) -> str:
+    if outcome.verdict == "same":
+        return "the same answer, the same calls, as many turns"
+    if outcome.verdict == "changed":
+        switched = outcome.diff.original.switches != outcome.diff.replay.switches
+        return (
+            f"{'another switch of strategy, ' if switched else ''}another answer, other calls, or more or fewer turns"
+        )
+    if outcome.stopped is not None:
+        return "the replay did not run to its end"
+    if original.status != "closed":
+        return f"the recording is {original.status}, so nobody knows what would be the same"
+    which = "the other results" if outcome.rungs.get("override") else "the results"
+    return f"too few of {which} are recorded ones; --min-grounded asks for {min_grounded:.0%}"

@@ -1,0 +1,387 @@
+"""`playhead run` and `playhead resume`: an agent at work, told while it works, and recorded."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from playhead.cli import exits, options, suggestions
+from playhead.cli.output import note, text_console, write_json
+from playhead.cli.reading import open_store, option_of
+from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.agent.agent import Agent
+    from playhead.agent.result import RunResult
+    from playhead.compose.approvers import Show
+    from playhead.kernel.approval import Approval, ApprovalRequest, Approver
+    from playhead.kernel.session import Tool
+    from playhead.replay import ResultOverride
+    from playhead.replay.resume_calls import NotHappened
+    from playhead.trace.recording import Recording
+    from playhead.trace.types import AgentHeader
+
+RUN_EXITS: Final = {
+    0: "the run ended in order: with an answer, at a limit, or because somebody stopped it; `ended` says which",
+    1: "the run failed, such as an answer that was rejected, a model that did not answer, or a switch that terminates",
+    2: "the command line is wrong; also an unknown model, a missing key, tools that cannot be loaded",
+    3: "there is a run of this id already; with PLAYHEAD_ON_TRACE_ERROR=stop, the trace could not be written",
+}
+"""What the exit codes mean for a run that is done for real."""
+
+_approve_option = click.option(
+    "--approve",
+    type=click.Choice(["ask", "inbox", "deny"]),
+    help="Who decides on calls that require approval: you on this terminal, another process (`playhead approve`), or "
+    "nobody.  [default: ask on a terminal, else deny]",
+)
+
+
+@options.command(
+    "run",
+    example='playhead run "How high is Mount Zed in feet, and how much is that in metres?" \\\n'
+    "    --model ollama/qwen3:8b --tools examples.tools:lookup,calculator",
+    exits=RUN_EXITS,
+)
+@click.argument("task")
+@click.option(
+    "--model",
+    required=True,
+    shell_complete=suggestions.models,
+    help="`provider/model`, such as openai/gpt-4o-mini or ollama/qwen3:8b.",
+)
+@options.tools_option
+@options.mcp_option
+@click.option(
+    "--system-prompt",
+    metavar="FILE|TEXT",
+    type=options.prompt,
+    shell_complete=suggestions.files,
+    help="Replaces the default prompt: a file's content, or text.",
+)
+@click.option(
+    "--strategy",
+    default="reactive",
+    show_default=True,
+    shell_complete=suggestions.strategies,
+    help="How to work on the task: adaptive, autonomous, chain-of-thought, code-action, direct, plan-execute-reflect, "
+    "reactive, reflexion, tree-of-thought, or one that a module of --tools registers.",
+)
+@options.repeatable(
+    "--strategy-set",
+    "settings",
+    "NAME=VALUE",
+    "A setting of the strategy, such as max_retries=2: JSON, or else text.",
+    type=options.parameter,
+)
+@options.max_iterations_option
+@options.set_option
+@options.switch_option
+@options.api_base_option
+@options.run_id_option
+@click.option("--no-rationale", is_flag=True, help="Do not ask the model for the reason of each call.")
+@_approve_option
+def run(  # noqa: PLR0913 - the options
+    *,
+    task: str,
+    model: str,
+    tool_names: tuple[str, ...],
+    servers: tuple[str, ...],
+    system_prompt: str | None,
+    strategy: str,
+    settings: tuple[tuple[str, Any], ...],
+    max_iterations: int | None,
+    parameters: tuple[tuple[str, Any], ...],
+    switches: tuple[Any, ...],
+    api_base: str | None,
+    run_id: str | None,
+    no_rationale: bool,
+    approve: str | None,
+    trace_dir: Path | None,
+    as_json: bool,
+) -> int:
+    """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
+
+    What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
+    tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0). A tool that requires approval
+    runs only after approval of exactly that call. Without a folder that can be written the run goes on unrecorded, and says
+    so.
+    """
+    from playhead.agent.agent import Agent
+    from playhead.agent.options import DEFAULT, Context
+    from playhead.cli.progress import Progress, following
+    from playhead.cli.toolbox import load_tools, open_servers
+    from playhead.kernel.models import resolve_model
+    from playhead.kernel.strategies.registry import make_strategy
+
+    progress = Progress()
+    approver = _approver(approve, trace_dir, progress.ask)
+    with ExitStack() as stack, following(progress, trace_dir, as_json=as_json):
+        agent = Agent(
+            resolve_model(model, api_base=api_base),
+            tools=[*load_tools(tool_names), *open_servers(servers, stack)],
+            system_prompt=system_prompt,
+            strategy=make_strategy(strategy, dict(settings)),
+            max_iterations=max_iterations,
+            parameters=dict(parameters),
+            compose=[each.block for each in switches],
+            context=Context(rationale=not no_rationale),
+            approver=approver,
+            trace=DEFAULT if trace_dir is None else trace_dir,
+        )
+        agent.subscribe(None, progress)
+        result = agent.run_sync(task, run_id=run_id)
+    return _end(result, as_json=as_json)
+
+
+def _end(result: RunResult, *, as_json: bool) -> int:
+    """Print the result; return 1 for a run that failed, though nothing was raised, and 0 for every ending in order."""
+    from playhead.cli.outcome import print_result, result_as_json
+
+    if as_json:
+        write_json([result_as_json(result)])
+    else:
+        print_result(text_console(), result)
+    return exits.FAILED if result.status == "failed" else exits.OK
+
+
+# --- who decides on calls that require approval -----------------------------------------------------------------------
+
+
+def _approver(way: str | None, trace_dir: Path | None, show: Show) -> Approver:
+    """Return the approver of a way; None is `ask` where somebody can be asked, else `deny`.
+
+    Raises:
+        UsageError: nobody can be asked that way.
+    """
+    from playhead.compose.approvers import ask_in_terminal, nobody_at_the_terminal
+
+    nobody = nobody_at_the_terminal()
+    if way == "ask" and nobody is not None:
+        raise UsageError(f"--approve ask has nobody to ask: {nobody}; --approve inbox lets another process decide")
+    if way == "inbox":
+        return _inbox(trace_dir)
+    return _nobody if way == "deny" or nobody is not None else ask_in_terminal(show=show)
+
+
+def _nobody(request: ApprovalRequest) -> Approval:
+    """Deny: there is nobody, so a tool that needs approval does not run."""
+    from playhead.kernel.approval import Approval
+
+    why = f"playhead run asks nobody about {request.tool}; --approve ask does on a terminal, --approve inbox anywhere"
+    return Approval(approved=False, why=why)
+
+
+def _inbox(trace_dir: Path | None) -> Approver:
+    """Return the inbox for another process, which says what to type there."""
+    from playhead.cli.control import reference
+    from playhead.compose.approvers import file_inbox
+
+    wait = file_inbox()
+
+    async def approve(request: ApprovalRequest) -> object:
+        if request.control is not None:
+            call = f"{request.run_id} {shlex.quote(reference(request.owner, request.call_id))}{option_of(trace_dir)}"
+            note(f"{request.tool} waits for approval: playhead approve {call}  (or deny … --why TEXT)")
+        return await wait(request)  # type: ignore[misc]  # it is async
+
+    return approve  # type: ignore[return-value]  # what the inbox answers
+
+
+# --- resume -----------------------------------------------------------------------------------------------------------
+
+
+def _call(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise click.BadParameter("write CALL=…, such as call_3_0=…")
+    return key.strip(), value
+
+
+@options.command(
+    "resume",
+    example="playhead resume latest --tools examples.tools:lookup,calculator\n"
+    "  playhead resume latest --tools shop.tools:charge --answer 'call_3_0={\"receipt\": 17}'\n"
+    "  playhead resume latest --tools shop.tools:charge --did-not-happen call_3_0",
+    exits={
+        0: RUN_EXITS[0],
+        1: "it failed; or it was not resumed: a call is unresolved, or the tools are not those of then",
+        3: "there is no such run, its file cannot be read, it is over, or it was imported",
+    },
+)
+@options.run_argument()
+@options.tools_option
+@options.mcp_option
+@click.option("--model", shell_complete=suggestions.models, help="The model that it had.  [default: as recorded]")
+@options.api_base_option
+@options.set_option
+@options.repeatable(
+    "--answer", "answers", "CALL=JSON", "What a call returned that was under way: JSON, or else text.", type=_call
+)
+@options.repeatable("--failed", "failures", "CALL=TEXT", "How a call failed that was under way.", type=_call)
+@options.repeatable("--did-not-happen", "absent", "CALL", "A call that did nothing; it runs.")
+@options.max_iterations_option
+@options.switch_option
+@click.option("--no-switches", is_flag=True, help="Go on without the killswitches that the run had.")
+@_approve_option
+@options.rebind_option
+@click.option("--again", is_flag=True, help="Resume a run that has been resumed already.")
+@options.run_id_option
+def resume(  # noqa: PLR0913 - the options
+    *,
+    run: str,
+    tool_names: tuple[str, ...],
+    servers: tuple[str, ...],
+    answers: tuple[tuple[str, str], ...],
+    failures: tuple[tuple[str, str], ...],
+    absent: tuple[str, ...],
+    approve: str | None,
+    rebound: tuple[tuple[str, str], ...],
+    again: bool,
+    run_id: str | None,
+    trace_dir: Path | None,
+    as_json: bool,
+    **choices: Any,  # noqa: ANN401 - options, see `_agent`
+) -> int:
+    """Go on with a run that died, or was ended from outside, with its real model and tools.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    Nothing that was answered is asked or run again. The code has to do again what was recorded, event by event, before
+    anything is live; else nothing happens. A call with a side effect that was under way when the run died is never repeated
+    by itself: say what became of it, with --answer, --failed or --did-not-happen. The tools, the parameters that are not
+    recorded by value, and the switches are to be given again.
+    """
+    from playhead.cli.progress import Progress, following
+    from playhead.cli.toolbox import load_tools, open_servers
+    from playhead.replay import resume_sync
+    from playhead.replay.refusals import require_resumable
+    from playhead.trace.recording import read_recording
+
+    recording = read_recording(open_store(trace_dir).resolve(run))
+    require_resumable(recording)
+    rebind = dict(rebound)
+    progress = Progress()
+    approver = _approver(approve, trace_dir, progress.ask)
+    with ExitStack() as stack, following(progress, trace_dir, as_json=as_json):
+        tools = [*load_tools(tool_names), *open_servers(servers, stack)]
+        agent = _agent(recording, rebind, tools, approver, **choices)
+        unresolved = _resolutions(recording, answers, failures, absent)
+        result = resume_sync(
+            agent, recording, unresolved=unresolved, rebind=rebind, again=again, run_id=run_id, on_record=progress
+        )
+    return _end(result, as_json=as_json)
+
+
+def _agent(  # noqa: PLR0913 - the options
+    recording: Recording,
+    rebind: dict[str, str],
+    tools: list[Tool | Agent],
+    approver: Approver,
+    *,
+    model: str | None,
+    api_base: str | None,
+    parameters: tuple[tuple[str, Any], ...],
+    max_iterations: int | None,
+    switches: tuple[Any, ...],
+    no_switches: bool,
+) -> Agent:
+    """Return the agent that a run was of, as far as its recording says; its tools and switches are given."""
+    from playhead.agent.agent import Agent
+    from playhead.agent.options import Context, Execution
+    from playhead.compose.again import block_again
+    from playhead.kernel.models import resolve_model
+    from playhead.kernel.strategies.registry import strategy_of
+    from playhead.replay.cast import live_texts
+    from playhead.replay.following import different_fields
+    from playhead.replay.redacted import Rebinding, require_parameters, require_whole
+
+    header = Rebinding.of(rebind).restored_model(recording.header.agent)
+    require_whole(live_texts("", header, {}))
+    policies = [hook for hook in header.hooks if hook.role == "policy"]
+    _require_described(header, model or header.model, api_base)
+    had = [
+        f"{hook.name}({hook.at})" if hook.role == "guard" else hook.name
+        for hook in header.hooks
+        if hook not in policies
+    ]
+    if had and not switches and not no_switches:
+        raise UsageError(f"the run was under {', '.join(had)}: give that again with --switch, or pass --no-switches")
+    sent = {**header.parameters, **dict(parameters)}
+    require_parameters(sent)
+    agent = Agent(
+        resolve_model(model or header.model, api_base=api_base, tool_format=header.tool_format),
+        name=header.name,
+        tools=tools,
+        strategy=strategy_of(header),
+        system_prompt=header.system_prompt,
+        examples=header.examples,
+        parameters=sent,
+        max_iterations=header.max_iterations if max_iterations is None else max_iterations,
+        context=Context(rationale=header.rationale, meta_tools=header.meta_tools),
+        execution=Execution(
+            retries=header.max_retries,
+            retry_delay_s=header.retry_delay_s,
+            max_parallel=header.max_parallel,
+            record_parameters=header.record_parameters,
+        ),
+        approver=approver,
+        compose=[*(each.block for each in switches), *map(block_again, policies)],
+    )
+    unlike = [each for each in different_fields(header, agent.header) if each != "model"]
+    if unlike:
+        raise _made_by_a_program(f"settings that the command line does not have ({', '.join(unlike)})")
+    return agent
+
+
+def _require_described(header: AgentHeader, model: str, api_base: str | None) -> None:
+    """Refuse an agent that is more than what its recording says of it, or whose model's address nobody gave."""
+    from playhead.compose.again import WITH_CODE
+    from playhead.replay.cast import NO_ADAPTER
+
+    if model.partition("/")[0] in NO_ADAPTER:
+        raise _made_by_a_program(f"{model!r}, an object of that program")
+    if any(hook.name in WITH_CODE for hook in header.hooks if hook.role == "policy"):
+        raise _made_by_a_program("checks of its answer")
+    if header.fallbacks:
+        raise _made_by_a_program("models that take over")
+    if header.address is not None and api_base is None:
+        raise UsageError(
+            f"{header.model} was reached at {header.address}; pass that address, or another one, with --api-base, or the "
+            f"prompts would go to {header.model.partition('/')[0]}'s own"
+        )
+
+
+def _made_by_a_program(what: str) -> UsageError:
+    return UsageError(
+        f"the run was made by a program, with {what}: resume it there, with load_recording(…).resume(agent)"
+    )
+
+
+def _resolutions(
+    recording: Recording,
+    answers: tuple[tuple[str, str], ...],
+    failures: tuple[tuple[str, str], ...],
+    absent: tuple[str, ...],
+) -> dict[str, ResultOverride | NotHappened]:
+    """Return what the caller says of calls that were under way; an unknown one is told of later."""
+    from playhead.replay import DID_NOT_HAPPEN, ResultOverride
+
+    opened = [
+        (owner.owner, call.started)
+        for owner in recording.owners.values()
+        for call in owner.calls.values()
+        if not call.completed
+    ]
+    tools = {name: call.tool for owner, call in opened for name in (call.call_id, f"{owner} {call.call_id}")}
+    found: dict[str, ResultOverride | NotHappened] = dict.fromkeys(absent, DID_NOT_HAPPEN)
+    found |= {key: ResultOverride(tools.get(key, ""), result=options.json_or_text(text)) for key, text in answers}
+    found |= {key: ResultOverride(tools.get(key, ""), error=why) for key, why in failures}
+    if len(found) < len(answers) + len(failures) + len(absent):
+        raise UsageError("one call is given two answers")
+    return found
