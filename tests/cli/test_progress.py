@@ -96,8 +96,8 @@ def test_what_is_awaited_and_the_figures() -> None:
     seen = []
     for record in records(
         STARTED, ASKED, ANSWERED, began("1"), began("3", "calculator"), ended("1"),
-        ApprovalRequested(call_id="3", tool="calculator", args_hash="0", risk="high"),
-        ApprovalDecided(call_id="3", args_hash="0", approved=True),
+        ApprovalRequested(call_id="3", tool="calculator", args_hash="0"),
+        ApprovalDecided(call_id="3", approved=True),
         ended("3", "calculator"), LlmRetried(request=1, attempt=1, delay_s=2),
         RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", iterations=1, duration_ms=1),
     ):  # fmt: skip
