@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 GRACE_S: Final = 0.08
 """Seconds from being cancelled to being left behind."""
+BRIEFLY_S: Final = 0.0003
+"""Seconds that the loop itself stands still for a thread: to be woken by one costs it more than most bodies take."""
 
 _left: set[LeavableTask] = set()
 """Tasks that were left behind; a loop itself does not keep its tasks alive."""
@@ -81,8 +84,7 @@ async def run_body(  # noqa: PLR0913 - all that is asked of one body
     body = _Body(on_late, on_left)
     if is_async:
         return await body.run_task(begin, late_at)
-    run = partial(contextvars.copy_context().run, _finished, begin)
-    workers.submit(run, body.finish)
+    body.start_thread(partial(contextvars.copy_context().run, _finished, begin))
     finished = await body.wait(late_at, stop, grace_s)
     if finished is None or not inspect.isawaitable(finished.value):
         return finished
@@ -113,6 +115,8 @@ class _Body:
         self._on_left = on_left
         self._loop = running_loop()
         self._waiter: asyncio.Future[None] | None = None
+        self._returned: threading.Lock | None = None
+        """Free once a thread has come back."""
         self._finished: Finished | None = None
         self._left = False
         """Whether it was still running when its caller gave up."""
@@ -128,10 +132,18 @@ class _Body:
                 task.add_done_callback(_left.discard)
                 forget(task)
 
+    def start_thread(self, run: Callable[[], Finished]) -> None:
+        """Run a function in a thread."""
+        self._returned = threading.Lock()
+        self._returned.acquire()
+        workers.submit(run, self._return)
+
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
         """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
         try:
-            if self._finished is None:
+            if self._returned is not None and self._returned.acquire(timeout=BRIEFLY_S):
+                await asyncio.sleep(0)  # whatever else waits in the loop has its turn
+            else:
                 await self._until(late_at)
         except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
             grace_s = 0.0
@@ -143,10 +155,14 @@ class _Body:
                 await self._end(stop, grace_s)
         return finished
 
-    def finish(self, finished: Finished) -> None:
-        """Wake the caller, or tell that it has gone; in any thread."""
+    def _return(self, finished: Finished) -> None:
+        """Wake the caller, or tell that it has gone; in the thread."""
         self._finished = finished
+        assert self._returned is not None  # noqa: S101 - else there is no thread
+        self._returned.release()
         with suppress(RuntimeError):  # the loop has ended
+            if self._waiter is None and not self._left:
+                return  # the caller still waits for the lock, or is about to look
             if not self._left:
                 self._loop.call_soon_threadsafe(self._hear)
                 return
@@ -168,6 +184,8 @@ class _Body:
 
     async def _until(self, until: float) -> None:
         waiter = self._waiter = self._loop.create_future()
+        if self._finished is not None:  # between a look before and the waiter
+            return
         timer = None if until == inf else self._loop.call_later(until - time.monotonic(), _wake, waiter)
         try:
             await waiter
@@ -178,7 +196,7 @@ class _Body:
     async def _end(self, stop: Callable[[], object], grace_s: float) -> None:
         stop()
         try:
-            if grace_s and self._finished is None:
+            if grace_s:
                 with anyio.CancelScope(shield=True):
                     await self._until(time.monotonic() + grace_s)
         finally:
