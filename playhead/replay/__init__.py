@@ -2,7 +2,7 @@
 
 from playhead.diagnose.divergence import Divergence
 from playhead.replay.engine import replay, replay_sync
-from playhead.replay.missing import MissedCall
+from playhead.replay.misses import MissedCall
 from playhead.replay.overrides import Overrides, ResultOverride
 from playhead.replay.recording import Recording, load_recording
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync

@@ -17,7 +17,7 @@ from playhead.replay.overrides import Overrides, changed_prompt
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from playhead.agent.agent import Agent
     from playhead.kernel.models.base import Model
@@ -60,7 +60,7 @@ class Cast:
     """The agents of a replay. Nothing is sent before one of them asks."""
 
     def __init__(
-        self, recording: Recording, inside: frozenset[str], overrides: Overrides, agent: Agent | None, address: Address
+        self, recording: Recording, inside: Container[str], overrides: Overrides, agent: Agent | None, address: Address
     ) -> None:
         """Find a model for every agent that was recorded.
 
@@ -227,7 +227,7 @@ def live_texts(name: str, header: AgentHeader, specs: Mapping[str, ToolSpec]) ->
     return {f"{name}{field}": value for field, value in fields.items()}
 
 
-def _recorded_below(recording: Recording, inside: frozenset[str]) -> Iterator[Below]:
+def _recorded_below(recording: Recording, inside: Container[str]) -> Iterator[Below]:
     """Yield the recorded agents below the root, each as often as it was entered."""
     for name, owner in recording.owners.items():
         if isinstance(owner.started, AgentStarted) and name not in inside:

@@ -16,7 +16,7 @@ from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.cast import Address
 from playhead.replay.loading import read_reference
-from playhead.replay.missing import checked_policy
+from playhead.replay.misses import checked_policy
 from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import Plan, make_plan
 from playhead.replay.redacted import Rebinding
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.diagnose.diff import RunDiff
     from playhead.kernel.session import Tool
-    from playhead.replay.missing import OnMissing
+    from playhead.replay.misses import OnMissing
     from playhead.replay.serving import Answers
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
@@ -154,18 +154,11 @@ class _Stage:
     def __init__(self, plan: Plan, on_record: OnRecord | None) -> None:
         self.plan = plan
         self.records: list[Record] = []
-        self.world = ReplayWorld(
-            plan.recording,
-            plan.past,
-            plan.cast,
-            on_missing=plan.on_missing,
-            results=plan.overrides.results,
-            rebinding=plan.rebinding,
-            tools_from_code=plan.agent is not None,
-        )
+        self.world = ReplayWorld(plan)
         self._subscriptions = Subscriptions()
         self._subscriptions.add(None, self.records.append)
-        self._subscriptions.add("tool-call-started", self.world.answers.note_call)
+        for kind in ("tool-call-started", "tool-call-completed"):
+            self._subscriptions.add(kind, self.world.answers.note)
         self._on_record = on_record
 
     async def run(self, folder: TraceTo) -> tuple[RunResult, str | None]:

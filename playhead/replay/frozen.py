@@ -13,10 +13,10 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
+from playhead.replay.calls import facts_of, meta_tool, outermost_scope, same_call, scope_of
 from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss
-from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, same_call, scope_of
 from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
 from playhead.trace.types import Completion

@@ -19,7 +19,7 @@ from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.session import Guard
-from playhead.replay.recorded import outermost_scope, scope_of
+from playhead.replay.calls import outermost_scope, scope_of
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from playhead.compose.again import is_made_again
 from playhead.kernel.prompts import system_prompt
+from playhead.replay.declared import changes, specs_of
 from playhead.replay.redacted import markers_in
-from playhead.replay.tool_changes import changes, specs_of
 from playhead.trace.events import EmissionChanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playhead.agent.agent import Agent
+    from playhead.replay.calls import Past
     from playhead.replay.cast import Cast
-    from playhead.replay.history import Past
     from playhead.trace.imported import ImportedFrom
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.kernel import checks
+from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Address, Cast, live_texts
-from playhead.replay.history import Past, read_past
+from playhead.replay.declared import specs_of, with_read_only
+from playhead.replay.matching import says_tools
 from playhead.replay.notes import notes_before
-from playhead.replay.places import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, notes_on_parameters, require_parameters, require_whole
 from playhead.replay.refusals import require_replayable, require_sound, require_strategy
-from playhead.replay.tool_changes import specs_of, with_read_only
 from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from playhead.agent.agent import Agent
-    from playhead.replay.history import Specs
-    from playhead.replay.missing import OnMissing
+    from playhead.replay.calls import Specs
+    from playhead.replay.misses import OnMissing
     from playhead.replay.overrides import Overrides
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader, Content, ToolSpec

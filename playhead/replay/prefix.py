@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.divergence import is_ending
 from playhead.diagnose.lanes import call_of
 from playhead.errors import NotReplayableError
-from playhead.replay.recorded import outermost_scope, scope_of
+from playhead.replay.calls import outermost_scope, scope_of
 from playhead.replay.refusals import require_own
 from playhead.trace.events import (
     AgentCompleted,

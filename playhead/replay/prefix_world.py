@@ -16,10 +16,10 @@ from playhead.compose.runtime import ComposedHooks
 from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.guards import fire
 from playhead.kernel.session import Guard, Hooks, World
+from playhead.replay.calls import facts_of
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.hooks import recorded_hooks
-from playhead.replay.recorded import facts_of
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     BudgetReserved,

@@ -18,6 +18,7 @@ from playhead.kernel.hooks import Answer, Nudge, Resume
 from playhead.kernel.phases import is_taken_up
 from playhead.kernel.session import Hooks
 from playhead.replay.hooks import apply_emission, before_of, removed, said_again
+from playhead.replay.redacted import require_parameters
 from playhead.replay.seen import REQUEST, Seen, SeenPayloads
 from playhead.trace.events import EmissionSuppressed, HookFired, ReplayDiverged
 from playhead.trace.values import json_hash
@@ -128,6 +129,8 @@ class RepeatedHooks(Hooks):
             if isinstance(event, EmissionSuppressed):
                 return removed(event)
             payload = apply_emission(event, payload)
+        if tag == REQUEST:  # which now may name a parameter of which the recording holds no value
+            require_parameters(payload.parameters)
         return payload
 
     def callers(self) -> Hooks | None:

@@ -1,7 +1,7 @@
 """Answers the calls of a replay: with the recorded answer, an override, or as `on_missing` says.
 
-The answer is chosen when the call is about to run or to be approved, so concurrent calls never race for a recorded answer,
-and a call that the kernel or a killswitch refuses takes none. Only a tool that `on_missing` lets run live runs here.
+The answer is chosen when the call is about to run or to be approved, so a call that the kernel or a killswitch refuses takes
+none. Only a tool that `on_missing` lets run live runs here.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ from playhead.errors import (
     UnrecordedCallError,
 )
 from playhead.kernel.outcome import Outcome
-from playhead.replay.history import PastCall, call_name
-from playhead.replay.misses import describe_unserved, first_calls, name_call
-from playhead.replay.missing import MissedCall, no_recording, policy_of, simulated
+from playhead.replay.calls import Call
+from playhead.replay.matching import Match, Matcher, Place, Places
+from playhead.replay.misses import MissedCall, describe_miss, name_call, policy_of, simulated
 from playhead.replay.state import NOTHING, State, touched, union
-from playhead.trace.events import ReplayDiverged, ReplayServed, ToolCallStarted
+from playhead.trace.events import ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.owners import agent_path
-from playhead.trace.values import content_hash, from_json, json_hash, to_json
+from playhead.trace.values import content_hash, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playhead.kernel.session import Tool, ToolContext
-    from playhead.replay.history import Past
-    from playhead.replay.matching import Asked, Match, Matcher
-    from playhead.replay.missing import OnMissing
+    from playhead.replay.calls import Past
+    from playhead.replay.misses import OnMissing
     from playhead.replay.overrides import ResultOverride
     from playhead.replay.redacted import Rebinding
+    from playhead.trace.events import ErrorInfo
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
+    from playhead.trace.recording import Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -48,21 +47,38 @@ KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
 """Rungs that an answer keeps when a replay is itself replayed: the original run never gave it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call as a tool is given it."""
+class Serving(NamedTuple):
+    """The answer chosen for a call."""
 
+    rung: Rung
+    call: Call | None = None
+    """The recorded call that answers it, or whose approval does."""
+    outcome: Outcome | None = None
+    """The outcome, when it is known without a recorded call."""
+    missed: MissedCall | None = None
+    """The call that a function is to simulate."""
+
+    @property
+    def is_made_up(self) -> bool:
+        """Whether nothing recorded answers and nothing runs, so that nobody has to approve it."""
+        return self.rung in ("simulated", "override", "synthetic-error")
+
+
+@dataclass(slots=True)
+class Asked:
+    """A call of the replay that is going to be approved or to run, unless something refuses it."""
+
+    call: Call
+    place: Place
+    """Where its agent stands in the recording."""
     spec: ToolSpec
     arguments: dict[str, JsonValue]
     context: ToolContext
-    asked: Asked
-    given: Tool | None = None
+    given: Tool | None
     """The tool of the code, where code was given."""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Owner and id."""
-        return self.context.owner, self.context.call_id
+    state: str | None = None
+    """The state in which it is answered."""
+    serving: Serving | None = None
 
     @property
     def memory_key(self) -> tuple[str, str, str]:
@@ -74,41 +90,14 @@ class Call:
         return name_call(self.context, self.arguments)
 
 
-class Serving(NamedTuple):
-    """The answer chosen for a call."""
-
-    rung: Rung
-    call: PastCall | None = None
-    """The recorded call that answers it, or whose approval does."""
-    outcome: Outcome | None = None
-    """The outcome, when it is known without a recorded call."""
-    missed: MissedCall | None = None
-    """The call that a function is to simulate."""
-    state: str = ""
-    """The state in which it is answered."""
-
-    @property
-    def is_made_up(self) -> bool:
-        """Whether nothing recorded answers and nothing runs, so that nobody has to approve it."""
-        return self.rung in ("simulated", "override", "synthetic-error")
-
-
-class Remembered(NamedTuple):
-    """The cached result of a cacheable call."""
-
-    outcome: Outcome | None
-    """The answer; None when nobody knows what it was."""
-    state: str
-    """The state that it was given in."""
-
-
 class Answers:
     """Gives the calls of one replay their answers, and counts how."""
 
     def __init__(
         self,
+        recording: Recording,
         past: Past,
-        matcher: Matcher,
+        *,
         on_missing: OnMissing,
         results: tuple[ResultOverride, ...],
         rebinding: Rebinding,
@@ -125,39 +114,49 @@ class Answers:
         """How many agents of each name had a task that was not recorded."""
         self.doubts: dict[tuple[str, str], str] = {}
         """Why the real arguments, or the cached result, of a call are unknown: by owner, and by call or request."""
-        self._sources: dict[tuple[str, str], str] = {}
-        self._courses: dict[tuple[str, str], str] = {}
-        self._calls: dict[tuple[str, str], Call] = {}
-        self._expected: dict[tuple[str, str], Callable[[], Serving]] = {}
-        self._decided: dict[tuple[str, str], Serving] = {}
-        self._memory: dict[tuple[str, str, str], Remembered] = {}
+        self._recording = recording
         self._past = past
-        self._matcher = matcher
+        self._matcher = Matcher(past)
+        self.places = Places(recording, past, self._matcher)
+        self._unfit = _unfit(past)
+        self._noted: dict[tuple[str, str], Call] = {}
+        self._asked: dict[tuple[str, str], Asked] = {}
+        self._sources: dict[tuple[str, str], str] = {}
+        self._memory: dict[tuple[str, str, str], tuple[Outcome | None, str | None]] = {}
         self._state = State("replay")
         self._on_missing = on_missing
         self._results = results
         self._rebinding = rebinding
-        self._nearby = first_calls(past.calls)
 
     def source_of(self, owner: str, call_id: str) -> str | None:
         """Return the id of the recorded call that answers a call, or None when none does."""
         return self._sources.get((owner, call_id))
 
-    def note_call(self, record: Record) -> None:
+    def note(self, record: Record) -> None:
         """Take in that a call was made, whether or not it is refused."""
-        started = record.event
-        if isinstance(started, ToolCallStarted):
-            made = PastCall(record.owner, started, record.iteration, record.seq, None, None, json_hash(started.args))
-            self._courses[record.owner, started.call_id] = self._state.begin(made.child, made.identity)
+        event = record.event
+        if isinstance(event, ToolCallStarted):
+            call = self._noted[record.owner, event.call_id] = Call(record.owner, event, record.iteration, record.seq)
+            call.course = self._state.begin(call.child, call.identity)
+        elif isinstance(event, ToolCallCompleted) and not event.end.body_ran:
+            self._state.refuse()
 
-    def _course(self, call: Call) -> str:
-        """Return the course of the run up to a call; that of no recorded one for a call which came too late to be recorded."""
-        return self._courses.get(call.key, "")
-
-    def expect(self, call: Call, decide: Callable[[], Serving] | None = None) -> None:
-        """Note a call that is going to be approved or to run, unless something refuses it."""
-        self._calls[call.key] = call
-        self._expected[call.key] = decide or (lambda: self._decide(call))
+    def check(
+        self, spec: ToolSpec, arguments: dict[str, JsonValue], context: ToolContext, given: Tool | None
+    ) -> ErrorInfo | Outcome | None:
+        """Return why a call cannot run: as the code says, where it was given, else as it was said of these arguments then."""
+        call = self._noted.get((context.owner, context.call_id)) or _too_late(context, arguments)
+        call.spec = spec
+        asked = Asked(call, self.places.of(context.owner), spec, arguments, context, given)
+        if given is not None:
+            problem = given.check(arguments, context)
+        else:
+            keys = ((source, spec.name, call.identity) for source in asked.place.sources)
+            known = None if self._doubt(asked) else next((self._unfit[key] for key in keys if key in self._unfit), None)
+            problem = known
+        if problem is None:
+            self._asked[context.owner, context.call_id] = asked
+        return problem
 
     def decided(self, owner: str, call_id: str) -> Serving | None:
         """Return what an expected call gets; None for a call of the kernel's own tools.
@@ -166,68 +165,104 @@ class Answers:
             UnrecordedCallError, StaleResultError, RecordingEndedError: under `strict` there is nothing to serve.
             AmbiguousResultError: there is more than one answer, whatever `on_missing` says.
         """
-        decide = self._expected.pop((owner, call_id), None)
-        if decide is not None:
-            self._decided[owner, call_id] = decide()
-        return self._decided.get((owner, call_id))
+        asked = self._asked.get((owner, call_id))
+        if asked is not None and asked.serving is None:
+            asked.serving = self._override_of(asked) or (
+                self._entered(asked) if asked.spec.kind == "agent" else self._served(asked)
+            )
+        return None if asked is None else asked.serving
 
     async def answer(self, owner: str, call_id: str) -> Outcome:
         """Return what an expected call gets; raises as `decided`."""
-        call, serving = self._calls.pop((owner, call_id)), self.decided(owner, call_id)
+        serving, asked = self.decided(owner, call_id), self._asked.pop((owner, call_id))
         assert serving is not None  # noqa: S101 - it was expected
-        del self._decided[call.key]
-        if serving.call is not None and serving.call.denied and serving.outcome is None:
-            why = f"{call}; when it was recorded (event {serving.call.seq}) it was not approved, and did not run"
-            serving = self.missed(call, UnrecordedCallError(why))
-        self._follow(call, serving)
-        self._note_served(call, serving.rung, serving.call)
-        outcome = self._known(serving)
-        if outcome is None:
-            outcome = await self._made(call, serving)
-        outcome = replace(outcome, rung=serving.rung)
-        self._remember(call, serving, outcome)
+        recorded = serving.call
+        if recorded is not None and recorded.denied and serving.outcome is None:
+            why = f"{asked}; when it was recorded (event {recorded.seq}) it was not approved, and did not run"
+            serving, recorded = self._missed(asked, UnrecordedCallError(why)), None
+        self._follow(asked, serving)
+        self.rungs[serving.rung] += 1
+        if recorded is not None:
+            self._sources[owner, call_id] = recorded.started.call_id
+        seq = None if recorded is None else recorded.answer_seq
+        asked.context.session.emit(ReplayServed(call_id=call_id, rung=serving.rung, source_seq=seq))
+        outcome = replace(self._known(serving) or await self._made(asked, serving), rung=serving.rung)
+        self._remember(asked, serving, outcome)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         return outcome
 
-    def doubt(self, call: Call) -> str | None:
-        """Return why nobody knows what a call would really be, if that is so."""
-        owner = call.context.owner
-        return self.doubts.get(call.key) or self.doubts.get((owner, f"request {call.asked.request}"))
+    # --- the choice ---------------------------------------------------------------------------------------------------
 
-    def override_of(self, call: Call) -> Serving | None:
+    def _served(self, asked: Asked) -> Serving:
+        """Return what a call of a function gets."""
+        asked.state = self._state.key(touched(asked.spec).depends)
+        here = None if self._doubt(asked) else self._matcher.on_course(asked.call, asked.place)
+        remembered = self._from_memory(asked) if here is None else None
+        if remembered is not None:
+            return remembered
+        match = Match(here, "exact") if here is not None else self._match(asked)
+        if match is None:
+            return self._missed(asked, self._why_missing(asked))
+        recorded = match.call.completed
+        if match.rung == "stale":
+            why = StaleResultError(self._why_stale(asked, match))
+            if policy_of(self._on_missing, asked.spec) != "lenient":
+                return self._missed(asked, why, None if recorded is None else recorded.result)
+            self._note_diverged(asked, str(why))
+        kept = recorded is not None and recorded.rung in KEPT  # no real answer in a replay that is now replayed
+        return Serving(recorded.rung if kept and recorded and recorded.rung else match.rung, match.call)
+
+    def _entered(self, asked: Asked) -> Serving:
+        """Return what was recorded of the agent that a call enters."""
+        calls, place = self.places.enter(asked.call), self.places.of(asked.call.child)
+        if not place.sources and asked.given is None:
+            return self._missed(asked, UnrecordedCallError(f"{asked}; the recording holds no run of this agent there"))
+        if not place.is_owner:
+            self.foreign[asked.spec.name] += 1
+            self._note_diverged(
+                asked, f"{asked}; no recorded agent had this task, so its tools answer as they did for others"
+            )
+        return Serving("exact", calls[0] if calls else None)
+
+    def _override_of(self, asked: Asked) -> Serving | None:
         """Return what the call is told to answer, if it is; its recorded answer is used up by that."""
-        rule = self._rule_for(call)
+        rule = None
+        for number, each in enumerate(self._results):
+            if each.fits(asked.spec.name, asked.arguments):
+                nth, self.fitted[number] = self.fitted[number], self.fitted[number] + 1
+                if rule is None and each.nth in (None, nth):
+                    rule = each
+                    self.used.add(number)
         if rule is None:
             return None
-        match: PastCall | None = None
+        found: Call | None = None
         with suppress(AmbiguousResultError):  # an override is the answer to that
-            if call.spec.kind == "agent":
-                match = next(iter(self._matcher.enter(call.asked)), None)
+            if asked.spec.kind == "agent":
+                found = next(iter(self._matcher.enter(asked.call, asked.place)), None)
             else:
-                found = self._matcher.take(call.asked, self._state_of(call))
-                match = None if found is None else found.call
+                match = self._matcher.take(asked.call, asked.place, self._state.key(touched(asked.spec).depends))
+                found = None if match is None else match.call
         failed = None if rule.error is None else Outcome.failure("ToolError", rule.error)
-        return Serving("override", match, failed or Outcome(ok=True, result=to_json(rule.result)))
+        return Serving("override", found, failed or Outcome(ok=True, result=to_json(rule.result)))
 
-    def missed(self, call: Call, error: ReplayError, stale: JsonValue = None) -> Serving:
+    def _missed(self, asked: Asked, error: ReplayError, stale: JsonValue = None) -> Serving:
         """Return what becomes of a call that nothing recorded answers.
 
         Raises:
             ReplayError: the one given, under `strict`.
         """
-        why, policy = str(error), policy_of(self._on_missing, call.spec)
-        self._note_diverged(call, why)
+        why, policy, context = str(error), policy_of(self._on_missing, asked.spec), asked.context
+        self._note_diverged(asked, why)
         if policy == "strict":
             self.stops += 1
             raise error
         if policy == "live":
             return Serving("live")
         if policy == "lenient":
-            return Serving("synthetic-error", outcome=no_recording(why))
-        context = call.context
+            return Serving("synthetic-error", outcome=Outcome.failure("NoRecording", f"no recording: {why}"))
         missed = MissedCall(
-            tool=call.spec.name,
-            arguments=from_json(call.arguments),
+            tool=asked.spec.name,
+            arguments=from_json(asked.arguments),
             owner=context.owner,
             iteration=context.iteration,
             position=context.position,
@@ -236,171 +271,138 @@ class Answers:
         )
         return Serving("simulated", missed=missed)
 
-    def note_foreign(self, call: Call) -> None:
-        """Note an agent whose task none of its name had: its tools answer what they answered for the others."""
-        self.foreign[call.spec.name] += 1
-        self._note_diverged(
-            call, f"{call}; no recorded agent had this task, so its tools answer as they did for others"
-        )
-
-    def _decide(self, call: Call) -> Serving:
-        told = self.override_of(call)
-        if told is not None:
-            return told
-        state = self._state_of(call)
-        remembered = self._from_memory(call, state)
-        if isinstance(remembered, Serving):
-            return remembered
-        match = self._take(call, remembered)
-        if match is None:
-            return self.missed(call, self._why_missing(call))._replace(state=state)
-        if match.rung == "stale" and policy_of(self._on_missing, call.spec) != "lenient":
-            stale = None if match.call.completed is None else match.call.completed.result
-            return self.missed(call, StaleResultError(self._why_stale(call, match)), stale)._replace(state=state)
-        if match.rung == "stale":
-            self._note_diverged(call, self._why_stale(call, match))
-        elif match.call.completed is not None and match.call.completed.cached:  # the very same course: still remembered
-            return self._repeat(call, match.call)
-        return Serving(_rung_of(match), match.call, state=state)
-
-    def _state_of(self, call: Call) -> str:
-        return self._state.key(touched(call.spec).depends, self._course(call))
-
-    def _from_memory(self, call: Call, state: str) -> Serving | str:
-        """Return what the agent's memory answers; when its body has to, the state that a recorded answer has to be of."""
-        kept = self._memory.get(call.memory_key) if call.spec.cache and self.doubt(call) is None else None
-        if kept is None:
-            return state
-        if kept.outcome is None:
-            self.doubts[call.key] = (
-                "an equal call before it got no recorded answer, so what its cache holds is not known"
-            )
-            return state
-        if kept.state == state:  # its body says the same, also where it ran: beside another call, or after the time
-            here = self._matcher.fresh_at(call.asked, state)
-            if here is not None:
-                return Serving("exact", here, state=state)
-        elif call.spec.cache_s is not None:
-            return self._state.timed(state, self._course(call))
-        return self._repeat(call, self._matcher.at(call.asked))
-
-    def _repeat(self, call: Call, here: PastCall | None) -> Serving:
-        """Answer a cacheable call from the agent's memory, as the kernel does; `here` is the recorded call of its place."""
-        outcome = self._memory[call.memory_key].outcome
-        assert outcome is not None  # noqa: S101 - it is remembered
-        rung = outcome.rung or "exact"
-        if rung in GROUNDED:
-            rung = "reordered" if here is None else "exact"
-        return Serving(rung, here, replace(outcome, cached=True))
-
-    def _take(self, call: Call, now: str) -> Match | None:
+    def _match(self, asked: Asked) -> Match | None:
         """Return the recorded call, as stale where something speaks against it."""
         try:
-            match = self._matcher.take(call.asked, now)
+            match = self._matcher.take(asked.call, asked.place, asked.state)
         except AmbiguousResultError as error:
             self.stops += 1
-            self._note_diverged(call, str(error))
+            self._note_diverged(asked, str(error))
             raise
-        doubt = self.doubt(call)
+        doubt = self._doubt(asked)
         return match if match is None or doubt is None else match._replace(rung="stale", why=doubt)
 
-    def _why_stale(self, call: Call, match: Match) -> str:
-        recorded, depends = match.call, touched(call.spec).depends
-        if match.why is not None:
-            return f"{call}; it was recorded (event {recorded.seq}), but its answer may be wrong: {match.why}"
-        then = self._past.state.last(depends, recorded.log_at) or "none"
-        now = self._state.last(depends) or "none"
-        how = f"the last side effect before it was {then}, in the replay it is {now}"
-        how = how if then != now else f"{how} too, but others, arguments or the time differ"
-        return f"{call}; it was recorded (event {recorded.seq}) in another state of the world, so its answer may be wrong: {how}"
+    def _doubt(self, asked: Asked) -> str | None:
+        """Return why nobody knows what a call would really be, if that is so."""
+        owner, started = asked.context.owner, asked.call.started
+        return self.doubts.get((owner, started.call_id)) or self.doubts.get((owner, f"request {started.request}"))
 
-    def _follow(self, call: Call, serving: Serving) -> None:
-        """Take in what a call does, or may do, to the world."""
-        recorded, asked = serving.call, call.asked
-        what, touches = f"{call.spec.name} by {agent_path(call.context.owner)}", touched(call.spec)
-        if serving.rung in GROUNDED and asked.identity is not None:
-            inner, adrift = (NOTHING, False) if recorded is None else (recorded.inner_writes, recorded.adrift)
-            name = call_name(call.context.owner, call.spec.name, asked.identity)
-            self._state.follow(name, touches.writing(inner), what, course=self._course(call), adrift=adrift)
+    # --- the memory of cacheable tools --------------------------------------------------------------------------------
+
+    def _from_memory(self, asked: Asked) -> Serving | None:
+        """Return what the agent's memory answers; it is worked out anew, as the kernel does it."""
+        if not asked.spec.cache or self._doubt(asked) or asked.memory_key not in self._memory:
+            return None
+        outcome, state = self._memory[asked.memory_key]
+        if outcome is None:
+            why = "an equal call before it got no recorded answer, so what its cache holds is not known"
+        elif asked.spec.cache_s is None or (state is not None and state == asked.state):  # its body says the same
+            return Serving(
+                "reordered" if outcome.rung in GROUNDED else outcome.rung or "exact",
+                outcome=replace(outcome, cached=True),
+            )
+        else:
+            why = "whether the time of its cache was over by then is not known"
+        self.doubts[asked.context.owner, asked.context.call_id] = why
+        return None
+
+    def _remember(self, asked: Asked, serving: Serving, outcome: Outcome) -> None:
+        """Keep what the agent's memory has of a cacheable call from now on."""
+        if not asked.spec.cache or outcome.cached:
             return
-        through_others = self._past.acting.get((agent_path(call.context.owner), call.spec.name), NOTHING)
-        writes = union(touches.writes, through_others)
-        self._state.lose(writes, f"{what} ({serving.rung}: what it did is not known)")
+        # Nobody knows whether what it held before would have answered, unless this answer is sure.
+        is_known = serving.rung in (*GROUNDED, "override") or asked.memory_key not in self._memory
+        if outcome.ok and is_known:
+            self._memory[asked.memory_key] = outcome, asked.state
+        elif outcome.ok or serving.rung in ("stale", "synthetic-error"):
+            self._memory[asked.memory_key] = None, None
 
-    async def _made(self, call: Call, serving: Serving) -> Outcome:
-        """Return what a function makes up, or what the tool itself returns."""
-        if serving.missed is not None:
-            return await simulated(policy_of(self._on_missing, call.spec), serving.missed)
-        assert call.given is not None  # noqa: S101 - `on_missing` was checked
-        return await call.given.run(call.arguments, call.context)
+    # --- what an answer is, and does ----------------------------------------------------------------------------------
+
+    def _follow(self, asked: Asked, serving: Serving) -> None:
+        """Take in what a call does, or may do, to the world."""
+        recorded, touches = serving.call, touched(asked.spec)
+        agent = agent_path(asked.context.owner)
+        if serving.rung in GROUNDED and asked.call.identity is not None:
+            if recorded is not None:
+                touches = touches._replace(writes=union(touches.writes, recorded.inner_writes))
+            adrift = recorded is not None and recorded.adrift
+            self._state.follow(asked.call.name, touches, str(asked.call), adrift=adrift)
+            return
+        writes = union(touches.writes, self._past.acting.get((agent, asked.spec.name), NOTHING))
+        self._state.lose(writes, f"{asked.call} ({serving.rung}: what it did is not known)")
 
     def _known(self, serving: Serving) -> Outcome | None:
         """Return what a call gets that is known already; None when it has to be made."""
-        recorded = None if serving.call is None else serving.call.completed
-        if serving.outcome is not None or recorded is None:
+        done = None if serving.call is None else serving.call.completed
+        if serving.outcome is not None or done is None:
             return serving.outcome
-        error = recorded.error
-        return Outcome(
-            ok=recorded.ok,
-            result=self._rebinding.restored(recorded.result),
-            error=None if error is None else self._rebinding.restored_model(error),
-            cached=recorded.cached,
-            abandoned=recorded.abandoned,
-            ended=recorded.ended,
-        )
+        error = None if done.error is None else self._rebinding.restored_model(done.error)
+        result = self._rebinding.restored(done.result)
+        return Outcome(done.ok, result, error, done.cached, done.abandoned, done.ended)
 
-    def _remember(self, call: Call, serving: Serving, outcome: Outcome) -> None:
-        """Keep what the agent's memory has of a cacheable call from now on."""
-        if not call.spec.cache or outcome.cached:
-            return
-        # Nobody knows whether what it held before would have answered, unless this answer is sure.
-        is_known = serving.rung in GROUNDED or serving.rung == "override" or call.memory_key not in self._memory
-        if outcome.ok and is_known:
-            self._memory[call.memory_key] = Remembered(outcome, serving.state)
-        elif outcome.ok or serving.rung in ("stale", "synthetic-error"):
-            self._memory[call.memory_key] = Remembered(None, serving.state)
+    async def _made(self, asked: Asked, serving: Serving) -> Outcome:
+        """Return what a function makes up, or what the tool itself returns."""
+        if serving.missed is not None:
+            return await simulated(policy_of(self._on_missing, asked.spec), serving.missed)
+        assert asked.given is not None  # noqa: S101 - `on_missing` was checked
+        return await asked.given.run(asked.arguments, asked.context)
 
-    def _why_missing(self, call: Call) -> ReplayError:
-        asked = call.asked
-        here, same = self._matcher.unanswered(asked), self._matcher.same(asked)
+    # --- what is said of it -------------------------------------------------------------------------------------------
+
+    def _why_stale(self, asked: Asked, match: Match) -> str:
+        recorded, depends = match.call, touched(asked.spec).depends
+        if match.why is not None:
+            return f"{asked}; it was recorded (event {recorded.seq}), but its answer may be wrong: {match.why}"
+        then, now = self._past.state.last(depends, recorded.log_at), self._state.last(depends)
+        how = f"the last side effect before it was {then}, in the replay it is {now}"
+        how = how if then != now else f"{how} too, but others, arguments or the time differ"
+        return f"{asked}; it was recorded (event {recorded.seq}) in another state of the world, so its answer may be wrong: {how}"
+
+    def _why_missing(self, asked: Asked) -> ReplayError:
+        here, same = self._matcher.at(asked.call, asked.place), self._matcher.same(asked.call, asked.place)
         refused = next((each for each in ([here] if here else same) if each.refusal is not None), None)
         if refused is not None and refused.refusal is not None and not any(each.answered for each in same):
             why = (
                 f"when it was recorded (event {refused.seq}) it was refused and did not run: {refused.refusal.message}"
             )
-            return UnrecordedCallError(f"{call}; {why}")
+            return UnrecordedCallError(f"{asked}; {why}")
         if here is not None:
-            return RecordingEndedError(f"{call}; the recording has no answer to it (event {here.seq})")
-        calls = [each for source in asked.sources for each in self._nearby[source, asked.tool]]
-        others = [each for source in asked.sources for each in self._nearby[source, ""]]
-        return UnrecordedCallError(describe_unserved(call.context, call.arguments, calls or others, same))
+            return RecordingEndedError(f"{asked}; the recording has no answer to it (event {here.seq})")
+        if same:
+            events = ", ".join(str(call.seq) for call in same[:3]) + (", …" if len(same) > 3 else "")  # noqa: PLR2004 - enough
+            times = "once" if len(same) == 1 else f"{len(same)} times"
+            why = f"it was recorded {times} (event {events}), and it has been served already or is another call's"
+            return UnrecordedCallError(f"{asked}; {why}")
+        recorded = [self._recording.owners[name].calls.values() for name in asked.place.sources]
+        calls = [call for each in recorded for call in each]
+        alike = [call for call in calls if call.started.tool == asked.spec.name]
+        return UnrecordedCallError(describe_miss(asked.context, asked.arguments, alike or calls))
 
-    def _rule_for(self, call: Call) -> ResultOverride | None:
-        """Return the first override that means this call."""
-        chosen = None
-        for number, rule in enumerate(self._results):
-            if rule.fits(call.spec.name, call.arguments):
-                place, self.fitted[number] = self.fitted[number], self.fitted[number] + 1
-                if chosen is None and rule.nth in (None, place):
-                    chosen = rule
-                    self.used.add(number)
-        return chosen
-
-    def _note_served(self, call: Call, rung: Rung, recorded: PastCall | None) -> None:
-        self.rungs[rung] += 1
-        source = None if recorded is None else recorded.answer_seq
-        if recorded is not None:
-            self._sources[call.key] = recorded.started.call_id
-        call.context.session.emit(ReplayServed(call_id=call.context.call_id, rung=rung, source_seq=source))
-
-    def _note_diverged(self, call: Call, what: str) -> None:
-        context = call.context
+    def _note_diverged(self, asked: Asked, what: str) -> None:
+        context = asked.context
         where = f"{context.owner}, turn {context.iteration}, call {context.call_id}"
-        actual: dict[str, JsonValue] = {"tool": call.spec.name, "arguments": call.arguments}
+        actual: dict[str, JsonValue] = {"tool": asked.spec.name, "arguments": asked.arguments}
         context.session.emit(ReplayDiverged(what=what, where=where, call_id=context.call_id, actual=actual))
 
 
-def _rung_of(match: Match) -> Rung:
-    """Return the rung; what was no real answer in a replay that is now replayed is none here."""
-    recorded = None if match.call.completed is None else match.call.completed.rung
-    return recorded if recorded is not None and recorded in KEPT else match.rung
+def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
+    """Return what was said of arguments that did not fit their tool: without the code, that is all that is known of its checks."""
+    refused = ((call, call.refusal) for call in past.calls if call.identity is not None)
+    return {
+        (call.owner, call.started.tool, call.identity): error
+        for call, error in refused
+        if error is not None and error.type == "InvalidArguments"
+    }
+
+
+def _too_late(context: ToolContext, arguments: dict[str, JsonValue]) -> Call:
+    """Return a call that came too late to be recorded."""
+    started = ToolCallStarted(
+        call_id=context.call_id,
+        tool=context.tool,
+        position=context.position,
+        args=arguments,
+        args_hash=context.args_hash,
+    )
+    return Call(context.owner, started, context.iteration, 0)

@@ -1,7 +1,8 @@
 """The state of the world as far as a run knows it: the earlier calls with side effects, by resource.
 
 An answer is valid in the state in which it was given. Recording and replay are followed in the same way, so equal keys mean
-that equal calls were made, in equal states, to every resource that a call touches.
+that equal calls were made, in equal states, to every resource that a call touches; and equal courses, that a run has done
+exactly what the other one did.
 """
 
 from __future__ import annotations
@@ -26,17 +27,13 @@ class Touched(NamedTuple):
     writes: Resources
     """What they may change."""
 
-    def writing(self, more: Resources) -> Touched:
-        """Return the same with further resources written."""
-        return self._replace(writes=union(self.writes, more))
 
-
-def touched(spec: ToolSpec) -> Touched:
+def touched(spec: ToolSpec | None) -> Touched:
     """Return the resources that a tool declares; without a declaration, everything."""
-    reads = None if spec.reads is None else frozenset(spec.reads)
-    if spec.read_only:
+    reads = None if spec is None or spec.reads is None else frozenset(spec.reads)
+    if spec is not None and spec.read_only:
         return Touched(reads, NOTHING)
-    writes = None if spec.writes is None else frozenset(spec.writes)
+    writes = None if spec is None or spec.writes is None else frozenset(spec.writes)
     return Touched(None if writes is None else writes | (reads or NOTHING), writes)
 
 
@@ -59,14 +56,14 @@ class State:
     """
 
     def __init__(self, side: str) -> None:
-        """Begin; `side` makes the unknown states of this run differ from those of another one."""
+        """Begin; `side` makes what is not known of this run differ from what is not known of another one."""
         self._side = side
         self._rest = ""
         self._versions: dict[str, str] = {}
         self._adrift: Resources = NOTHING
-        self._course = ""
-        self._lost = ""
         self._unknown = count()
+        self.course = ""
+        """A digest of all that the run has done so far."""
         self.log: list[tuple[Resources, str]] = []
         """The resources written, each with its call, for messages."""
 
@@ -77,46 +74,48 @@ class State:
             place: where it stands: the course of a run is the same only if all its calls stand where they stood.
             identity: what tells its arguments from others; None when that is not known.
         """
-        known = identity if identity is not None else (self._side, next(self._unknown))
-        self._course = digest(self._course, place, known)
-        return self._course
+        self.course = digest(self.course, place, self._new() if identity is None else identity)
+        return self.course
 
-    def key(self, resources: Resources, course: str) -> str:
-        """Return the state that the resources are in, for a call that the run came to by this course."""
+    def refuse(self) -> None:
+        """Take in that a call was made, and that its body did not run."""
+        self.course = digest(self.course, "refused")
+
+    def key(self, resources: Resources) -> str | None:
+        """Return the state that the resources are in; None when they may change at any time."""
+        if meet(resources, self._adrift):
+            return None
         if resources is None:
-            versions = [("", self._rest), *sorted(self._versions.items())]
-        else:
-            versions = [(name, self._versions.get(name, self._rest)) for name in sorted(resources)]
-        return self.timed(digest(*versions), course) if meet(resources, self._adrift) else digest(*versions)
+            return digest(("", self._rest), *sorted(self._versions.items()))
+        return digest(*((name, self._versions.get(name, self._rest)) for name in sorted(resources)))
 
-    def timed(self, key: str, course: str) -> str:
-        """Return the key of an answer that depends on the time, too: only the very same course of calls has it again."""
-        return digest(key, self._lost, course)
-
-    def follow(self, call: str, touches: Touched, what: str, *, course: str, adrift: bool = False) -> None:
+    def follow(self, call: str, touches: Touched, what: str, *, adrift: bool = False) -> None:
         """Take in a call that ran.
 
         Args:
             call: agent, tool and arguments.
             touches: the resources that it reads and writes.
             what: the call as messages name it.
-            course: the course of the run up to it.
             adrift: whether the moment of its effect is unknown: from now on these resources may change at any time.
         """
-        version = digest(call, self.key(touches.depends, course))
-        self._write(touches.writes, version, what)
-        if adrift:
+        before = self.key(touches.depends)
+        if adrift or before is None:
             self._adrift = union(self._adrift, touches.writes)
+        if touches.writes != NOTHING:
+            self.course = digest(self.course, call)
+        self._write(touches.writes, digest(call, before), what)
 
     def lose(self, writes: Resources, why: str) -> None:
         """Note that the state of these resources is now unknown."""
-        self._lost = digest(self._side, next(self._unknown))
-        self._write(writes, digest(self._side, next(self._unknown)), why)
+        self.course = self._new()
+        self._write(writes, self._new(), why)
 
-    def last(self, resources: Resources, until: int | None = None) -> str | None:
+    def last(self, resources: Resources, until: int | None = None) -> str:
         """Return the last call that may have changed one of these resources, as the log has it."""
-        until = len(self.log) if until is None else until
-        return next((self.log[at][1] for at in range(until - 1, -1, -1) if meet(self.log[at][0], resources)), None)
+        return next((what for writes, what in reversed(self.log[:until]) if meet(writes, resources)), "none")
+
+    def _new(self) -> str:
+        return digest(self._side, next(self._unknown))
 
     def _write(self, writes: Resources, version: str, what: str) -> None:
         if writes == NOTHING:

@@ -10,29 +10,20 @@ from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
 from playhead.kernel.session import World
+from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below
-from playhead.replay.live import LiveModel, pause
-from playhead.replay.matching import Matcher
-from playhead.replay.places import Places
-from playhead.replay.recorded import facts_of, meta_tool
 from playhead.replay.repeated_hooks import RepeatedHooks
 from playhead.replay.seen import SeenPayloads, had_hooks
-from playhead.replay.serving import Answers, Call, Serving
-from playhead.replay.unfit import Refusals
+from playhead.replay.serving import Answers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
-    from playhead.replay.cast import Cast
-    from playhead.replay.history import Past
-    from playhead.replay.missing import OnMissing
-    from playhead.replay.overrides import ResultOverride
-    from playhead.replay.redacted import Rebinding
+    from playhead.replay.plan import Plan
     from playhead.trace.events import ErrorInfo
-    from playhead.trace.recording import Recording
     from playhead.trace.types import FallbackInfo, ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -40,34 +31,21 @@ if TYPE_CHECKING:
 class ReplayWorld(World):
     """Serves a recording to a run that may leave its path. One replay, one world."""
 
-    def __init__(  # noqa: PLR0913 - what a replay is made of
-        self,
-        recording: Recording,
-        past: Past,
-        cast: Cast,
-        *,
-        on_missing: OnMissing,
-        results: tuple[ResultOverride, ...],
-        rebinding: Rebinding,
-        tools_from_code: bool,
-    ) -> None:
-        matcher = Matcher(past)
-        self._recording = recording
-        self._had_hooks = had_hooks(recording)
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._had_hooks = had_hooks(plan.recording)
         self._seen_by: dict[str, SeenPayloads] = {}
+        self._facts = facts_of(plan.recording)
+        self._has_code = plan.agent is not None
         self.notes: list[str] = []
         """What became known while the replay ran."""
-        self.cast = cast
-        self.rebinding = rebinding
-        self.places = Places(recording, past, matcher)
-        self.answers = Answers(past, matcher, on_missing, results, rebinding)
-        self.refusals = Refusals(past)
-        self._tools_from_code = tools_from_code
-        self._facts = facts_of(recording)
-
-    def model_for(self, owner: str, model: Model) -> Model:  # noqa: ARG002
-        """Return the live model."""
-        return LiveModel(model)
+        self.answers = Answers(
+            plan.recording,
+            plan.past,
+            on_missing=plan.on_missing,
+            results=plan.overrides.results,
+            rebinding=plan.rebinding,
+        )
 
     def fallbacks_for(
         self,
@@ -80,17 +58,70 @@ class ReplayWorld(World):
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
-        specs = self.specs(owner, tools)
-        return {spec.name: self._tool(self.rebinding.restored_model(spec), tools.get(spec.name)) for spec in specs}
+        restored = self._plan.rebinding.restored_model
+        return {spec.name: self._tool(restored(spec), tools.get(spec.name)) for spec in self.specs(owner, tools)}
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return the hooks themselves, when code was given; else what they did when this was recorded, and the policies."""
-        if self._tools_from_code:
+        if self._has_code:
             return hooks
         return joined(self._repeated(session.owner), made_again(session.header.hooks).hooks())
 
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
+        """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
+        if not self._has_code:
+            makers = [each.make for each in made_again(session.header.hooks).guards()]
+        return super().guards_for(session, makers)
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return what was recorded for the same question, or for the approval of the same call; nobody is asked.
+
+        Raises:
+            UnrecordedCallError: it was never asked then.
+        """
+        if name == SEED:  # what is emitted at the start stands in the recording, or comes from code
+            return answer()
+        serving = self.answers.decided(owner, key) if name == "approval" else None
+        place = self.answers.places.of(owner)
+        source = place.sources[0] if place.is_owner else ""
+        if serving is not None:
+            if serving.is_made_up:
+                return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
+            recorded = serving.call
+            source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
+        answers = self._facts[source, name, key]
+        if not answers and name in (HOOK, POLICY) and self._has_code:
+            return await super().fact(owner, name, key, answer)  # it only looks at what the replay did
+        if not answers:
+            raise UnrecordedCallError(
+                f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
+                f"whatever on_missing says{'; pass agent=, whose code looks at the answers' if name == POLICY else ''}"
+            )
+        return answers.popleft()
+
+    def specs(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
+        """Return what an agent's tools are: as code says, when it was given, else as they were recorded."""
+        return [each.spec for each in tools.values()] if self._has_code else self.answers.places.tools(owner)
+
+    async def enter(self, given: Tool | None, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run an agent's loop on its live model and on what was recorded of its tools."""
+        code = given if isinstance(given, AgentTool) else None
+        recorded = self.answers.places.header(context.child_owner) if code is None else code.header
+        assert recorded is not None  # noqa: S101 - `decided` has seen to it
+        tools = {} if code is None else code.tools
+        has_tools = any(spec.kind != "meta" for spec in self.specs(context.child_owner, tools))
+        below = Below(self._plan.rebinding.restored_model(recorded), None if code is None else code.model)
+        header, model = self._plan.cast.agent(below, has_tools=has_tools)
+        agent = AgentTool(header, model, tools)
+        if code is not None:
+            agent = AgentTool(header, model, tools, hooks=code.hooks, guards=code.guards)
+        return await agent.run(arguments, context)
+
+    def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
+        return meta_tool(spec, given) if spec.kind == "meta" else ReplayTool(self, spec, given)
+
     def _repeated(self, owner: str) -> Hooks | None:
-        place = self.places.of(owner)
+        place = self.answers.places.of(owner)
         if not place.sources or not self._had_hooks:
             return None
         repeated = RepeatedHooks(
@@ -102,60 +133,15 @@ class ReplayWorld(World):
         )
         return None if repeated.idle else repeated
 
-    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
-        """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
-        if not self._tools_from_code:
-            makers = [each.make for each in made_again(session.header.hooks).guards()]
-        return super().guards_for(session, makers)
-
     def _seen(self, owner: str) -> SeenPayloads:
         """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""
         if owner not in self._seen_by:
-            self._seen_by[owner] = SeenPayloads(self._recording.owners[owner])
+            self._seen_by[owner] = SeenPayloads(self._plan.recording.owners[owner])
         return self._seen_by[owner]
-
-    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
-        """Return what was recorded for the same question, or for the approval of the same call; nobody is asked.
-
-        Raises:
-            UnrecordedCallError: it was never asked then.
-        """
-        if name == SEED:  # what is emitted at the start stands in the recording, or comes from code
-            return answer()
-        serving = self.answers.decided(owner, key) if name == "approval" else None
-        place = self.places.of(owner)
-        source = place.sources[0] if place.is_owner else ""
-        if serving is not None:
-            if serving.is_made_up:
-                return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
-            recorded = serving.call
-            source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
-        answers = self._facts[source, name, key]
-        if not answers and name in (HOOK, POLICY) and self._tools_from_code:
-            return await super().fact(owner, name, key, answer)  # it only looks at what the replay did
-        if not answers:
-            raise UnrecordedCallError(
-                f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
-                f"whatever on_missing says{'; pass agent=, whose code looks at the answers' if name == POLICY else ''}"
-            )
-        return answers.popleft()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait before a live model is asked again; any other time has passed already."""
-        await pause(seconds)
-
-    def specs(self, owner: str, tools: dict[str, Tool]) -> list[ToolSpec]:
-        """Return what an agent's tools are: as code says, when it was given, else as they were recorded."""
-        return [each.spec for each in tools.values()] if self._tools_from_code else self.places.tools(owner)
-
-    def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
-        if spec.kind == "meta":
-            return meta_tool(spec, given)
-        return ReplayAgent(self, spec, given) if spec.kind == "agent" else ReplayTool(self, spec, given)
 
 
 class ReplayTool:
-    """A function of the recorded run: it has no body any more, only answers."""
+    """A tool of the recorded run: a function has no body any more, only answers; an agent is entered, its model is live."""
 
     def __init__(self, world: ReplayWorld, spec: ToolSpec, given: Tool | None) -> None:
         self.spec = spec
@@ -164,67 +150,17 @@ class ReplayTool:
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
         """Check the call: as the code does, where it was given, else as it was checked then."""
-        world = self._world
-        call = Call(self.spec, arguments, context, world.places.asked(self.spec, arguments, context), self._given)
-        problem: ErrorInfo | Outcome | None = None
-        if self._given is not None:
-            problem = self._given.check(arguments, context)
-        elif world.answers.doubt(call) is None:
-            problem = world.refusals.of(call.asked)
-        if problem is None:
-            world.answers.expect(call)
-        return problem
-
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
-        """Return what is decided."""
-        return await self._world.answers.answer(context.owner, context.call_id)
-
-
-class ReplayAgent:
-    """An agent of the recorded run: it is entered, and its model is live; its tools are not."""
-
-    def __init__(self, world: ReplayWorld, spec: ToolSpec, given: Tool | None) -> None:
-        self.spec = spec
-        self._world = world
-        self._given = given if isinstance(given, AgentTool) else None
-
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Check the call as it was checked then."""
-        problem = check_agent_call(self.spec.name, arguments, context)
-        if problem is None:
-            call = Call(self.spec, arguments, context, self._world.places.asked(self.spec, arguments, context))
-            self._world.answers.expect(call, lambda: self._decide(call))
-        return problem
+        if self.spec.kind == "agent":
+            problem = check_agent_call(self.spec.name, arguments, context)
+            if problem is not None:
+                return problem
+        return self._world.answers.check(self.spec, arguments, context, self._given)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the agent's loop on its live model and on what was recorded of its tools."""
-        world = self._world
-        serving = world.answers.decided(context.owner, context.call_id)
-        if serving is None or serving.is_made_up:
-            return await world.answers.answer(context.owner, context.call_id)
-        recorded = world.places.header(context.child_owner) if self._given is None else self._given.header
-        assert recorded is not None  # noqa: S101 - `check` has seen to it
-        tools = {} if self._given is None else self._given.tools
-        has_tools = any(spec.kind != "meta" for spec in world.specs(context.child_owner, tools))
-        below = Below(world.rebinding.restored_model(recorded), None if self._given is None else self._given.model)
-        header, model = world.cast.agent(below, has_tools=has_tools)
-        if self._given is None:
-            return await AgentTool(header, model, tools).run(arguments, context)
-        given = self._given
-        agent = AgentTool(header, model, tools, hooks=given.hooks, guards=given.guards)
-        return await agent.run(arguments, context)
-
-    def _decide(self, call: Call) -> Serving:
-        """Find what was recorded of the agent."""
-        answers, places, child = self._world.answers, self._world.places, call.context.child_owner
-        told = answers.override_of(call)
-        if told is not None:
-            return told
-        calls = places.enter(child, call.asked)
-        place = places.of(child)
-        if not place.sources and self._given is None:
-            error = UnrecordedCallError(f"{call}; the recording holds no run of this agent there")
-            return answers.missed(call, error)
-        if not place.is_owner:
-            answers.note_foreign(call)
-        return Serving("exact", calls[0] if calls else None)
+        """Return what is decided, or enter the agent."""
+        answers = self._world.answers
+        if self.spec.kind == "agent":
+            serving = answers.decided(context.owner, context.call_id)
+            if serving is not None and not serving.is_made_up:
+                return await self._world.enter(self._given, arguments, context)
+        return await answers.answer(context.owner, context.call_id)

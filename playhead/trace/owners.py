@@ -1,4 +1,7 @@
-"""The names of owners: `root`, and below it the calls that led to an agent, such as `root/researcher@3.0`."""
+"""The names of owners: `root`, and below it the calls that led to an agent, such as `root/researcher@3.0`.
+
+Whoever takes such a name apart does it here: a tool may have a `/` in its own name, and a place ends each call.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,25 @@ def owner_inside(owner: str, tool: str, iteration: int | None, position: int) ->
     return f"{owner}/{tool}@{'-' if iteration is None else iteration}.{position}"
 
 
+def lineage(owner: str) -> list[str]:
+    """Return the root, and below it everybody who led to this owner, itself last."""
+    root = owner.partition("/")[0]
+    return [root, *(owner[: place.end()] for place in _PLACE.finditer(owner))]
+
+
+def parent_of(owner: str) -> str:
+    """Return the owner whose call an owner is; empty for the root."""
+    return ["", *lineage(owner)][-2]
+
+
+def call_of(owner: str) -> str:
+    """Return the call that an owner is, `researcher@3.0`; for the root its own name."""
+    return owner.removeprefix(f"{parent_of(owner)}/")
+
+
 def tool_of(owner: str) -> str:
     """Return the tool whose call an owner is; empty for the root."""
-    return owner.rpartition("/")[2].rpartition("@")[0]
+    return call_of(owner).rpartition("@")[0]
 
 
 def own_name(owner: str) -> str:

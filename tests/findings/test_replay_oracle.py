@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playhead.diagnose.statistics import run_statistics
-from playhead.replay import history, matching, replay, reproduce, serving
+from playhead.replay import calls, matching, replay, reproduce, serving
 from playhead.trace import recorder
 from playhead.trace.values import json_hash
 from tests.findings import replay_oracle as oracle
@@ -66,8 +66,8 @@ async def test_the_oracle_sees_answers_of_another_state(monkeypatch: pytest.Monk
     """It finds a matcher that serves stale answers as if they were fresh."""
     stale = matching.Matcher._stale
 
-    def fresh(self: Any, asked: Any) -> Any:
-        found = stale(self, asked)
+    def fresh(self: Any, *asked: Any) -> Any:
+        found = stale(self, *asked)
         return None if found is None else found._replace(rung="reordered")
 
     monkeypatch.setattr(matching.Matcher, "_stale", fresh)
@@ -85,8 +85,8 @@ async def test_the_oracle_sees_what_redaction_made_alike(monkeypatch: pytest.Mon
 async def test_the_oracle_sees_remembered_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """It finds a replay that serves what a cache answered."""
     answered = property(lambda call: call.completed is not None and call.ran and call.completed.ended is None)
-    monkeypatch.setattr(history.PastCall, "answered", answered)
-    monkeypatch.setattr(serving.Answers, "_from_memory", lambda self, call, state: state)
+    monkeypatch.setattr(calls.Call, "answered", answered)
+    monkeypatch.setattr(serving.Answers, "_from_memory", lambda *_: None)
     assert await _wrong(141, 203)
 
 

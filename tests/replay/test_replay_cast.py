@@ -10,8 +10,8 @@ from playhead import Agent
 from playhead.errors import MissingApiKeyError, UnknownModelError, UsageError
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.replay import replay
+from playhead.replay.calls import read_past
 from playhead.replay.cast import Address, Cast, changed_header
-from playhead.replay.history import read_past
 from playhead.replay.overrides import Overrides
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.runs import make_agent, record, record_agent

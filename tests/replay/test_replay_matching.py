@@ -2,101 +2,63 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from playhead import Agent, Context, ToolContext, tool
 from playhead.replay import replay
-from playhead.replay.history import read_past
-from playhead.replay.matching import Asked, Matcher
-from playhead.replay.state import NOTHING, State, Touched
+from playhead.replay.calls import read_past
+from playhead.replay.state import NOTHING
 from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.events import ReplayServed
 from tests.kernel.runs import record
 from tests.replay.stores import ScriptsModel, record_store, root_rungs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.trace.recording import Recording
+
+A, B, C = (("get", {"key": key}) for key in "abc")
 
 
-def asked(recording: Recording, number: int, **changes: Any) -> Asked:
-    """Return the recorded call of this number as the same call of a replay."""
-    past = read_past(recording).calls[number]
-    started = past.started
-    fields: dict[str, Any] = {
-        "sources": (past.owner,),
-        "is_owner": True,
-        "caller": f"{past.owner} {number}",
-        "tool": started.tool,
-        "request": started.request,
-        "iteration": past.iteration,
-        "position": started.position,
-        "args": started.args,
-        "args_hash": started.args_hash,
+async def rungs(then: list[Any], now: list[Any], **options: Any) -> list[tuple[str | None, Any]]:
+    """Record these turns, replay those, and return how each call was answered, and from which recorded one (its `seq`)."""
+    recording = await record_store({"Do it.": then}, ())
+    model = ScriptsModel({"Do it.": now})
+    result = await replay(recording, {"model": model}, on_missing="lenient", trace=None, **options)
+    places = {
+        record.seq: place
+        for place, record in enumerate(each for each in recording.records if each.kind == "tool-call-completed")
     }
-    return Asked(**{**fields, **changes})
-
-
-def found(matcher: Matcher, which: Asked, now: str | None = None) -> tuple[int, str] | None:
-    """Return the event of the recorded call that is served, and how; by default in the state of the beginning."""
-    match = matcher.take(which, State("test").key(None, "") if now is None else now)
-    return None if match is None else (match.call.seq, match.rung)
-
-
-# --- the matcher by itself ------------------------------------------------------------------------------------------
+    served = [each.event for each in result.recording.records if isinstance(each.event, ReplayServed)]
+    return [(each.rung, places.get(each.source_seq or 0)) for each in served]
 
 
 async def test_the_order_of_matching() -> None:
     """The exact call first, then the first of the same arguments, then by key; each once."""
-    a, b = ("get", {"key": "a"}), ("get", {"key": "b"})
-    recording = await record_store({"Do it.": [(a,), (a,), (b,), (("find", {"key": "a", "note": "x"}),)]}, ())
-    first, second, third, fourth = (each.seq for each in read_past(recording).calls)
-    matcher = Matcher(read_past(recording))
-    assert found(matcher, asked(recording, 1)) == (second, "exact")
-    assert found(matcher, asked(recording, 1, request=7)) == (first, "reordered")
-    assert found(matcher, asked(recording, 0)) is None
-    assert found(matcher, asked(recording, 2, position=1)) == (third, "reordered")
-    note = {"key": "a", "note": "y"}
-    assert found(matcher, asked(recording, 3, args=note, args_hash="other")) is None
-    assert found(matcher, asked(recording, 3, args=note, args_hash="other", key=("key",))) == (fourth, "normalised")
-
-
-async def test_a_reserved_call_is_kept_for_the_one_that_matches_it_exactly() -> None:
-    """A call at another place does not take it, even when there is nothing else."""
-    a = ("get", {"key": "a"})
-    recording = await record_store({"Do it.": [(a, a)]}, ())
-    first, second = (each.seq for each in read_past(recording).calls)
-    matcher = Matcher(read_past(recording))
-    matcher.reserve(asked(recording, 1))
-    elsewhere = asked(recording, 0, position=5, caller="somebody else")
-    assert found(matcher, elsewhere) == (first, "reordered")
-    assert found(matcher, elsewhere) is None
-    assert found(matcher, asked(recording, 1)) == (second, "exact")
+    assert await rungs([(A, A), (B,)], [(A, A), (B,)]) == [("exact", 0), ("exact", 1), ("exact", 2)]
+    assert await rungs([(A, A), (B,)], [(B, A)]) == [("reordered", 2), ("exact", 1)]
+    assert await rungs([(A,), (B,), (A,)], [(B, A, A, A)]) == [
+        ("reordered", 1),
+        ("reordered", 0),
+        ("reordered", 2),
+        ("synthetic-error", None),
+    ]
+    noted = [("find", {"key": "a", "note": note}) for note in ("x", "y")]
+    assert await rungs([(noted[0],)], [(noted[1],)]) == [("normalised", 0)]
+    assert await rungs([(noted[0],)], [(("find", {"key": "b", "note": "x"}),)]) == [("synthetic-error", None)]
+    assert await rungs([(A,)], [(C,)]) == [("synthetic-error", None)]
 
 
 async def test_an_answer_of_the_right_state_comes_before_the_one_of_the_right_place() -> None:
     """Of several recorded answers to the same call, the one of the replay's state is taken; else it is stale."""
-    get, put = ("get", {"key": "a"}), ("put", {"key": "a", "value": 5})
-    recording = await record_store({"Do it.": [(get,), (put,), (get,)]}, ())
-    first, _, last = read_past(recording).calls
-    assert found(Matcher(read_past(recording)), asked(recording, 0), last.state) == (last.seq, "reordered")
-    assert found(Matcher(read_past(recording)), asked(recording, 2), first.state) == (first.seq, "reordered")
-    assert found(Matcher(read_past(recording)), asked(recording, 2), "another") == (last.seq, "stale")
-
-
-async def test_matching_takes_linear_time() -> None:
-    """Hundreds of equal calls, found at other places than theirs, are found one after the other."""
-    turn = tuple(("get", {"key": "a"}) for _ in range(500))
-    recording = await record_store({"Do it.": [turn]}, ())
-    past = read_past(recording)
-    matcher, questions = Matcher(past), asked(recording, 0, request=9)
-    started = time.perf_counter()
-    served = [found(matcher, questions) for _ in turn]
-    assert [each and each[0] for each in served] == [each.seq for each in past.calls]
-    assert time.perf_counter() - started < 1  # a hundred times what it takes
+    put, other = ("put", {"key": "a", "value": 5}), ("put", {"key": "b", "value": 5})
+    then = [(A,), (put,), (A,)]
+    assert (await rungs(then, [(B,), (put,), (A,)]))[1:] == [("exact", 1), ("exact", 2)]
+    assert (await rungs(then, [(put,), (A,)]))[1:] == [("reordered", 2)]
+    assert (await rungs(then, [(B,), (C,), (A,)]))[2:] == [("reordered", 0)]
+    assert (await rungs([*then, (other,)], [(other,), (A,)]))[1:] == [("stale", 0)]
 
 
 # --- the state ------------------------------------------------------------------------------------------------------
@@ -147,7 +109,6 @@ async def test_which_calls_are_side_effects(tmp_path: Path) -> None:
         ("pay", {"key": "yes"}),
     ]
     assert [(each.started.tool, each.adrift) for each in past.calls if each.adrift] == [("slow", True)]
-    assert len({each.state for each in past.calls}) == 6
     result = await replay(ran.recording, {"model": ScriptedModel(turns)}, trace=None)
     assert (result.verdict, dict(result.rungs)) == ("same", {"exact": 6})  # what was refused or denied is no answer
 
@@ -175,51 +136,6 @@ async def test_what_a_body_does_counts_for_the_call(tmp_path: Path) -> None:
     assert (await replay(recording, {"model": ScriptedModel(turns)}, trace=None)).verdict == "same"
     dropped = await replay(recording, {"model": ScriptedModel(turns[1:])}, on_missing="lenient", trace=None)
     assert root_rungs(dropped) == [("act", "stale", "b")]
-
-
-def test_what_parts_two_states() -> None:
-    """States are equal when the same was done, in the same states, to what a call touches, and to nothing more of it."""
-    orders, weather = frozenset({"orders"}), frozenset({"weather"})
-    one, other = State("one"), State("other")
-    assert one.key(None, "9") == other.key(None, "9")
-    one.follow("put 1", Touched(orders, orders), "put", course="0")
-    assert (one.key(weather, "9"), one.key(NOTHING, "9")) == (other.key(weather, "9"), other.key(NOTHING, "9"))
-    assert one.key(orders, "9") != other.key(orders, "9")
-    other.follow("set 2", Touched(weather, weather), "set", course="0")
-    other.follow("put 1", Touched(orders, orders), "put", course="1")
-    assert (one.key(orders, "9"), one.last(orders), one.last(weather)) == (other.key(orders, "9"), "put", None)
-    one.follow("set 2", Touched(weather, weather), "set", course="1")
-    assert one.key(None, "9") == other.key(None, "9")
-    one.follow("move", Touched(orders | weather, weather), "move", course="2")
-    other.lose(orders, "put, and nobody knows what that did")
-    other.follow("move", Touched(orders | weather, weather), "move", course="2")
-    assert one.key(weather, "9") != other.key(weather, "9"), "what moved there came from another state"
-
-
-def test_what_changes_by_itself() -> None:
-    """From a call on of which nobody knows when it is over, only the very same course comes to the same state."""
-    orders = frozenset({"orders"})
-    one, other = State("one"), State("other")
-    for state in (one, other):
-        state.follow("put", Touched(orders, orders), "put", course=state.begin("0", "put"), adrift=True)
-    course = one.begin("1", "get")
-    assert (
-        one.key(orders, course) == other.key(orders, other.begin("1", "get")) != one.key(orders, one.begin("2", "get"))
-    )
-    assert one.key(orders, course) != other.key(orders, other.begin("3", "get"))
-    assert one.key(frozenset({"weather"}), "7") == other.key(frozenset({"weather"}), "8")
-
-
-def test_what_parts_two_courses() -> None:
-    """Another place, other arguments, arguments that nobody knows, and a call with an unknown effect: none leads to the same again."""
-    for one, other in ((("1", "a"), ("2", "a")), (("1", "a"), ("1", "b")), (("1", None), ("1", None))):
-        then, now = State("then"), State("now")
-        assert then.begin("0", "get") == now.begin("0", "get")
-        assert then.begin(*one) != now.begin(*other)
-        assert then.begin("9", "get") != now.begin("9", "get")
-    then, now = State("then"), State("now")
-    now.lose(NOTHING, "what it did is not known")
-    assert then.timed("", then.begin("0", "get")) != now.timed("", now.begin("0", "get"))
 
 
 async def test_a_read_from_before_a_write_is_not_served_after_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from playhead import Approval, tool
 from playhead.replay import MissedCall, replay, reproduce
-from playhead.replay.history import read_past
+from playhead.replay.calls import read_past
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ApprovalDecided
 from tests.kernel.runs import make_agent, record

@@ -8,10 +8,10 @@ import pytest
 
 from playhead import tool
 from playhead.replay import replay, reproduce
-from playhead.replay.history import read_past
+from playhead.replay.calls import read_past
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ReplayServed
-from tests.kernel.runs import make_agent, record
+from tests.kernel.runs import record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,17 +104,3 @@ async def test_calls_that_hooks_rewrote_get_what_was_recorded_for_what_ran(
     assert len(set(sources)) == len(order)
     if which is lookup:
         assert {rung for rung, _ in served(result)} <= {"exact", "reordered"}
-
-
-async def test_a_rewritten_call_takes_no_other_calls_answer(tmp_path: Path) -> None:
-    """What a hook made of the first call is what the second asks for itself: that one is answered in its place."""
-    turns = [calls(call("lookup", key="a"), call("lookup", key="b")), text("done")]
-    run = await record(tmp_path, turns, lookup)
-    rewritten = await record(tmp_path / "other", turns, lookup, compose=[renaming(a="b")])
-    assert [each.started.args for each in rewritten.recording.root.calls.values()] == [{"key": "b"}, {"key": "b"}]
-    agent = make_agent(None, turns, lookup, compose=[renaming(a="b")])
-    result = await replay(run.recording, agent=agent, on_missing="lenient", trace=None)
-    assert [rung for rung, _ in served(result)] == ["synthetic-error", "exact"]
-    assert "has been served already or is another call's" in observed(result)[0]
-    again = await replay(rewritten.recording, {"model": ScriptedModel(turns)}, trace=None)
-    assert [rung for rung, _ in served(again)] == ["exact", "exact"]

@@ -11,7 +11,7 @@ import pytest
 from playhead import PlayheadError, RunError, load_recording
 from playhead.errors import NotReplayableError, UnresolvedCallError
 from playhead.replay import DID_NOT_HAPPEN, ResultOverride, reproduce, resume, resume_calls
-from playhead.replay.recorded import scope_of
+from playhead.replay.calls import scope_of
 from playhead.trace.integrity import check_trace
 from tests.replay.resumable_agents import Outside, resumable_agent
 

@@ -68,12 +68,12 @@ def reads_alike(arguments: JsonValue, then: dict[str, Any], now: dict[str, Any])
     """
     if then is now or json_hash(then) == json_hash(now):
         return True
-    if _named(then, "$defs") != _named(now, "$defs") or not isinstance(arguments, dict):
+    one, other = _bare(then), _bare(now)
+    if one.get("$defs", {}) != other.get("$defs", {}) or not isinstance(arguments, dict):
         return False
-    was, is_ = _named(then, "properties"), _named(now, "properties")
-    return all(
-        _alike(was.get(name), is_.get(name), default_only=name not in arguments) for name in {*was, *is_, *arguments}
-    )
+    was, is_ = one.get("properties", {}), other.get("properties", {})
+    given = set(arguments)
+    return all(_meaning(was, name, given) == _meaning(is_, name, given) for name in {*was, *is_, *given})
 
 
 def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
@@ -129,22 +129,12 @@ def _differing(then: ToolSpec, now: ToolSpec) -> list[str]:
     return found
 
 
-def _alike(was: Any, is_: Any, *, default_only: bool) -> bool:  # noqa: ANN401 - JSON
-    if not default_only:
-        return json_hash(was) == json_hash(is_)
-    if not isinstance(was, dict) or not isinstance(is_, dict):
-        return was is is_
-    return _default(was) == _default(is_)
-
-
-def _named(schema: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return the schemas that a key of a schema holds by name, without their words."""
-    named = schema.get(key)
-    return {name: _bare(each) for name, each in named.items()} if isinstance(named, dict) else {}
-
-
-def _default(schema: dict[str, Any]) -> str | None:
-    return json_hash(schema["default"]) if "default" in schema else None
+def _meaning(properties: dict[str, Any], name: str, given: set[str]) -> str:
+    """Return what a schema makes of a parameter: of one that is not given that it is there, and its default."""
+    found = properties.get(name)
+    if name not in given and isinstance(found, dict):
+        found = {key: value for key, value in found.items() if key == "default"}
+    return json_hash(found)
 
 
 def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON

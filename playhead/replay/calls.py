@@ -1,0 +1,288 @@
+"""What a recording holds of tool calls: each with its place, its answer, and the state of the world it was given in.
+
+Only what a body returned is an answer. What the kernel or a switch refused, and what a cache answered, is worked out anew
+by whoever replays; a refused or a denied call did nothing, a failed, a timed out and an abandoned one may have.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
+from playhead.replay.declared import reads_alike
+from playhead.replay.state import NOTHING, State, Touched, meet, touched, union
+from playhead.trace.events import ApprovalDecided, ErrorInfo, ToolCallCompleted, ToolCallStarted
+from playhead.trace.fingerprint_key import UNKNOWN
+from playhead.trace.owners import agent_path, lineage, owner_inside, parent_of, tool_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from playhead.kernel.session import Tool
+    from playhead.replay.state import Resources
+    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
+
+Specs: TypeAlias = "Mapping[str, Mapping[str, ToolSpec]]"
+"""Tools by the path of their agent, and by name."""
+Facts: TypeAlias = "dict[tuple[str, str, str], deque[JsonValue]]"
+"""Answers by owner, question and key, in the order in which they were given."""
+BESIDE: Final = "a side effect of another agent ran beside it, and nothing says which came first"
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of an agent: a recorded one or, as far as matching is concerned, one that a replay makes."""
+
+    owner: str
+    """The agent that made it."""
+    started: ToolCallStarted
+    iteration: int | None
+    seq: int
+    """`seq` of its first event."""
+    recorded_spec: ToolSpec | None = None
+    """The tool; None when the agent had none of this name."""
+    spec: ToolSpec | None = None
+    """The same, as it counts in this replay: the code's, where code was given."""
+    completed: ToolCallCompleted | None = None
+    answer_seq: int | None = None
+    """`seq` of its answer."""
+    allowed: bool | None = None
+    """What somebody who was asked said of it."""
+    ran: bool = False
+    """Whether its body may have run, or a replay served it as if it had."""
+    inner_writes: Resources = NOTHING
+    """What calls with side effects that its body made may have changed."""
+    course: str = ""
+    """The course of the run up to it."""
+    state: str | None = ""
+    """The state that it was answered in, of what its answer depends on."""
+    log_at: int = 0
+    """How many side effects stand in the recording's log before it."""
+    adrift: bool = False
+    """Whether nobody knows when what it did was done."""
+    doubt: str | None = None
+    """Why its answer may be wrong in every state."""
+
+    @property
+    def child(self) -> str:
+        """The owner of what the call entered."""
+        return owner_inside(self.owner, self.started.tool, self.iteration, self.started.position)
+
+    @property
+    def identity(self) -> str | None:
+        """What tells its arguments from others; None when redaction has hidden that."""
+        fingerprint = self.started.args_fingerprint
+        return None if fingerprint == UNKNOWN else fingerprint or self.started.args_hash
+
+    @property
+    def name(self) -> str:
+        """What makes it the same as one of another run; at which turn agents were entered is no part of it."""
+        return f"{agent_path(self.owner)} {self.started.tool} {self.identity or f'unknown {self.seq}'}"
+
+    @property
+    def touches(self) -> Touched:
+        """What it has to do with."""
+        own = touched(self.spec)
+        return own._replace(writes=union(own.writes, self.inner_writes))
+
+    @property
+    def served(self) -> bool:
+        """Whether it got an answer that it gets again where a replay has done the same so far, a cache's too."""
+        done = self.completed
+        return done is not None and self.ran and done.end.served and done.rung != "synthetic-error"
+
+    @property
+    def answered(self) -> bool:
+        """Whether its body answered."""
+        return self.served and self.completed is not None and not self.completed.cached
+
+    @property
+    def denied(self) -> bool:
+        """Whether somebody was asked and did not allow it."""
+        return self.completed is not None and self.allowed is False
+
+    @property
+    def refusal(self) -> ErrorInfo | None:
+        """What the kernel said instead of running it."""
+        return None if self.completed is None or self.completed.ended != "refused" else self.completed.error
+
+    def __str__(self) -> str:
+        """Return the call as a message names it."""
+        return f"{self.started.tool} by {agent_path(self.owner)}"
+
+
+@dataclass(slots=True)
+class Past:
+    """All recorded calls of the agents of a run."""
+
+    inside: Mapping[str, str]
+    """Owners inside the bodies of tools, whose calls are not among them: a frozen tool has no body."""
+    specs: dict[str, dict[str, ToolSpec]]
+    """Recorded tools by owner and name."""
+    calls: list[Call] = field(default_factory=list)
+    """In the order in which they started."""
+    state: State = field(default_factory=lambda: State("recording"))
+    """What was done to the world."""
+    acting: dict[tuple[str, str], Resources] = field(default_factory=dict)
+    """What bodies of a tool wrote through other tools, by the agent's path and the tool's name."""
+
+
+def read_past(recording: Recording, code: Specs | None = None) -> Past:
+    """Return the calls of a recording, each with the state that it was answered in.
+
+    `code` are the tools of the agents whose code was given: what they declare counts, whatever they declared then.
+    """
+    own = {name: owner.own_tools.values() for name, owner in recording.owners.items()}
+    specs = {name: {spec.name: spec for spec in tools} for name, tools in own.items() if tools}
+    past = Past(inside_bodies(recording), specs)
+    calls = list(_calls(recording, specs, code or {}))
+    _judge(past, [call for call, ends in calls if not ends])
+    follower = _Follower(past)
+    for call, ends in calls:
+        if call.owner not in past.inside:
+            (follower.end if ends else follower.start)(call)
+    return past
+
+
+def facts_of(recording: Recording) -> Facts:
+    """Return the recorded facts."""
+    facts: Facts = defaultdict(deque)
+    for owner in recording.owners.values():
+        for fact in owner.facts:
+            facts[owner.owner, fact.name, fact.key].append(fact.value)
+    return facts
+
+
+def meta_tool(spec: ToolSpec, given: Tool | None) -> Tool:
+    """Return the kernel's own tool, which runs: that of the code, or else the one of its name."""
+    return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
+
+
+def inside_bodies(recording: Recording) -> dict[str, str]:
+    """Return the owners that are inside the bodies of tools, each with the outermost body that it is in."""
+    scopes = {name: outermost_scope(name, recording.owners) for name in recording.owners}
+    return {name: scope for name, scope in scopes.items() if scope is not None}
+
+
+def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:
+    """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
+    return next((path for path in lineage(owner)[1:] if _is_body(path, owners)), None)
+
+
+def scope_of(owner: str, call: RecordedCall) -> str:
+    """Return under whose name stands what a call's body does, and the agent that it enters."""
+    return owner_inside(owner, call.started.tool, call.iteration, call.started.position)
+
+
+def same_call(started: ToolCallStarted, tool: str, args_hash: str) -> bool:
+    """Return whether a recorded call is one of this tool and these arguments."""
+    return started.tool == tool and started.args_hash == args_hash
+
+
+def _is_body(path: str, owners: Mapping[str, OwnerRecording]) -> bool:
+    """Return whether an owner is the body of a tool: no agent, or one that a function entered, as imported runs have them."""
+    owner, above = owners.get(path), owners.get(parent_of(path))
+    if owner is None or owner.started is None:
+        return True
+    known = () if above is None else above.own_tools.values()
+    return any(spec.name == tool_of(path) and spec.kind == "function" for spec in known)
+
+
+def _calls(recording: Recording, specs: Specs, code: Specs) -> Iterator[tuple[Call, bool]]:
+    """Yield each call where it starts, and again where it ends; a call is whole when all are yielded."""
+    calls: dict[tuple[str, str], Call] = {}
+    for record in recording.records:
+        event, owner = record.event, record.owner
+        if isinstance(event, ToolCallStarted):
+            then = _spec(specs, lineage(owner), event.tool)
+            now = _spec(code, [agent_path(each) for each in lineage(owner)], event.tool) or then
+            call = calls[owner, event.call_id] = Call(owner, event, record.iteration, record.seq, then, now)
+            yield call, False
+        elif isinstance(event, (ApprovalDecided, ToolCallCompleted)) and (owner, event.call_id) in calls:
+            call = calls[owner, event.call_id]
+            if isinstance(event, ApprovalDecided):
+                call.allowed = event.approved
+                continue
+            call.completed, call.answer_seq = event, record.seq
+            yield call, True
+
+
+def _spec(specs: Specs, owners: list[str], tool: str) -> ToolSpec | None:
+    """Return the tool of the last of these owners who has any: a tool's body has those of its agent."""
+    return next((specs[name].get(tool) for name in reversed(owners) if name in specs), None)
+
+
+def _judge(past: Past, calls: list[Call]) -> None:
+    """Find out which bodies ran, and what they did through other tools: what a call may do is known when all have ended."""
+    outer = {call.child: call for call in calls if call.owner not in past.inside}
+    for call in calls:
+        call.ran = _ran(call)
+        body = outer.get(past.inside.get(call.owner, ""))
+        if body is not None and call.ran:
+            body.inner_writes = union(body.inner_writes, call.touches.writes)
+    for call in outer.values():
+        done = call.completed
+        call.adrift = call.ran and (done is None or done.abandoned or done.end.may_go_on)
+        call.doubt = _doubt(call)
+        if call.inner_writes != NOTHING:
+            tool = (agent_path(call.owner), call.started.tool)
+            past.acting[tool] = union(past.acting.get(tool, NOTHING), call.inner_writes)
+
+
+def _ran(call: Call) -> bool:
+    spec, done = call.recorded_spec, call.completed
+    if spec is None or spec.kind != "function" or not isinstance(call.started.args, dict):
+        return False
+    if done is not None and not done.end.body_ran:
+        return False
+    if done is not None and done.rung is not None:
+        return done.rung != "synthetic-error" and call.allowed is not False
+    return not spec.requires_approval if call.allowed is None else call.allowed
+
+
+def _doubt(call: Call) -> str | None:
+    """Return why an answer may be wrong whatever the state: as far as the call alone says."""
+    done, then, now = call.completed, call.recorded_spec, call.spec
+    if done is not None and done.rung == "stale":
+        return "it was stale already in the recording, which is a replay"
+    if then is None or now is None or then is now:
+        return None
+    if not reads_alike(call.started.args, then.parameters, now.parameters):
+        return f"the code's schema of {now.name} is another one, so the body might get something else"
+    if done is not None and done.ended == "timeout" and then.timeout_s != now.timeout_s:
+        return f"it ran into its time limit, and the code's limit of {now.name} is another one"
+    return None
+
+
+class _Follower:
+    """Follows what the calls of a recording did to the world."""
+
+    def __init__(self, past: Past) -> None:
+        self._past = past
+        self._open: dict[int, Call] = {}
+
+    def start(self, call: Call) -> None:
+        state, touches = self._past.state, call.touches
+        self._past.calls.append(call)
+        call.course = state.begin(call.child, call.identity)
+        call.state, call.log_at = state.key(touches.depends), len(state.log)
+        if not call.ran:
+            return
+        for other in self._open.values():  # of another agent, for side effects run alone in their own
+            if meet(other.touches.writes, touches.depends):
+                call.doubt = call.doubt or BESIDE
+            if meet(touches.writes, other.touches.depends):
+                other.doubt = other.doubt or BESIDE
+            if meet(touches.writes, other.touches.writes):
+                call.adrift = other.adrift = True
+        self._open[call.seq] = call
+        state.follow(call.name, touches, str(call), adrift=call.adrift)
+
+    def end(self, call: Call) -> None:
+        self._open.pop(call.seq, None)
+        if call.completed is not None and not call.completed.end.body_ran:
+            self._past.state.refuse()
