@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import sys
 import time
+import warnings
 from pathlib import Path
 
 from playhead import Agent, Context, tool
@@ -35,7 +36,9 @@ def wait(seconds: float = 60.0) -> str:
 @tool
 def fork() -> str:
     """Fork: the child lives longer than the run, runs an agent of its own, and exits in order."""
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what this is about
+        pid = os.fork()
     if pid:
         os.waitpid(pid, 0)
         return "forked"

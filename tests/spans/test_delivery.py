@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from email.utils import formatdate
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -247,7 +248,7 @@ def test_a_span_that_is_too_large_by_itself_goes_without_its_content(collect: Ca
 
 def test_a_span_that_never_fits_is_refused(collect: Callable[..., Collector]) -> None:
     """It is counted, and the others go on."""
-    refusal = Refusal(1, 1, 1, "413 Request Entity Too Large")
+    refusal = Refusal(1, 1, 1, f"413 {HTTPStatus(413).phrase}")
     collector = collect(most_bytes=130)
     sink = Otlp(named(collector.address))
     huge = span(2, **{f"attribute.{number}": "x" * 50 for number in range(10)})
@@ -264,7 +265,7 @@ def refusing(*numbers: int) -> Callable[[Received], Reply]:
 def test_only_the_spans_that_are_refused_are_lost(collect: Callable[..., Collector], bad: tuple[int, ...]) -> None:
     """Of a request that is refused, each span is found that the collector does not take, by few more requests."""
     collector = collect(rule=refusing(*bad))
-    refusals = [Refusal(number - 1, number - 1, 1, "422 Unprocessable Entity: bad span") for number in bad]
+    refusals = [Refusal(number - 1, number - 1, 1, f"422 {HTTPStatus(422).phrase}: bad span") for number in bad]
     assert deliver(collector, 128) == Delivered(settled=128, refusals=refusals)
     assert collector.counts.keys() == set(ids(*range(1, 129))) - set(ids(*bad))
     assert set(collector.counts.values()) == {1}
