@@ -18,7 +18,6 @@ def prices(city: str) -> list[dict[str, object]]:
 SCRIPT = [
     call("prices", city="Oslo"),
     call("recall", key="_tool_result_1", offset=2000),
-    call("recall", action="store", key="oslo", content="the dearest house is 49"),
     call("prices", city="Bergen"),
     call("prices", city="Bodo"),
     text("House 49 is the dearest in Oslo."),

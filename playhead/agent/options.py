@@ -48,7 +48,7 @@ class Context:
     """Ask the model to state a reason for every call, and record when it does not; None: as the strategy says, which all but
     `direct` do."""
     meta_tools: Sequence[str] | None = None
-    """Tools of the kernel to offer: `final-answer`, `brief`, `recall`; None:
+    """Tools of the kernel to offer: `final-answer`, `recall`; None:
     as the strategy says, mostly `final-answer`."""
     profile: ContextProfile | Tier | Literal["auto"] | None = None
     """How much of its past the model is sent: `local`, `mid`, `large`, `frontier`, `auto` by the model's name, or a

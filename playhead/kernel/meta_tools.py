@@ -1,11 +1,10 @@
 """Tools of the kernel itself: they read the state and end the run; they touch nothing else.
 
-One gives the final answer, one tells where the agent stands, one reads what was stored.
+One gives the final answer, the other one reads what was stored.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -16,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from playhead.errors import UsageError, first_problem, nearest
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import ErrorInfo
-from playhead.trace.types import ToolSpec, text_of
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
@@ -28,14 +27,6 @@ if TYPE_CHECKING:
 
 MIN_ITERATIONS: Final = 2
 """Turns before the model is offered a tool that ends the run; it can always answer in text."""
-MAX_TASK: Final = 2000
-"""Characters of the task that `brief` repeats."""
-MAX_TOLD: Final = 160
-"""Characters of a tool's description, or of an error."""
-RECENT: Final = 30
-"""Newest steps whose failures and repetitions `brief` tells."""
-LISTED: Final = 200
-"""Newest keys that are listed."""
 PAGE: Final = 800
 """Characters of a page, where the agent does not say how long a result may be."""
 MAX_PAGE: Final = 8000
@@ -136,79 +127,30 @@ def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValu
     return "accepted"
 
 
-def _brief(session: Session, _: Arguments) -> JsonValue:
-    """Return the task and what there is to solve it with, what is used of it, and what failed or was done twice of late."""
-    state, specs = session.state, session.offered_specs().items()
-    assert state is not None  # noqa: S101 - a tool is called in a turn
-    recent = [step for step in state.steps[-RECENT:] if step.tool in session.toolset]
-    failed = [step.content[:MAX_TOLD] for step in recent if step.ok is False]
-    calls = Counter(f"{step.tool}({step.content[:MAX_TOLD]})" for step in recent if step.type == "action")
-    kept = [] if session.curator is None else [*session.curator.shelf.notes, *session.curator.shelf.stored]
-    return {
-        "task": text_of(session.task)[:MAX_TASK],
-        "tools": {name: spec.description.partition("\n")[0][:MAX_TOLD] for name, spec in specs if spec.kind != "meta"},
-        "iteration": state.iteration,
-        "max_iterations": session.header.max_iterations,
-        "tools_used": sorted(state.tools_used),
-        "required": [each.what for each in session.unmet],
-        "messages": len(state.thread.messages),
-        "tokens": state.usage.total_tokens,
-        "stored": kept[-LISTED:],
-        "recent_calls": calls.total(),
-        "recent_failures": len(failed),
-        "last_error": failed[-1] if failed else None,
-        "repeated_calls": [f"{call} {count} times" for call, count in calls.items() if count > 1],
-        "decisions": list(state.decision_log[-RECENT:]),
-    }
-
-
 class RecallArguments(Arguments):
     """What `recall` takes."""
 
-    action: Literal["retrieve", "store", "list", "search"] = "retrieve"
-    key: str = Field(default="", description="Of a stored result or a note.")
-    content: str = Field(default="", description="The note to store.")
-    query: str = Field(default="", description="Words to search for.")
+    key: str = Field(description="Of a stored result.")
     offset: int = Field(default=0, ge=0, description="Character to begin with.")
     length: int = Field(default=0, ge=0, le=MAX_PAGE, description="Characters to read; 0 for a page.")
 
 
 def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome:
-    """Do what the model asked for."""
-    from playhead.kernel.context.shelf import search  # noqa: PLC0415 - few agents have this tool
-
+    """Return a page of a stored result, and where the next one begins."""
     assert session.curator is not None  # noqa: S101 - agents that have this tool have one
     shelf, key, start = session.curator.shelf, arguments.key, arguments.offset
-    kept = {**shelf.notes, **shelf.stored}
-    if arguments.action == "list":
-        listed: list[JsonValue] = [{"key": name, "characters": len(text)} for name, text in kept.items()]
-        return listed[-LISTED:]
-    if arguments.action == "search":
-        found: list[JsonValue] = search(shelf.texts(), arguments.query)
-        return found or f"nothing so far holds {arguments.query!r}"
-    if arguments.action == "store":
-        taken = Outcome.failure("NoteRefused", "a note needs a key of its own")
-        return "stored" if shelf.note(key, arguments.content) else taken
-    if key not in kept:
-        return Outcome.failure("UnknownKey", f"nothing is stored as {key!r}.{nearest(key, kept)}")
+    if key not in shelf.stored:
+        return Outcome.failure("UnknownKey", f"nothing is stored as {key!r}.{nearest(key, shelf.stored)}")
     page = PAGE if shelf.compression is None else min(shelf.compression.budget, MAX_PAGE)
-    part, total = kept[key][start : start + (arguments.length or page)], len(kept[key])
+    part, total = shelf.stored[key][start : start + (arguments.length or page)], len(shelf.stored[key])
     end = start + len(part)
     place: dict[str, JsonValue] = {"offset": start, "total": total} if len(part) < total else {}
     return {"key": key, "content": part, **place, **({"next_offset": end} if end < total else {})}
 
 
-_BRIEF: Final = (
-    "Tell the task, the tools, what is used of turns and tokens, what is required, and what failed or was repeated."
-)
-_RECALL: Final = (
-    "Read a stored result by its key, page by page, or keep notes: store (key, content), retrieve (key), list, "
-    "search (query)."
-)
 _OWN: Final = (
     MetaTool("final-answer", "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True),
-    MetaTool("brief", _BRIEF, Arguments, _brief),
-    MetaTool("recall", _RECALL, RecallArguments, _recall),
+    MetaTool("recall", "Read a stored result by its key, page by page.", RecallArguments, _recall),
 )
 META_TOOLS: Final = {each.name: each for each in _OWN}
 

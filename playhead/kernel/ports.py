@@ -121,7 +121,7 @@ class CuratorPort(Protocol):
     """Looks after the thread: what of a result is shown, what of old turns stays."""
 
     shelf: Shelf
-    """Long results and notes."""
+    """Long results."""
 
     def shown(self, completed: ToolCallCompleted, message: Message) -> Shown | None:
         """Return what is to stand for a result; None when it may stand as it is."""

@@ -147,7 +147,7 @@ OPTIONS: Final[dict[str, list[Any]]] = {
     "compression": [None, True, {"budget": 900}, {"budget": 900, "preview_items": 4}],
     "profile": [None, "local", "mid", "large", "frontier"],
     "max_tokens": [None, 9000, 9001],
-    "meta_tools": [None, ("final-answer", "brief"), ()],
+    "meta_tools": [None, ("final-answer", "recall"), ()],
     "fallbacks": [(), ("second",), ("second", "third"), ("third", "second")],
     "fallback_after": [None, 1, 2],
     "output_retries": [2, 1],

@@ -14,7 +14,7 @@ from tests.kernel.runs import data, record
 if TYPE_CHECKING:
     from pathlib import Path
 
-META = ("final-answer", "brief")
+META = ("final-answer", "recall")
 
 
 @tool(read_only=True)
@@ -39,7 +39,7 @@ async def offered(folder: Path, turns: list[Any], *tools: Any, **options: Any) -
 
 
 EVERYTHING = ["lookup", "other", *META]
-BEFORE = ["lookup", "other", "brief"]
+BEFORE = ["lookup", "other", "recall"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_when_the_tools_that_end_a_run_are_offered(
 
 async def test_without_tools_there_is_only_the_kernels_own(tmp_path: Path):
     """An agent without tools of its own can end through the kernel's, from the second turn on."""
-    assert await offered(tmp_path, [text(""), call("final-answer", output="42")]) == [["brief"], list(META)]
+    assert await offered(tmp_path, [text(""), call("final-answer", output="42")]) == [["recall"], list(META)]
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,6 @@ async def test_the_threshold_is_recorded_and_counts(tmp_path: Path, threshold: f
     assert len(told(run)) == words
 
 
-async def test_the_kernels_own_tools_say_nothing_new(tmp_path: Path):
-    """What the model wrote itself, and asked back, is no result."""
-    note = call("recall", action="store", key="k", content=OLD)
-    run = await run_with(tmp_path, [page("old"), note, call("recall", key="k")], meta_tools=("recall",))
-    assert told(run) == []
-
-
 @pytest.mark.parametrize("value", [0, -0.1, 1.1, "0.2", True])
 def test_what_is_no_share(value: Any):
     """It is a share, and says so."""

@@ -247,6 +247,6 @@ async def test_an_answer_without_a_required_tool_is_no_success(tmp_path: Path):
 
 async def test_no_reason_is_missed_for_a_tool_of_the_kernel(tmp_path: Path):
     """Nobody is asked why it looks at its budget."""
-    turns = [call("brief"), text("42")]
-    run = await record(tmp_path, turns, ping, meta_tools=["brief"])
+    turns = [call("recall", key="x"), text("42")]
+    run = await record(tmp_path, turns, ping, meta_tools=["recall"])
     assert run.events("rationale-missing") == []

@@ -56,7 +56,7 @@ def _agent(chance: random.Random, canary: Canary, depth: int, **options: Any) ->
             max_parallel=chance.randint(1, 3),
             rationale=chance.random() < 0.5,
             required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
-            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "brief")]),
+            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "recall")]),
             system_prompt=chance.choice([None, "Be brief.", ""]),
             parameters=chance.choice([{}, {"temperature": 0}]),
             approver=approver,

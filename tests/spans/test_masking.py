@@ -8,7 +8,7 @@ import pytest
 from openinference.instrumentation import TraceConfig
 from pydantic import Field
 
-from playhead import Agent, Context, Execution, load_recording, tool
+from playhead import Agent, Execution, load_recording, tool
 from playhead.spans import SpanOptions
 from playhead.spans.encoding import encode
 from playhead.spans.thread import Opening
@@ -230,24 +230,6 @@ def sent_of(records: Iterable[Record], **switches: bool) -> str:
     """Return the bytes of spans, as text."""
     shown = SpanOptions(gen_ai=True, masking=TraceConfig(**switches))  # type: ignore[arg-type]
     return encode(built(records, shown)[1]).decode(errors="replace")
-
-
-async def test_a_tool_of_the_kernels_own_may_tell_anything(tmp_path: Path) -> None:
-    """What `brief` says of the task and of the tools is hidden as these are, also where a prompt holds it."""
-    model = ScriptedModel([call("brief"), text("Done.")], tool_format="text")
-    agent = Agent(
-        model,
-        tools=[look],
-        context=Context(meta_tools=["final-answer", "brief"]),
-        trace=tmp_path,
-    )
-    recording, _ = await recorded(agent, tmp_path)
-    assert "tools_used" in sent_of(recording.records)
-    for switches in ({"hide_inputs": True}, {"hide_outputs": True}, {"hide_llm_tools": True}):
-        sent = sent_of(recording.records, **switches)
-        assert "tools_used" not in sent
-        assert ("SECRETDESCRIPTION" in sent) == ("hide_outputs" in switches)  # which is not about descriptions
-        assert ("Do it." in sent) == ("hide_inputs" not in switches)
 
 
 async def test_what_a_sub_agent_is_asked_are_the_arguments_of_a_call(tmp_path: Path) -> None:

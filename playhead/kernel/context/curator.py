@@ -42,7 +42,7 @@ class Curator:
         self._session = session
         self._profile = session.header.profile or NO_PROFILE
         self.shelf = Shelf(session.header.compression)
-        """Long results and notes, which are never put together."""
+        """Long results, which are never put together."""
         specs = [each.spec for each in session.toolset.values()]
         described = [f"{each.name}{each.description}{json.dumps(each.parameters)}" for each in specs]
         self._tokens_of_tools = sum(map(len, described)) // CHARS_PER_TOKEN
@@ -149,7 +149,7 @@ class Curator:
         lines = [self._lines[message.id] for message in old if message.id in self._lines]
         known = PriorWork() if parts.prior is None else self._priors[parts.prior.id]
         work, dropped = known.with_turns(len(parts.turns) - keep, lines).fitted(self._profile.prior_work_chars)
-        note = '; recall(action="list") names what is stored' if self.shelf.notes or self.shelf.stored else ""
+        note = '; recall(key="") names what is stored' if self.shelf.stored else ""
         told = await self._session.messages.add_user(work.render(note), replaces=tuple(each.id for each in goes))
         if told is not None:
             self._priors[told.id] = work

@@ -1,18 +1,13 @@
-"""What an agent keeps beside its thread: long results, whole, and its own notes. Neither is ever put together or dropped."""
+"""What an agent keeps beside its thread: long results, whole. They are never put together or dropped."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from playhead.trace.types import Compression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playhead.trace.values import JsonValue
 
 LONGEST_PARSED: Final = 10_000_000
 """Characters of a text that is looked at for whether it is JSON."""
@@ -20,39 +15,20 @@ MAX_FIELDS: Final = 30
 """Fields of an object that a preview names."""
 FEWEST_CHARS: Final = 12
 """Characters that a line of a preview has at least, while there is room."""
-MAX_SEARCHED: Final = 1_000_000
-"""Characters that one search looks at, the newest first."""
-MAX_FOUND: Final = 10
-"""Places that a search returns."""
-AROUND: Final = 80
-"""Characters that a search shows on each side of what it found."""
 
 
 class Shelf:
-    """Long results and notes as texts, by key."""
+    """Long results as texts, by key."""
 
     def __init__(self, compression: Compression | None) -> None:
         self.compression = compression
         self.stored: dict[str, str] = {}
-        self.notes: dict[str, str] = {}
 
     def store(self, tool: str, text: str) -> tuple[str, str]:
         """Keep a result; returns its key, and the preview that stands for it in the thread."""
         key, settings = f"_tool_result_{len(self.stored) + 1}", self.compression or Compression()
         self.stored[key] = text
         return key, preview_of(text, key=key, tool=tool, budget=settings.budget, items=settings.preview_items)
-
-    def note(self, key: str, content: str) -> bool:
-        """Keep a note, in place of one with the same key; returns whether the key can be that of a note."""
-        if not key or key in self.stored:
-            return False
-        self.notes[key] = content
-        return True
-
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Yield keys and texts, the newest first, the notes before the results."""
-        yield from reversed(self.notes.items())
-        yield from reversed(self.stored.items())
 
 
 def preview_of(text: str, *, key: str, tool: str, budget: int, items: int) -> str:
@@ -95,19 +71,3 @@ def _as_json(value: Any) -> str:  # noqa: ANN401 - JSON
 def cut(text: str, most: int) -> str:
     """Return the beginning of a text, with an ellipsis where it goes on."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def search(texts: Iterator[tuple[str, str]], query: str) -> list[dict[str, JsonValue]]:
-    """Return which of the texts hold all words of a query, in any case: the key, the first place, and what is around it."""
-    words = query.lower().split()
-    found: list[dict[str, JsonValue]] = []
-    room = MAX_SEARCHED
-    for key, text in texts:
-        looked_at = text[:room]
-        room -= len(looked_at)
-        folded = looked_at.lower()
-        place = min((folded.find(word) for word in words), default=-1)
-        if place >= 0 and len(found) < MAX_FOUND:
-            around = looked_at[max(place - AROUND, 0) : place + AROUND]
-            found.append({"key": key, "offset": place, "text": " ".join(around.split())})
-    return found

@@ -77,7 +77,7 @@ async def test_what_is_stored_is_named(tmp_path: Path):
     """A key may stand in no line any more, so the message says how to list them."""
     run = await run_with(tmp_path, [*looks(["x" * 900, *"abc"]), text("done")], compression=True)
     assert thread(run)[1][1].startswith(
-        '[Prior work: turns 1-2, put together to save room; recall(action="list") names what is stored]\nResults:\n'
+        '[Prior work: turns 1-2, put together to save room; recall(key="") names what is stored]\nResults:\n'
     )
 
 

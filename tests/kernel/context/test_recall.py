@@ -8,7 +8,6 @@ import pytest
 from playhead import Agent, Context, UsageError, tool
 from playhead.compose import SUPPRESS
 from playhead.errors import ToolDefinitionError
-from playhead.kernel.context.shelf import Shelf, search
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Compression
@@ -187,14 +186,14 @@ class TestHooks:
     async def test_a_result_that_was_removed(self, tmp_path: Path, tag: str):
         """Is nowhere."""
         run = await run_with(
-            tmp_path, [call("look"), recall(action="list")],
+            tmp_path, [call("look"), recall(key="")],
             compose=[lambda harness: harness.on(tag, lambda each, _: SUPPRESS if "look" in (getattr(each, "name", ""), getattr(each, "tool", "")) else None)],
         )  # fmt: skip
-        assert recalled(run) == [[]]
+        assert recalled(run) == ["nothing is stored as ''. Known: none."]
 
 
 class TestRecall:
-    """Reading on, and notes."""
+    """Reading on."""
 
     async def test_page_by_page(self, tmp_path: Path):
         """Pages follow each other without a gap, and the last one says so by saying nothing."""
@@ -215,29 +214,6 @@ class TestRecall:
         assert [page.get("next_offset") for page in pages] == [800, None, None]
         assert json.loads(WHOLE) == ITEMS
 
-    async def test_notes(self, tmp_path: Path):
-        """Are kept, found, listed and written over."""
-        turns = [
-            recall(action="store", key="plan", content="look, then write"),
-            recall(action="store", key="plan", content="write at once"),
-            recall(action="retrieve", key="plan"),
-            recall(action="list"),
-            recall(action="search", query="ONCE"),
-            recall(action="search", query="never"),
-            recall(action="store", content="without a key"),
-            recall(key="paln"),
-        ]
-        assert recalled(await run_with(tmp_path, turns, compression=None, meta_tools=("recall",))) == [
-            "stored",
-            "stored",
-            {"key": "plan", "content": "write at once"},
-            [{"key": "plan", "characters": 13}],
-            [{"key": "plan", "offset": 9, "text": "write at once"}],
-            "nothing so far holds 'never'",
-            "a note needs a key of its own",
-            "nothing is stored as 'paln'. Did you mean 'plan'? Known: plan.",
-        ]
-
     async def test_its_own_answers_are_never_shortened(self, tmp_path: Path):
         """A page is as long as was asked for."""
         turns = [call("look"), recall(key="_tool_result_1", length=1300)]
@@ -245,7 +221,7 @@ class TestRecall:
         assert len(recalled(run)[0]["content"]) == 1300
         assert len(run.events("curator-decision")) == 1
 
-    @pytest.mark.parametrize("arguments", [{"length": 8001}, {"offset": -1}, {"action": ["delete"]}])
+    @pytest.mark.parametrize("arguments", [{"length": 8001}, {"offset": -1}, {"action": "list"}])
     async def test_arguments_that_do_not_fit(self, tmp_path: Path, arguments: dict[str, Any]):
         """Are refused."""
         run = await run_with(tmp_path, [recall(**arguments)])
@@ -274,19 +250,3 @@ class TestAgentsBelow:
             "nothing is stored as '_tool_result_2'. Did you mean '_tool_result_1'? Known: _tool_result_1.",
         ]
         assert (await reproduce(run.recording)).identical
-
-
-class TestShelf:
-    """What is kept beside the thread."""
-
-    def test_a_key_of_a_result_is_no_key_of_a_note(self):
-        """What a tool returned cannot be written over."""
-        shelf = Shelf(Compression())
-        key, _ = shelf.store("look", WHOLE)
-        assert not shelf.note(key, "other")
-        assert shelf.stored == {key: WHOLE}
-
-    def test_a_search_is_bounded(self):
-        """It looks at a million characters, the newest first, and no further."""
-        texts = [("new", "a needle"), ("long", "x" * 2_000_000 + "needle"), ("old", "needle")]
-        assert [each["key"] for each in search(iter(texts), "needle")] == ["new"]

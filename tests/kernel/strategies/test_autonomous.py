@@ -169,8 +169,8 @@ def test_a_tool_of_that_name_is_refused():
     fix = "rename yours, or the strategy's with finish_tool_name=…"
     with pytest.raises(ToolDefinitionError, match=f"^'finish' is a tool of the kernel; {fix}$"):
         Agent(ScriptedModel([]), tools=[finish], strategy="autonomous", trace=None)
-    named: Any = {"strategy_settings": {"finish_tool_name": "brief"}, "meta_tools": ["brief"]}
-    with pytest.raises(ToolDefinitionError, match=r"'brief' is a tool of the kernel; .*finish_tool_name="):
+    named: Any = {"strategy_settings": {"finish_tool_name": "recall"}, "meta_tools": ["recall"]}
+    with pytest.raises(ToolDefinitionError, match=r"'recall' is a tool of the kernel; .*finish_tool_name="):
         Agent(ScriptedModel([]), **grouped(strategy="autonomous", trace=None, **named))
     Agent(ScriptedModel([]), tools=[finish], trace=None)
     with pytest.raises(UsageError, match="finish_tool_name"):
