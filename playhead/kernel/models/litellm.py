@@ -178,7 +178,7 @@ async def _counted(address: str, key: str | None, arguments: dict[str, Any]) -> 
     """Return the tokens of the prompt of a completion, which llama.cpp shows and then counts, and vLLM counts at once."""
     import httpx  # noqa: PLC0415 - litellm has it loaded where this is used
 
-    body = {name: arguments[name] for name in COUNTED if name in arguments}
+    body: dict[str, Any] = {name: arguments[name] for name in COUNTED if name in arguments}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     root = address.rstrip("/").removesuffix("/v1")
     async with httpx.AsyncClient(base_url=root, timeout=None, headers=headers, trust_env=False) as client:  # noqa: S113 - there is one limit for all
