@@ -22,7 +22,7 @@ from playhead.cli.output import PROSE_WIDTH, text_console, write_json
 from playhead.cli.reading import option_of
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
-from playhead.diagnose.diff_view import DiffView
+from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.terminal import Line
 from playhead.errors import TraceWriteError
 from playhead.kernel.tool_decorator import tool
@@ -178,7 +178,7 @@ class Demo:
         heading("5  Replay", f"replay {run} --system-prompt …{where}")
         console.print(*replay_rows(self.original, self.replay, 0), crop=False)
         heading("6  Diff", f"diff {again}{where}")
-        console.print(DiffView(self.replay.diff), crop=False)
+        console.print(diff_document(self.replay.diff), crop=False)
         heading("7  Debrief", f"debrief {again}{where}")
         console.print(debrief_document(build_debrief(self.replay.recording)), Line(), crop=False)
         console.print(Line("What to try next:"), crop=False)

@@ -347,7 +347,7 @@ def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: boo
     With A alone, A has to be a replay, and is compared with the run that it replays.
     """
     from playhead.diagnose.diff import diff_recordings
-    from playhead.diagnose.diff_view import DiffView
+    from playhead.diagnose.diff_view import diff_document
     from playhead.trace.recording import read_recording
 
     store = open_store(trace_dir)
@@ -358,7 +358,7 @@ def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: boo
     if as_json:
         write_json([found.as_json()])
     else:
-        text_console(pipe_width=PROSE_WIDTH).print(DiffView(found), crop=False)
+        text_console(pipe_width=PROSE_WIDTH).print(diff_document(found), crop=False)
     if any(recording.status != "closed" for recording in pair):
         return exits.INCONCLUSIVE
     return exits.OK if found.identical else exits.FAILED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.cli import exits
 from playhead.cli.reading import option_of
 from playhead.diagnose import tokens
-from playhead.diagnose.diff_view import DiffView
+from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.summaries import duration_text, ending_text, preview
 from playhead.diagnose.terminal import Line, escape
 from playhead.diagnose.tokens import pair_text, total_text, usage_as_json
@@ -157,7 +157,7 @@ def print_replay(
     console: Console, original: Recording, outcome: ReplayResult, min_grounded: float, trace_dir: Path | None
 ) -> None:
     """Print it, and the commands that show more."""
-    console.print(*replay_rows(original, outcome, min_grounded), Line(), DiffView(outcome.diff), Line(), crop=False)
+    console.print(*replay_rows(original, outcome, min_grounded), Line(), diff_document(outcome.diff), Line(), crop=False)
     replay, path = outcome.run.run_id, outcome.run.trace_path
     beside = path is not None and TraceStore.of(path.resolve()).folder == TraceStore.of(original.path.resolve()).folder
     commands = {

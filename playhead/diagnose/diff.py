@@ -12,28 +12,16 @@ from collections import Counter
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from playhead.diagnose.diff_calls import Alignment, RunCalls, tool_sequence
+from playhead.diagnose.diff_calls import Alignment, RunCalls
 from playhead.diagnose.diff_decisions import first_decision
 from playhead.diagnose.diff_edits import call_edits, rationale_changes, result_changes
 from playhead.diagnose.diff_events import Split, first_split
 from playhead.diagnose.diff_inputs import input_changes
 from playhead.diagnose.diff_lines import line_diff
-from playhead.diagnose.diff_sequence import apply_edits
-from playhead.diagnose.diff_types import (
-    Difference,
-    FirstDivergence,
-    InputChange,
-    OutputDiff,
-    RationaleChange,
-    ResultChange,
-    RunDiff,
-    RunFigures,
-    ToolEdit,
-    ToolUse,
-)
+from playhead.diagnose.diff_types import Difference, FirstDivergence, OutputDiff, RunDiff, RunFigures
 from playhead.diagnose.diff_values import differences, same
 from playhead.diagnose.diff_words import divergence_text, remarks
-from playhead.diagnose.summaries import summarise
+from playhead.diagnose.summaries import sentence
 from playhead.trace.events import StrategySwitched
 from playhead.trace.spending import spent_by
 from playhead.trace.values import repair_json, scrub
@@ -191,33 +179,11 @@ def _divergence(split: Split) -> FirstDivergence:
         what=divergence_text(split, found),
         expected=repair_json(split.expected),
         actual=repair_json(split.actual),
-        expected_text=_sentence(split.original),
-        actual_text=_sentence(split.replay),
+        expected_text=_told(split.original),
+        actual_text=_told(split.replay),
         differences=found,
     )
 
 
-def _sentence(record: Record | None) -> str | None:
-    if record is None:
-        return None
-    try:
-        return scrub(f"{record.kind}: {summarise(record.event)}")
-    except (TypeError, ValueError, RecursionError):  # a field that holds what its kind never does
-        return record.kind
-
-
-__all__ = [
-    "Difference",
-    "FirstDivergence",
-    "InputChange",
-    "OutputDiff",
-    "RationaleChange",
-    "ResultChange",
-    "RunDiff",
-    "RunFigures",
-    "ToolEdit",
-    "ToolUse",
-    "apply_edits",
-    "diff_recordings",
-    "tool_sequence",
-]
+def _told(record: Record | None) -> str | None:
+    return None if record is None else scrub(f"{record.kind}: {sentence(record.event)}")

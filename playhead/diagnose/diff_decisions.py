@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.diff_types import DecidedCall, Decision, DecisionChange, FirstDecision
 from playhead.diagnose.diff_values import same
@@ -23,70 +24,38 @@ _WHAT: Final = {
 }
 
 
-class _Place(NamedTuple):
-    """Where one owner's decisions part."""
-
-    rank: tuple[bool, float]
-    decision: FirstDecision
-
-
 def first_decision(alignment: Alignment) -> FirstDecision | None:
     """Return the first decision that differs, in the original's order.
 
     The same calls with other words beside them are told only when nothing else differs: what was decided is the same.
     """
     one, other = _decisions(alignment.original), _decisions(alignment.replay)
-    places: list[_Place] = []
+    ended = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
+    found: list[tuple[tuple[bool, float], FirstDecision]] = []
     for replay_owner, owner in alignment.owners.items():
-        left, right = one.get(owner, []), other.get(replay_owner, [])
-        places += _owner_places(left, right)
-        if len(left) != len(right) and not _may_go_on(alignment, in_replay=len(left) > len(right)):
-            places.append(_last_place(left, right))
-    first = min(places, key=lambda each: each.rank, default=None)
-    return first.decision if first else None
-
-
-def _owner_places(left: list[Decision], right: list[Decision]) -> list[_Place]:
-    """Return the first decision of an owner that differs, and the first words beside equal calls before it."""
-    places: list[_Place] = []
-    for a, b in zip(left, right, strict=False):
-        change = _change(a, b)
-        if change is None or (change == "words" and places):
-            continue
-        places.append(_Place((change == "words", a.seq), _first(change, a, b)))
-        if change != "words":
-            return places
-    return places
-
-
-def _may_go_on(alignment: Alignment, *, in_replay: bool) -> bool:
-    """Return whether a run has no recorded end, so that nobody knows what it decided after that."""
-    run = alignment.replay if in_replay else alignment.original
-    return run.recording.ending is None
-
-
-def _last_place(left: list[Decision], right: list[Decision]) -> _Place:
-    """Return where one owner decided on and the other did not."""
-    if len(left) > len(right):
-        more = left[len(right)]
-        return _Place((False, more.seq), _first("missing", more, None))
-    after = left[-1].seq + 0.5 if left else float("inf")
-    return _Place((False, after), _first("extra", None, right[len(left)]))
+        before = float("inf")
+        for a, b in zip_longest(one.get(owner, []), other.get(replay_owner, [])):
+            if not (a or ended[0]) or not (b or ended[1]):
+                break  # nobody knows what a run without an end decided after that
+            change = _change(a, b)
+            place = a.seq if a else before + 0.5
+            if change is not None:
+                found.append(((change == "words", place), _first(change, a, b)))
+            if change not in {None, "words"}:
+                break
+            before = place
+    first = min(found, key=lambda each: each[0], default=None)
+    return first[1] if first else None
 
 
 def _first(change: DecisionChange, a: Decision | None, b: Decision | None) -> FirstDecision:
-    one = a or b
-    assert one is not None  # noqa: S101 - there is a decision on one side at least
-    return FirstDecision(
-        change=change,
-        what=_what(change, a, b),
-        agent=agent_path(one.owner),
-        original=a,
-        replay=b,
-    )
+    agent = agent_path(a.owner if a else b.owner if b else "")
+    return FirstDecision(change=change, what=_what(change, a, b), agent=agent, original=a, replay=b)
 
 
-def _change(a: Decision, b: Decision) -> DecisionChange | None:
+def _change(a: Decision | None, b: Decision | None) -> DecisionChange | None:
+    if a is None or b is None:
+        return "missing" if a else "extra"
     if a.error is not None or b.error is not None:
         return None if a.error == b.error else "failure"
     one, other = _asked_for(a), _asked_for(b)

@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from playhead.diagnose.diff_calls import is_inside
-from playhead.diagnose.diff_sequence import common_pairs
 from playhead.diagnose.diff_values import plain
 from playhead.diagnose.lanes import Lane, LaneOrder, Placed, same_event, told
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted, UnknownEvent
@@ -123,10 +122,7 @@ def first_split(alignment: Alignment) -> tuple[Split | None, Counter[str]]:
     """Return where the runs part first, in the original's order, and which kinds could not be compared."""
     one = Lanes(alignment.original.recording, {}, alignment.not_entered[0])
     other = Lanes(alignment.replay.recording, _canonical(alignment), alignment.not_entered[1])
-    finder = _Finder(one, other)
-    found = (finder.split(lane, place) for lane, place in finder.splits)
-    first = min((each for each in found if each is not None), key=lambda each: each[0], default=None)
-    return (first[1] if first else None), one.not_compared + other.not_compared
+    return _split(one, other), one.not_compared + other.not_compared
 
 
 def _canonical(alignment: Alignment) -> dict[str, str]:
@@ -139,62 +135,42 @@ def _alike(a: Placed, b: Placed) -> bool:
     return a.calls_before == b.calls_before and same_event(a.record, b.record, MEASURES)
 
 
-class _Finder:
-    """Lays the lanes side by side, and says what happened where one parts."""
+def _split(one: Lanes, other: Lanes) -> Split | None:
+    """Return where the lanes part first, in the original's order."""
+    matched: dict[int, int] = {}
+    """The original's place in the file of each of the replay's events that has one there, alike or changed."""
+    rests: list[tuple[list[tuple[int, Placed]], list[tuple[int, Placed]]]] = []
+    for lane in dict.fromkeys([*one.lanes, *other.lanes]):
+        left, right = one.lanes.get(lane, []), other.lanes.get(lane, [])
+        both = list(zip(left, right, strict=False))
+        place = next((place for place, (a, b) in enumerate(both) if not _alike(a[1], b[1])), len(both))
+        matched.update((b[0], a[0]) for a, b in both[: place + 1])
+        if place < max(len(left), len(right)):
+            rests.append((left[place : place + _LOOK_AHEAD], right[place : place + _LOOK_AHEAD]))
+    found = [_parting(one, other, rest, matched) for rest in rests]
+    first = min((each for each in found if each is not None), key=lambda each: each[0], default=None)
+    return first[1] if first else None
 
-    def __init__(self, one: Lanes, other: Lanes) -> None:
-        self.splits: list[tuple[Lane, int]] = []
-        """The lanes that part, each with the place in it."""
-        self._one = one
-        self._other = other
-        matched: dict[int, int] = {}
-        """The original's place in the file of each of the replay's events that is the same there."""
-        known: dict[int, int] = {}
-        for lane in [*one.lanes, *(lane for lane in other.lanes if lane not in one.lanes)]:
-            left, right = one.lanes.get(lane, []), other.lanes.get(lane, [])
-            both = list(zip(left, right, strict=False))
-            place = next((place for place, (a, b) in enumerate(both) if not _alike(a[1], b[1])), len(both))
-            matched.update((b[0], a[0]) for a, b in both[:place])
-            known.update((b[0], a[0]) for a, b in both[place : place + 1])
-            if place < max(len(left), len(right)):
-                self.splits.append((lane, place))
-        self._before = _places_before(known | matched, len(other.recording.records))
-        self._last_left = max(matched.values(), default=-1)
-        self._last_right = max(matched, default=-1)
 
-    def split(self, lane: Lane, place: int) -> tuple[tuple[float, int], Split] | None:
-        """Return where the lane parts, with its rank in the original's order; None beyond the end of a cut file."""
-        left = self._one.lanes.get(lane, [])[place : place + _LOOK_AHEAD]
-        right = self._other.lanes.get(lane, [])[place : place + _LOOK_AHEAD]
-        change = _classify([placed for _, placed in left], [placed for _, placed in right])
-        if change == "extra":
-            return self._extra(*right[0])
-        if change == "missing":
-            return self._missing(*left[0])
-        at, there = left[0][0], right[0][0]
-        records = self._one.recording.records[at], self._other.recording.records[there]
-        return (at, 0), Split(change, *records, None, _shown(left[0][1]), _shown(right[0][1]))
-
-    def _extra(self, at: int, placed: Placed) -> tuple[tuple[float, int], Split] | None:
-        if self._one.recording.ending is None and at > self._last_right:
+def _parting(
+    one: Lanes, other: Lanes, rest: tuple[list[tuple[int, Placed]], list[tuple[int, Placed]]], matched: dict[int, int]
+) -> tuple[tuple[float, int], Split] | None:
+    """Return what happened where a lane parts, with its rank in the original's order; None beyond the end of a cut file."""
+    left, right = rest
+    change = _classify([placed for _, placed in left], [placed for _, placed in right])
+    originals, replays = one.recording.records, other.recording.records
+    if change == "extra":
+        at, placed = right[0]
+        if one.recording.ending is None and at > max(matched, default=-1):
             return None
-        after = self._before[at]
-        record = self._one.recording.records[max(after, 0)]
-        return (after + 0.5, at), Split("extra", None, self._other.recording.records[at], record, None, _shown(placed))
-
-    def _missing(self, at: int, placed: Placed) -> tuple[tuple[float, int], Split] | None:
-        if self._other.recording.ending is None and at > self._last_left:
-            return None
-        return (at, 0), Split("missing", self._one.recording.records[at], None, None, _shown(placed), None)
-
-
-def _places_before(known: dict[int, int], count: int) -> list[int]:
-    """Return for each event of the replay how far the original has come before it; -1 for not at all."""
-    before, last = [], -1
-    for index in range(count):
-        before.append(last)
-        last = max(last, known.get(index, last))
-    return before
+        after = max((original for replay, original in matched.items() if replay < at), default=-1)
+        return (after + 0.5, at), Split("extra", None, replays[at], originals[max(after, 0)], None, _shown(placed))
+    at, placed = left[0]
+    if change == "missing":
+        cut = other.recording.ending is None and at > max(matched.values(), default=-1)
+        return None if cut else ((at, 0), Split("missing", originals[at], None, None, _shown(placed), None))
+    there, now = right[0]
+    return (at, 0), Split(change, originals[at], replays[there], None, _shown(placed), _shown(now))
 
 
 def _shown(placed: Placed) -> dict[str, Any]:
@@ -208,11 +184,11 @@ def _classify(left: list[Placed], right: list[Placed]) -> Change:
         return "missing" if left else "extra"
     if _is_same_event(left[0].record, right[0].record):
         return "changed"
-    pairs = dict(common_pairs([_without_counters(each) for each in left], [_without_counters(each) for each in right]))
-    if 0 in pairs and pairs[0] > 0:
-        return "extra"
-    if 0 in pairs.values() and 0 not in pairs:
-        return "missing"
+    one, other = [_without_counters(each) for each in left], [_without_counters(each) for each in right]
+    later = other.index(one[0]) if one[0] in other else _LOOK_AHEAD
+    sooner = one.index(other[0]) if other[0] in one else _LOOK_AHEAD
+    if later != sooner:
+        return "extra" if later < sooner else "missing"
     return "changed" if left[0].record.kind == right[0].record.kind else "replaced"
 
 

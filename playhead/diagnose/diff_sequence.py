@@ -1,14 +1,14 @@
 """The edit script between two sequences of tool calls: what was added, removed, moved, or called otherwise.
 
-The longest common subsequence is kept in place. It is found by Myers' method, whose cost grows with the number of edits;
-beyond a limit the calls are matched by their rank among equal ones instead, so no input takes quadratic time.
+Between what both begin and end with, calls are matched by their rank among equal ones, and the most of them that stand in
+the same order are kept in place: a short script, though not always the shortest, and no input takes quadratic time.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from playhead.diagnose.diff_types import ToolEdit, ToolUse
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     Pair = tuple[int, int]
-
-MOST_EDITS: Final = 300
-"""Edits up to which the shortest script is looked for."""
 
 
 def apply_edits(edits: Iterable[ToolEdit], original: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
@@ -47,7 +44,7 @@ def apply_edits(edits: Iterable[ToolEdit], original: Sequence[ToolUse]) -> tuple
 
 
 def common_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """Return the places of a common subsequence, in order; the longest one, unless that takes too many edits."""
+    """Return the places of a long common subsequence, in order."""
     start, end = 0, 0
     shortest = min(len(left), len(right))
     while start < shortest and left[start] == right[start]:
@@ -55,9 +52,7 @@ def common_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pa
     while end < shortest - start and left[-1 - end] == right[-1 - end]:
         end += 1
     a, b = left[start : len(left) - end], right[start : len(right) - end]
-    middle = _shortest(a, b)
-    if middle is None:
-        middle = longest_increasing(equal_pairs(a, b))
+    middle = longest_increasing(equal_pairs(a, b))
     return [
         *((place, place) for place in range(start)),
         *((one + start, other + start) for one, other in middle),
@@ -93,48 +88,3 @@ def longest_increasing(pairs: Iterable[Pair]) -> list[Pair]:
         kept.append(items[top])
         top = before[top]
     return kept[::-1]
-
-
-def _shortest(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Pair] | None:
-    """Return a longest common subsequence (E. Myers, An O(ND) Difference Algorithm, 1986), or None beyond the limit."""
-    if not a or not b:
-        return []
-    reached: dict[int, int] = {1: 0}
-    history: list[dict[int, int]] = []
-    for edits in range(min(len(a) + len(b), MOST_EDITS) + 1):
-        history.append(reached)
-        reached = _next(a, b, edits, reached)
-        if reached.get(len(a) - len(b)) == len(a):
-            return _way_back(len(a), len(b), history)
-    return None
-
-
-def _next(a: Sequence[Hashable], b: Sequence[Hashable], edits: int, reached: dict[int, int]) -> dict[int, int]:
-    """Return how far each diagonal is reached with this many edits."""
-    further: dict[int, int] = {}
-    for k in range(-edits, edits + 1, 2):
-        x = _start(k, edits, reached)
-        y = x - k
-        while x < len(a) and 0 <= y < len(b) and a[x] == b[y]:
-            x, y = x + 1, y + 1
-        further[k] = x
-    return further
-
-
-def _start(k: int, edits: int, reached: dict[int, int]) -> int:
-    if k == -edits or (k != edits and reached[k - 1] < reached[k + 1]):
-        return reached[k + 1]
-    return reached[k - 1] + 1
-
-
-def _way_back(x: int, y: int, history: list[dict[int, int]]) -> list[Pair]:
-    pairs: list[Pair] = []
-    for edits in range(len(history) - 1, -1, -1):
-        k = x - y
-        from_x = _start(k, edits, history[edits])
-        while x > from_x:
-            x, y = x - 1, y - 1
-            pairs.append((x, y))
-        down = k == -edits or (k != edits and history[edits][k - 1] < history[edits][k + 1])
-        x, y = (x, y - 1) if down else (x - 1, y)
-    return pairs[::-1]

@@ -1,4 +1,4 @@
-"""A diff as a page: what was changed, where the runs part first and why, and what became of the rest.
+"""A diff as a document: what was changed, where the runs part first and why, and what became of the rest.
 
 `-` is the original's side, `+` the replay's, `~` a call with other arguments, `>` a call that moved. The page fits eighty
 columns and needs no colour.
@@ -6,70 +6,95 @@ columns and needs no colour.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.diagnose.diff_lines import hidden_lines
-from playhead.diagnose.diff_page import Page, call_text, shown
-from playhead.diagnose.diff_script import tool_call_lines
-from playhead.diagnose.summaries import duration_text
+from playhead.diagnose.debrief_calls import LAST_WORDS
+from playhead.diagnose.diff_edits import reading_order
+from playhead.diagnose.diff_lines import common_length, hidden_lines
+from playhead.diagnose.diff_types import ToolEdit
+from playhead.diagnose.document import TIED, Document, Row, Section
+from playhead.diagnose.parts import counted
+from playhead.diagnose.summaries import called_with, duration_text, preview
+from playhead.diagnose.terminal import ELLIPSIS
 from playhead.diagnose.tokens import cost_text, pair_text
+from playhead.trace.owners import own_name
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from collections.abc import Iterable, Iterator
 
     from playhead.diagnose.diff_types import (
         Decision,
-        Difference,
         FirstDecision,
         FirstDivergence,
         InputChange,
         RunDiff,
         RunFigures,
+        SameCall,
     )
 
-_MOST_INPUTS: Final = 12
-_MOST_LINES: Final = 12
-"""Lines of one changed text."""
-_MOST_PATHS: Final = 4
-"""Places of the first divergence that are shown; the JSON has more."""
-_MOST_CALLS: Final = 8
-"""Calls of one decision."""
-_MOST_REASONS: Final = 5
+_STYLES: Final = {"-": "red", "+": "green", "~": "yellow", ">": "cyan", "!": "magenta"}
+_MOST: Final = 12
+"""Inputs, and lines of one changed text."""
+_FEW: Final = 5
+"""Places, calls, results and reasons that are shown of each; the JSON has all."""
+_MOST_EDITS: Final = 20
+_SHORT_RUN: Final = 3
+"""Calls in a row that are shown one by one though nothing happened to them."""
+_ONE_LINE: Final = 74
+"""Characters of both values of something that changed, for them to stand on one line."""
+_FAR: Final = 40
+"""Characters that two texts begin with in common, from which on they are shown from where they differ."""
+_CONTEXT: Final = 16
+"""Characters of two texts' common beginning that are shown then."""
+_EDITS: Final = {"added": "+", "removed": "-", "reordered": ">", "arguments": "~"}
+_WORDS: Final = {
+    "added": "added",
+    "removed": "removed",
+    "reordered": "moved",
+    "arguments": "with other arguments",
+}
 _GIVEN: Final = {
     "tools-defined": ("tools",),
     "llm-requested": ("model", "parameters"),
     "agent-started": ("model", "parameters", "system_prompt", "max_iterations"),
 }
 """Inputs that come to light in events of these kinds."""
+_STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
+_CUT: Final = {"output_truncated": "was cut off", "output_filtered": "was filtered"}
+"""How a run ended whose last reply is not whole."""
+_ALSO: Final = {
+    "inputs": "inputs",
+    "events": "events",
+    "results": "tool results",
+    "reasons": "stated reasons",
+    "status": "how it ended",
+    "tokens": "tokens",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class DiffView:
-    """A diff of two runs as a page."""
-
-    diff: RunDiff
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the page, line by line."""
-        page = Page(console, options.max_width)
-        _heading(page, self.diff)
-        _inputs(page, self.diff)
-        _divergence(page, self.diff)
-        _decision(page, self.diff)
-        tool_call_lines(page, self.diff)
-        _reasons(page, self.diff)
-        _answer(page, self.diff)
-        _cost(page, self.diff)
-        _remarks(page, self.diff)
-        _verdict(page, self.diff)
-        yield from page.lines
+def diff_document(diff: RunDiff) -> Document:
+    """Return a diff of two runs as a page."""
+    sections = (
+        _heading,
+        _inputs,
+        _divergence,
+        _decision,
+        _calls,
+        _results,
+        _reasons,
+        _answer,
+        _cost,
+        _remarks,
+        _verdict,
+    )
+    return Document(tuple(each for make in sections for each in make(diff)), spaced=True)
 
 
-def _heading(page: Page, diff: RunDiff) -> None:
-    relation = "replay  " if diff.is_replay else "compared"
-    page.line(("original  ", "dim"), (diff.original_run_id, "bold"), f"  {_run(diff.original)}")
-    page.line((f"{relation}  ", "dim"), (diff.replay_run_id, "bold"), f"  {_run(diff.replay)}")
+def _heading(diff: RunDiff) -> Iterator[Section]:
+    sides = (("original", diff.original), ("replay" if diff.is_replay else "compared", diff.replay))
+    yield Section("", tuple(Row(f"{each.run_id}, {_run(each)}", f"{name}: ", 0) for name, each in sides))
 
 
 def _run(figures: RunFigures) -> str:
@@ -77,121 +102,58 @@ def _run(figures: RunFigures) -> str:
     return f"{figures.model}, {ending}"
 
 
-# --- what was changed -------------------------------------------------------------------------------------------------
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _inputs(page: Page, diff: RunDiff) -> None:
-    causes = [each for each in diff.inputs if not each.decided]
-    named = {each.name.partition(".")[2] or each.name for each in causes if each.overridden}
-    others = {name: value for name, value in diff.overrides.items() if not _is_told(name, named, causes)}
-    if not causes and not others:
-        page.title("Changed", "nothing that the agents were given")
-        return
-    page.title("Changed", "what the agents were given" if causes else "what the replay was told")
-    for change in causes[:_MOST_INPUTS]:
-        _input(page, change)
-    page.more(len(causes) - _MOST_INPUTS, "changes")
-    for name, value in list(others.items())[:_MOST_INPUTS]:
-        page.value(f"{name} (overridden)", shown(value))
+def _mark(mark: str, text: str, most: int = 1, depth: int = 2) -> Row:
+    return Row(text or "(nothing)", f"{mark} ", depth, _STYLES.get(mark, ""), most)
 
 
-def _is_told(name: str, named: set[str], causes: list[InputChange]) -> bool:
-    """Return whether an override is told by a change already, as a whole or part by part."""
-    return name in named or any(each.name == name or each.name.startswith(f"{name}.") for each in causes)
+def _more(count: int, what: str, nowhere: int = 0) -> Iterator[Row]:
+    """Yield how much is left out, and how much more the diff itself does not have."""
+    count = max(count, 0)
+    if count + nowhere:
+        has = f"{count:,} of them" if nowhere else "them all"
+        yield Row(f"{ELLIPSIS} {count + nowhere:,} more {what}; --json has {has}", style="dim")
 
 
-def _input(page: Page, change: InputChange) -> None:
-    notes = [change.agent if change.agent != "root" else "", "overridden" if change.overridden else ""]
-    if change.agents > 1:
-        notes.append(f"{change.agents} times")
-    note = ", ".join(each for each in notes if each)
-    name = f"{change.name} ({note})" if note else change.name
-    if change.lines:
-        page.indented(name)
-        _lines(page, change.lines)
-    elif change.change == "changed":
-        page.pair(
-            name,
-            *(
-                _messages(each) if change.name == "examples" else _short(each)
-                for each in (change.original, change.replay)
-            ),
-        )
-    elif change.name.count(".") == 1 and change.name.startswith("tools."):
-        page.indented(f"{name}: {change.change}")
+def _sides(original: str | None, replay: str | None, most: int = 2, depth: int = 2) -> Iterator[Row]:
+    """Yield both sides; one that is None is left out."""
+    for mark, text, other in (("-", original, replay), ("+", replay, original)):
+        if text is not None:
+            yield _mark(mark, text if other is None else _focus(text, other), most, depth)
+
+
+def _pair(name: str, original: str, replay: str, depth: int = 2) -> Iterator[Row]:
+    """Yield a value that changed: on one line when it fits."""
+    line = f"{name}: {original} → {replay}"
+    if len(line) <= _ONE_LINE and "\n" not in line:
+        yield Row(line, depth=depth)
     else:
-        page.value(f"{name}: {change.change}", _short(change.original if change.change == "removed" else change.replay))
+        yield Row(name, depth=depth)
+        yield from _sides(original, replay, depth=depth)
+
+
+def _focus(text: str, other: str) -> str:
+    """Return the text from shortly before the place where it differs from the other, when that is far in."""
+    common = common_length(text, other)
+    if common < _FAR:
+        return text
+    start = common - _CONTEXT
+    space = text.find(" ", start, common)
+    return ELLIPSIS + text[space + 1 if space >= 0 else start :]
+
+
+def _call(owner: str, tool: str, args: Any) -> str:  # noqa: ANN401 - JSON
+    """Return a call as it would be written in Python, after whose it is."""
+    return f"{'' if owner == 'root' else f'[{own_name(owner)}] '}{tool}({called_with(args)})"
 
 
 def _short(value: Any) -> str:  # noqa: ANN401 - JSON
-    return "none" if value is None else shown(value)
+    return "none" if value is None else preview(value)
 
 
-def _messages(value: Any) -> str:  # noqa: ANN401 - JSON
-    return f"{len(value)} messages" if isinstance(value, list) and value else "none"
-
-
-def _lines(page: Page, lines: tuple[str, ...]) -> None:
-    """Show the lines of a text that differ; a changed line begins where it differs."""
-    hidden = hidden_lines(lines)
-    places = page.focused(lines[lines[0] == "@@" : -1 if hidden else None])
-    while places and not places[-1].strip():  # a blank line that both have says nothing at the end
-        places.pop()
-    for line in places[:_MOST_LINES]:
-        page.marked(line[:1] if line != "@@" else " ", line[1:] if line != "@@" else "…", lines=2)
-    page.more(len(places) - _MOST_LINES, "lines", hidden)
-
-
-# --- where the runs part ----------------------------------------------------------------------------------------------
-
-
-def _divergence(page: Page, diff: RunDiff) -> None:
-    found = diff.first_divergence
-    if found is None:
-        reach = ", in what can be read of both" if _is_cut(diff) else ", but see the remarks" if diff.remarks else ""
-        page.title("First divergence", f"none{reach}; times, ids, tokens and cost are not compared")
-        return
-    seqs = _seqs(found.original_seq, found.replay_seq, found.after_seq)
-    page.title("First divergence", f"{seqs}, {_where(found.owner, found.iteration)}")
-    page.text(found.what)
-    decision = diff.first_decision
-    if decision and decision.original and decision.original.seq == found.original_seq:
-        page.note("the decision below")
-    elif _comes_to_light(found, diff.inputs) or _is_overridden(found, diff):
-        page.note("the change above comes to light here")
-    elif found.differences:
-        for each in found.differences[:_MOST_PATHS]:
-            _difference(page, each, alone=len(found.differences) == 1)
-        page.more(len(found.differences) - _MOST_PATHS, "places")
-    else:
-        page.sides(found.expected_text, found.actual_text)
-
-
-def _comes_to_light(found: FirstDivergence, inputs: tuple[InputChange, ...]) -> bool:
-    """Return whether the first event that differs only shows what an agent was given."""
-    names = {each.name.partition(".")[0] for each in inputs if not each.decided}
-    if found.kind == "message-added" and isinstance(found.expected, dict):
-        role, content = found.expected.get("role"), found.expected.get("content")
-        tasks = [each.original for each in inputs if each.name == "task"]
-        return (role == "system" and bool(names & {"system_prompt", "system_message"})) or content in tasks
-    return bool(names & set(_GIVEN.get(found.kind, ())))
-
-
-def _is_overridden(found: FirstDivergence, diff: RunDiff) -> bool:
-    """Return whether the first event that differs is a tool result that the replay was told."""
-    told = {each.replay_seq for each in diff.results if each.rung == "override"}
-    return found.kind == "tool-call-completed" and found.replay_seq in told
-
-
-def _difference(page: Page, each: Difference, *, alone: bool) -> None:
-    one = None if each.change == "added" else _short(each.original)
-    other = None if each.change == "removed" else _short(each.replay)
-    if not alone:
-        page.indented(each.path or "value")
-    page.sides(one, other)
-
-
-def _seqs(original: int | None, replay: int | None, after: int | None) -> str:
+def _seqs(original: int | None, replay: int | None, after: int | None = None) -> str:
     if original is None:
         return f"event {replay} of the other run" + ("" if after is None else f", after event {after}")
     if replay is None:
@@ -200,26 +162,124 @@ def _seqs(original: int | None, replay: int | None, after: int | None) -> str:
 
 
 def _where(owner: str, iteration: int | None) -> str:
-    who = "" if owner == "root" else f"{owner.rpartition('/')[2]}, "
+    who = "" if owner == "root" else f"{own_name(owner)}, "
     return f"{who}{'outside the loop' if iteration is None else f'turn {iteration}'}"
 
 
-def _decision(page: Page, diff: RunDiff) -> None:
-    found = diff.first_decision
+def _is_cut(diff: RunDiff) -> bool:
+    return not diff.original.recording == diff.replay.recording == "closed"
+
+
+# --- what was changed -------------------------------------------------------------------------------------------------
+
+
+def _inputs(diff: RunDiff) -> Iterator[Section]:
+    causes = [each for each in diff.inputs if not each.decided]
+    named = {each.name.partition(".")[2] or each.name for each in causes if each.overridden}
+    named |= {name for each in causes for name in (each.name, each.name.partition(".")[0])}
+    others = {name: value for name, value in diff.overrides.items() if name not in named}
+    if not causes and not others:
+        yield Section("Changed", note="nothing that the agents were given")
+        return
+    rows = [row for change in causes[:_MOST] for row in _input(change)]
+    rows += _more(len(causes) - _MOST, "changes")
+    rows += [Row(f"{name} (overridden): {preview(value)}", most=1) for name, value in list(others.items())[:_MOST]]
+    yield Section("Changed", tuple(rows), "what the agents were given" if causes else "what the replay was told")
+
+
+def _input(change: InputChange) -> Iterator[Row]:
+    times = f"{change.agents} times" if change.agents > 1 else ""
+    notes = [change.agent if change.agent != "root" else "", "overridden" if change.overridden else "", times]
+    note = ", ".join(filter(None, notes))
+    name = f"{change.name} ({note})" if note else change.name
+    if change.lines:
+        yield Row(name)
+        yield from _lines(change.lines)
+    elif change.change == "changed":
+        told = _messages if change.name == "examples" else _short
+        yield from _pair(name, told(change.original), told(change.replay))
+    elif change.name.count(".") == 1 and change.name.startswith("tools."):
+        yield Row(f"{name}: {change.change}")
+    else:
+        value = change.original if change.change == "removed" else change.replay
+        yield Row(f"{name}: {change.change}: {_short(value)}", most=1)
+
+
+def _messages(value: Any) -> str:  # noqa: ANN401 - JSON
+    return f"{len(value)} messages" if isinstance(value, list) and value else "none"
+
+
+def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
+    """Yield the lines of a text that differ; a changed line begins where it differs."""
+    hidden = hidden_lines(lines)
+    places = list(lines[lines[0] == "@@" : -1 if hidden else None])
+    for number, (one, other) in enumerate(pairwise(places)):
+        if one[:1] == "-" and other[:1] == "+":
+            places[number : number + 2] = ["-" + _focus(one[1:], other[1:]), "+" + _focus(other[1:], one[1:])]
+    while places and not places[-1].strip():  # a blank line that both have says nothing at the end
+        places.pop()
+    for line in places[:_MOST]:
+        text = "…" if line == "@@" else re.sub(r"^ +|  +", lambda blanks: TIED * len(blanks[0]), line[1:])
+        yield Row(text, depth=4, style="dim", most=2) if line[:1] in "@ " else _mark(line[:1], text, 2)
+    yield from _more(len(places) - _MOST, "lines", hidden)
+
+
+# --- where the runs part ----------------------------------------------------------------------------------------------
+
+
+def _divergence(diff: RunDiff) -> Iterator[Section]:
+    found = diff.first_divergence
     if found is None:
+        reach = ", in what can be read of both" if _is_cut(diff) else ", but see the remarks" if diff.remarks else ""
+        yield Section("First divergence", note=f"none{reach}; times, ids, tokens and cost are not compared")
+        return
+    rows = [Row(found.what)]
+    decision = diff.first_decision
+    if decision and decision.original and decision.original.seq == found.original_seq:
+        rows.append(Row("(the decision below)", style="dim"))
+    elif _comes_to_light(found, diff):
+        rows.append(Row("(the change above comes to light here)", style="dim"))
+    elif found.differences:
+        for each in found.differences[:_FEW]:
+            rows += [Row(each.path or "value")] if len(found.differences) > 1 else []
+            one = None if each.change == "added" else _short(each.original)
+            rows += _sides(one, None if each.change == "removed" else _short(each.replay))
+        rows += _more(len(found.differences) - _FEW, "places")
+    else:
+        rows += _sides(found.expected_text, found.actual_text)
+    seqs = _seqs(found.original_seq, found.replay_seq, found.after_seq)
+    yield Section("First divergence", tuple(rows), f"{seqs}, {_where(found.owner, found.iteration)}")
+
+
+def _comes_to_light(found: FirstDivergence, diff: RunDiff) -> bool:
+    """Return whether the first event that differs only shows what an agent was given, or a result that a replay was told."""
+    names = {each.name.partition(".")[0] for each in diff.inputs if not each.decided}
+    if found.kind == "message-added" and isinstance(found.expected, dict):
+        role, content = found.expected.get("role"), found.expected.get("content")
+        tasks = [each.original for each in diff.inputs if each.name == "task"]
+        return (role == "system" and bool(names & {"system_prompt", "system_message"})) or content in tasks
+    told = {each.replay_seq for each in diff.results if each.rung == "override"}
+    overridden = found.kind == "tool-call-completed" and found.replay_seq in told
+    return overridden or bool(names & set(_GIVEN.get(found.kind, ())))
+
+
+def _decision(diff: RunDiff) -> Iterator[Section]:
+    found = diff.first_decision
+    side = (found.original or found.replay) if found else None
+    if found is None or side is None:
         reach = ", in what can be read of both" if _is_cut(diff) else ""
-        page.title("First decision", f"none differs{reach}")
+        yield Section("First decision", note=f"none differs{reach}")
         return
-    side = found.original or found.replay
-    if side is None:
-        return
-    seqs = _seqs(found.original.seq if found.original else None, found.replay.seq if found.replay else None, None)
-    page.title("First decision", f"{seqs}, {_where(side.owner, side.iteration)}")
-    page.text(_decided(found, diff))
-    only_words = found.change in ("words", "answer")
-    at_root = found.agent == "root"
-    _side(page, "-", found.original, found.replay if only_words else None, diff.original if at_root else None)
-    _side(page, "+", found.replay, found.original if only_words else None, diff.replay if at_root else None)
+    one, other = found.original, found.replay
+    words = found.change in {"words", "answer"}
+    ends = [each.terminated_by if found.agent == "root" else None for each in (diff.original, diff.replay)]
+    rows = (
+        Row(_decided(found, diff)),
+        *_side("-", one, other if words else None, ends[0]),
+        *_side("+", other, one if words else None, ends[1]),
+    )
+    seqs = _seqs(one.seq if one else None, other.seq if other else None)
+    yield Section("First decision", rows, f"{seqs}, {_where(side.owner, side.iteration)}")
 
 
 def _decided(found: FirstDecision, diff: RunDiff) -> str:
@@ -229,153 +289,198 @@ def _decided(found: FirstDecision, diff: RunDiff) -> str:
     for name, side, figures in sides:
         cut = _CUT.get(figures.terminated_by or "")
         last = side and found.agent == "root" and side.iteration == figures.iterations - 1
-        if cut is None or side is None or not last or side.calls or side.error is not None:
-            continue
-        told = what.replace(f"{name} answered", f"{name}'s answer {cut}")
-        what = told if told != what else f"{what}; {name}'s {cut}"
+        if cut and side and last and not side.calls and side.error is None:
+            answered = f"{name} answered"
+            what = what.replace(answered, f"{name}'s answer {cut}") if answered in what else f"{what}; {name}'s {cut}"
     return what
 
 
-def _side(page: Page, mark: str, decision: Decision | None, other: Decision | None, figures: RunFigures | None) -> None:
+def _side(mark: str, decision: Decision | None, other: Decision | None, ended: str | None) -> Iterator[Row]:
     if decision is None:
-        by = figures.terminated_by if figures else None
-        page.marked(mark, f"(it had ended: {by})" if by else "(it asked no more)")
+        yield _mark(mark, f"(it had ended: {ended})" if ended else "(it asked no more)")
         return
     if decision.error is not None:
-        page.marked(mark, f"failed: {decision.error}")
+        yield _mark(mark, f"failed: {decision.error}")
+        return
     asked = decision.calls if other is None else ()
-    for call in asked[:_MOST_CALLS]:
-        page.marked(mark, call_text(call.tool, call.args))
-        page.reason(call.why)
-    page.more(len(asked) - _MOST_CALLS, "calls")
-    if decision.error is None and (not decision.calls or other is not None):
-        text = page.focus(decision.text, other.text) if other else decision.text
-        page.marked(mark, text or "(empty answer)", lines=3)
+    for call in asked[:_FEW]:
+        yield _mark(mark, _call("root", call.tool, call.args))
+        if call.why:
+            yield Row(call.why, "why: ", 6, "italic", 3)
+    yield from _more(len(asked) - _FEW, "calls")
+    if not asked:
+        text = _focus(decision.text, other.text) if other else decision.text
+        yield _mark(mark, text or "(empty answer)", 3)
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------
 
 
-def _reasons(page: Page, diff: RunDiff) -> None:
-    changes = diff.rationale_changes
-    if not changes:
+def _calls(diff: RunDiff) -> Iterator[Section]:
+    one, other, edits = diff.original.calls, diff.replay.calls, diff.tool_sequence
+    if not one and not other:
+        yield Section("Tool calls", note="none in either run")
         return
-    page.title("Reasons", f"{len(changes)} call{' has' if len(changes) == 1 else 's have'} another stated reason")
-    for each in changes[:_MOST_REASONS]:
-        page.indented(f"{each.tool}, {_seqs(each.original_seq, each.replay_seq, None)}")
-        page.sides(each.original or "(none stated)", each.replay or "(none stated)")
-    page.more(len(changes) - _MOST_REASONS, "calls")
-
-
-def _answer(page: Page, diff: RunDiff) -> None:
-    one, other = diff.output.original, diff.output.replay
-    if diff.original.status is None or diff.replay.status is None:
-        page.title("Answer", "cannot be compared")
-        page.sides(_answered(diff.original, one), _answered(diff.replay, other), lines=4)
-    elif diff.output.equal and one is None:
-        page.title("Answer", "none in either run")
-    elif diff.output.equal:
-        page.title("Answer", "the same")
-        page.marked(" ", shown(one) if one is not None else "(none)", lines=2)
+    own = sorted({*(each.tool for each in edits), *(each.tool for each in diff.same_calls)} & LAST_WORDS)
+    of = f" with {' and '.join(own)}" if own else ""  # elsewhere the kernel's own tools are not counted
+    counts = [(sum(each.kind == kind for each in edits), word) for kind, word in _WORDS.items()]
+    if edits:
+        note = f"{one:,} → {other:,}{of}: {', '.join(f'{count} {word}' for count, word in counts if count)}"
+    elif one != other:
+        note = f"{one:,} → {other:,}{of}: those that could be compared are alike"
+    elif diff.results:
+        note = f"{counted(one, 'call')}{of}, made alike; {len(diff.results):,} returned something else"
     else:
-        page.title("Answer", "another")
-        page.sides(_answered(diff.original, one), _answered(diff.replay, other), lines=4)
+        note = f"the same {counted(one, 'call')}{of}, in the same order"
+    rows = list(_edits(diff))
+    if diff.served:
+        served = ", ".join(f"{count:,} {rung}" for rung, count in diff.served.items())
+        rows.append(Row(f"(results in the replay: {served})", style="dim"))
+    yield Section("Tool calls", tuple(rows), note)
+
+
+def _edits(diff: RunDiff) -> Iterator[Row]:
+    """Yield the calls as in a unified diff: what stayed is one line, what changed says how."""
+    run: list[SameCall] = []
+    edits = 0
+    for row in reading_order([*diff.tool_sequence, *diff.same_calls]):
+        if not isinstance(row, ToolEdit):
+            run.append(row)
+            continue
+        yield from _same(run)
+        run = []
+        if edits == _MOST_EDITS:
+            yield from _more(len(diff.tool_sequence) - edits, "edits")
+            return
+        edits += 1
+        yield from _edit(row)
+    yield from _same(run)
+
+
+def _same(run: list[SameCall]) -> Iterable[Row]:
+    if len(run) > _SHORT_RUN:
+        return [Row(f"… {len(run):,} calls as before", depth=4, style="dim")]
+    return [Row(_call(each.owner, each.tool, each.args), depth=4, style="dim", most=1) for each in run]
+
+
+def _edit(edit: ToolEdit) -> Iterator[Row]:
+    args = edit.original_args if edit.kind == "removed" else edit.replay_args
+    moved = f"{(edit.original_place or 0) + 1} → {(edit.replay_place or 0) + 1}: " if edit.kind == "reordered" else ""
+    yield _mark(_EDITS[edit.kind], moved + _call(edit.owner, edit.tool, args))
+    for each in edit.differences[:_FEW]:
+        one = "(not given)" if each.change == "added" else preview(each.original)
+        other = "(not given)" if each.change == "removed" else preview(each.replay)
+        yield from _pair(each.path or "arguments", one, other, 6)
+    yield from _more(len(edit.differences) - _FEW, "arguments")
+
+
+def _results(diff: RunDiff) -> Iterator[Section]:
+    rows: list[Row] = []
+    for each in diff.results[:_FEW]:
+        rows.append(_mark("!", _call(each.owner, each.tool, each.args) + (f" [{each.rung}]" if each.rung else "")))
+        rows += _sides(_result(each.original_ok, each.original), _result(each.replay_ok, each.replay), depth=6)
+    rows += _more(len(diff.results) - _FEW, "results")
+    if rows:
+        yield Section("Results", tuple(rows), f"{len(diff.results)} of the calls made alike returned something else")
+
+
+def _result(ok: bool | None, value: object) -> str:  # noqa: FBT001 - a field
+    if ok is None:
+        return "(no end recorded)"
+    if ok or not isinstance(value, dict):
+        return preview(value)
+    return f"failed: {value.get('type')}: {value.get('message')}"
+
+
+def _reasons(diff: RunDiff) -> Iterator[Section]:
+    rows: list[Row] = []
+    for each in diff.rationale_changes[:_FEW]:
+        rows.append(Row(f"{each.tool}, {_seqs(each.original_seq, each.replay_seq)}"))
+        rows += _sides(each.original or "(none stated)", each.replay or "(none stated)")
+    rows += _more(len(diff.rationale_changes) - _FEW, "calls")
+    if rows:
+        yield Section(
+            "Reasons", tuple(rows), f"{counted(len(diff.rationale_changes), 'call')} with another stated reason"
+        )
+
+
+def _answer(diff: RunDiff) -> Iterator[Section]:
+    one, other = diff.output.original, diff.output.replay
+    rows: list[Row] = []
+    if diff.output.equal:
+        note = "none in either run" if one is None else "the same"
+        rows += [Row(preview(one), depth=4, style="dim", most=2)] if one is not None else []
+    else:
+        known = diff.original.status is not None and diff.replay.status is not None
+        note = "another" if known else "cannot be compared"
+        rows += _sides(_answered(diff.original, one), _answered(diff.replay, other), 4)
     for mark, figures in (("-", diff.original), ("+", diff.replay)):
-        if figures.error:
-            page.marked(mark, f"error: {figures.error}", lines=2)
+        rows += [_mark(mark, f"error: {figures.error}", 2)] if figures.error else []
+    yield Section("Answer", tuple(rows), note)
 
 
 def _answered(figures: RunFigures, output: Any) -> str:  # noqa: ANN401 - JSON
     if output is not None:
-        return shown(output)
+        return preview(output)
     return "(none)" if figures.status else "(not known: the recording has no end)"
 
 
-def _is_cut(diff: RunDiff) -> bool:
-    return not diff.original.recording == diff.replay.recording == "closed"
-
-
-def _cost(page: Page, diff: RunDiff) -> None:
-    one, other = diff.original, diff.replay
-    page.title("Cost")
-    page.figure("iterations", str(one.iterations), str(other.iterations), f"{diff.iterations_delta:+}")
-    tokens_change = "" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}"
-    page.figure("tokens in+out", _tokens(one), _tokens(other), tokens_change)
-    if one.cost_usd is None and other.cost_usd is None:
-        page.figure("cost", "unknown", "unknown", "")
-    else:
-        change = "" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}"
-        page.figure("cost", _usd(one), _usd(other), change)
+def _cost(diff: RunDiff) -> Iterator[Section]:
+    runs = (diff.original, diff.replay)
     delta = diff.duration_delta_ms
-    sign = "" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
-    page.figure("time", _time(one.duration_ms), _time(other.duration_ms), sign)
+    table = (
+        ("", "original", "replay" if diff.is_replay else "compared", "change"),
+        ("iterations", *(str(each.iterations) for each in runs), f"{diff.iterations_delta:+}"),
+        (
+            "tokens in+out",
+            *(pair_text(each.input_tokens, each.output_tokens, each.usage_unknown) or "unknown" for each in runs),
+            "?" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}",
+        ),
+        (
+            "cost",
+            *(cost_text(each.cost_usd, each.cost_unknown) or "unknown" for each in runs),
+            "?" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}",
+        ),
+        (
+            "time",
+            *("unknown" if each.duration_ms is None else duration_text(each.duration_ms) for each in runs),
+            "?" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}",
+        ),
+    )
+    yield Section("Cost", table=table)
 
 
-def _tokens(figures: RunFigures) -> str:
-    return pair_text(figures.input_tokens, figures.output_tokens, figures.usage_unknown) or "unknown"
-
-
-def _usd(figures: RunFigures) -> str:
-    return cost_text(figures.cost_usd, figures.cost_unknown) or "unknown"
-
-
-def _time(duration_ms: float | None) -> str:
-    return "unknown" if duration_ms is None else duration_text(duration_ms)
-
-
-def _remarks(page: Page, diff: RunDiff) -> None:
+def _remarks(diff: RunDiff) -> Iterator[Section]:
     if diff.remarks:
-        page.title("Remarks")
-        for each in diff.remarks:
-            page.text(each)
+        yield Section("Remarks", tuple(map(Row, diff.remarks)))
 
 
-def _verdict(page: Page, diff: RunDiff) -> None:
-    page.blank()
-    told = diff.also_differs if diff.identical else [each for each in diff.also_differs if each != "events"]
-    also = [_ALSO[each] for each in told if each in _ALSO]
+def _verdict(diff: RunDiff) -> Iterator[Section]:
+    """Yield the last lines; nothing of them is cut."""
+    word, text = _judged(diff)
+    hidden = diff.identical or word == "different"
+    told = [_ALSO[each] for each in diff.also_differs if each in _ALSO and (diff.identical or each != "events")]
+    also = f"{'not in' if diff.identical else 'but also'}: {', '.join(told)}"
+    rows = [Row(text, f"{word}: ", 0, "bold green" if diff.identical else "bold yellow")]
+    yield Section("", (*rows, *([Row(also)] if told and hidden else [])))
+
+
+def _judged(diff: RunDiff) -> tuple[str, str]:
     if diff.identical:
-        page.verdict("identical", "in answer, tool calls and iterations", also, good=True)
-        return
+        return "identical", "in answer, tool calls and iterations"
     if _is_cut(diff):
-        states = (("original", diff.original), ("replay", diff.replay))
-        why = " and ".join(
-            f"the {name} {_STATES[each.recording]}" for name, each in states if each.recording != "closed"
-        )
+        states = (("original", diff.original.recording), ("replay", diff.replay.recording))
+        why = " and ".join(f"the {name} {_STATES[state]}" for name, state in states if state != "closed")
         differs = diff.first_divergence or diff.results or diff.inputs
-        page.verdict(
-            "inconclusive", f"{why}; what is there {'differs' if differs else 'does not differ'}", [], good=False
-        )
-        return
-    if diff.replay.terminated_by == _STOPPED:
-        page.verdict("stopped", "the replay left the recording; its error above says where", [], good=False)
-        return
-    what = [
-        "the answer" if not diff.output.equal else "",
-        f"the tool calls ({len(diff.tool_sequence)} edit{'s' if len(diff.tool_sequence) != 1 else ''})"
-        if diff.tool_sequence
-        else "",
-        f"the iterations ({diff.iterations_delta:+})" if diff.iterations_delta else "",
-        "" if diff.original.switches == diff.replay.switches else f"the strategy ({_switches(diff)})",
-    ]
-    page.verdict("different", ", ".join(each for each in what if each), also, good=False)
-
-
-def _switches(diff: RunDiff) -> str:
-    """Return which switches of strategy each run had."""
+        return "inconclusive", f"{why}; what is there {'differs' if differs else 'does not differ'}"
+    if diff.replay.terminated_by == "replay_stopped":
+        return "stopped", "the replay left the recording; its error above says where"
+    edits = len(diff.tool_sequence)
     one, other = (", ".join(each.switches) or "no switch" for each in (diff.original, diff.replay))
-    return f"original: {one}; replay: {other}"
-
-
-_STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
-_CUT: Final = {"output_truncated": "was cut off", "output_filtered": "was filtered"}
-"""How a run ended whose last reply is not whole."""
-_STOPPED: Final = "replay_stopped"
-_ALSO: Final = {
-    "inputs": "inputs",
-    "events": "events",
-    "results": "tool results",
-    "reasons": "stated reasons",
-    "status": "how it ended",
-    "tokens": "tokens",
-}
+    what = (
+        "" if diff.output.equal else "the answer",
+        f"the tool calls ({counted(edits, 'edit')})" if edits else "",
+        f"the iterations ({diff.iterations_delta:+})" if diff.iterations_delta else "",
+        "" if one == other else f"the strategy (original: {one}; replay: {other})",
+    )
+    return "different", ", ".join(filter(None, what))

@@ -139,7 +139,7 @@ def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]
 
 def _is_text(column: Sequence[str]) -> bool:
     """Return whether a column of a table holds more than numbers."""
-    return any(each[:1] not in set("0123456789$?-") for each in column[1:])
+    return any(each and each[0] not in "0123456789$?+-" for each in column[1:])
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from playhead.agent.agent import Agent
-    from playhead.diagnose.diff import RunDiff
+    from playhead.diagnose.diff_types import RunDiff
     from playhead.kernel.session import Tool
     from playhead.replay.misses import OnMissing
     from playhead.replay.serving import Answers

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.agent.result import RunResult
-    from playhead.diagnose.diff import RunDiff
+    from playhead.diagnose.diff_types import RunDiff
     from playhead.trace.recording import Recording
 
 Verdict = Literal["same", "changed", "inconclusive"]

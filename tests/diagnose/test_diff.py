@@ -11,10 +11,12 @@ import pytest
 from rich.console import Console
 
 from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
-from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
+from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.diff_calls import tool_sequence
 from playhead.diagnose.diff_lines import line_diff
+from playhead.diagnose.diff_sequence import apply_edits
 from playhead.diagnose.diff_values import differences, same
-from playhead.diagnose.diff_view import DiffView
+from playhead.diagnose.diff_view import diff_document
 from playhead.kernel.hooks import SwitchTo
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose.contexts import PhaseContext
-    from playhead.diagnose.diff import RunDiff
+    from playhead.diagnose.diff_types import RunDiff
     from playhead.trace.recording import Recording
 
 
@@ -98,7 +100,7 @@ def test_a_switch_of_strategy_that_one_run_lacks_is_a_difference(runs: Runs) -> 
     assert (diff.output.equal, diff.tool_sequence, diff.iterations_delta, diff.identical) == (True, (), 0, False)
     assert (diff.original.switches, diff.replay.switches) == (("root: reactive → direct",), ())
     console = Console(width=200, file=io.StringIO())
-    console.print(DiffView(diff))
+    console.print(diff_document(diff))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "different: the strategy (original: root: reactive → direct; replay: no switch)" in shown
 

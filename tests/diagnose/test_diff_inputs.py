@@ -18,7 +18,7 @@ from tests.options import grouped
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.diagnose.diff import RunDiff
+    from playhead.diagnose.diff_types import RunDiff
     from playhead.trace.recording import Recording
 
 SCRIPT = [call("child", task="t"), text("done")]

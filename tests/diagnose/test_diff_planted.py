@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead import PlayheadError, load_recording
-from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
+from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.diff_calls import tool_sequence
+from playhead.diagnose.diff_sequence import apply_edits
 from tests.diagnose.planted import Planted, plant, renamed
 from tests.replay.random_agents import Canary, random_agent
 

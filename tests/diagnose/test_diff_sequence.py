@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
-from playhead.diagnose.diff_sequence import common_pairs, equal_pairs, longest_increasing
+from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.diff_calls import tool_sequence
+from playhead.diagnose.diff_sequence import apply_edits, common_pairs, equal_pairs, longest_increasing
 from playhead.trace.events import RunStarted, ToolCallCompleted, ToolCallStarted
 from playhead.trace.line import Record
 from playhead.trace.recording import Recording
@@ -22,7 +22,7 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from playhead.diagnose.diff import ToolEdit
+    from playhead.diagnose.diff_types import ToolEdit
 
 Calls = list[tuple[str, str]]
 """Tools and keys."""
@@ -71,19 +71,6 @@ def test_the_edits_make_the_replay_of_the_original(original: Calls, replay: Call
     added = {(e.owner, e.tool, e.args_hash) for e in diff.tool_sequence if e.kind == "added"}
     removed = {(e.owner, e.tool, e.args_hash) for e in diff.tool_sequence if e.kind == "removed"}
     assert not added & removed
-
-
-@given(st.lists(st.sampled_from("ab"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
-def test_the_common_subsequence_is_the_longest(left: list[str], right: list[str]) -> None:
-    """As long as the one that the quadratic method finds, in order on both sides, of equal items."""
-    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    for i, a in enumerate(left):
-        for j, b in enumerate(right):
-            lengths[i + 1][j + 1] = lengths[i][j] + 1 if a == b else max(lengths[i][j + 1], lengths[i + 1][j])
-    pairs = common_pairs(left, right)
-    assert len(pairs) == lengths[-1][-1]
-    assert all(left[one] == right[other] for one, other in pairs)
-    assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
 
 
 def test_each_kind_of_edit() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from playhead import Agent, load_recording, tool
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.diff_view import DiffView
+from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.terminal import escape
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.usage import Usage
@@ -21,7 +21,7 @@ from tests.diagnose.test_diff_sequence import recording_of as calls_of
 from tests.options import grouped
 
 if TYPE_CHECKING:
-    from playhead.diagnose.diff import RunDiff
+    from playhead.diagnose.diff_types import RunDiff
     from playhead.trace.recording import Recording
 
 GOLDEN = Path(__file__).with_name("diff.txt")
@@ -35,7 +35,7 @@ STRICT = "You answer questions on mountains.\nTake every height from the table, 
 def plain(diff: RunDiff, width: int = 80) -> str:
     """Return what the diff looks like on paper."""
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(DiffView(diff), crop=False)
+    Console(file=out, width=width, color_system=None).print(diff_document(diff), crop=False)
     return out.getvalue()
 
 
