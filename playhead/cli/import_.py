@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Import traces anew that were imported before from other spans. A recording that holds others is kept beside it.",
+    help="Import traces anew that were imported before from other spans. The recording before is kept beside it.",
 )
 @click.option(
     "--read-only",

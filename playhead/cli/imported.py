@@ -24,7 +24,7 @@ MEANING: Final = {
 OUTCOMES: Final = {
     "imported": "imported",
     "replaced": "imported anew",
-    "already-imported": "already imported, and nothing of this is new",
+    "already-imported": "already imported",
     "no-run": "not imported: no span is an agent, a model call or a tool call",
     "differs": "not imported: a run of this id was recorded from other spans",
 }
@@ -72,5 +72,5 @@ def run_as_json(run: ImportedRun) -> dict[str, Any]:
         "run_id": run.run_id,
         "path": str(run.path),
         "outcome": run.outcome,
-        "imported": run.source.model_dump(mode="json", exclude={"fingerprints"}),
+        "imported": run.source.model_dump(mode="json"),
     }

@@ -13,15 +13,22 @@ GenAI comes first: where a span has both, OpenInference's attributes were usuall
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
-from playhead.importing.attributes import Attributes
-from playhead.importing.messages import answer_of, arguments_of, finish_reason_of, message_of, messages_of
-from playhead.importing.readings import AgentReading, ForeignMessage, ModelReading, OwnAgent, Reading, ToolReading
+from playhead.importing.messages import (
+    ForeignMessage,
+    answer_of,
+    arguments_of,
+    finish_reason_of,
+    message_of,
+    messages_of,
+)
 from playhead.importing.values import (
     NOTHING,
+    Attributes,
     at,
     count_of,
     first_text,
@@ -42,9 +49,10 @@ from playhead.trace.values import from_json, scrub, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from playhead.importing.readings import Kind
     from playhead.importing.spans import ForeignSpan
+    from playhead.trace.values import JsonValue
 
+Kind = Literal["model", "tool", "agent", "other"]
 KIND: Final = "openinference.span.kind"
 _GEN_AI: Final[dict[str, Kind]] = {
     **dict.fromkeys(("chat", "text_completion", "generate_content"), "model"),
@@ -75,9 +83,6 @@ _TOKENS: Final = {
         "llm.token_count.completion_details.reasoning",
     ),
 }
-_TOTALS: Final = ("gen_ai.usage.total_tokens", "llm.token_count.total")
-"""Sums, which say too little when they stand alone."""
-_COST: Final = "llm.cost.total"
 _REQUEST: Final = "gen_ai.request."
 _FLAT_PARAMETERS: Final = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 """What OpenLLMetry writes as `llm.temperature` and the like."""
@@ -95,6 +100,82 @@ _SCHEMA: Final = ("parameters", "input_schema", "inputSchema", "json_schema")
 _KEYWORDS: Final = frozenset(("type", "properties", "$ref", "anyOf", "oneOf", "allOf"))
 _WRAPPED: Final = ("inputs", "input", "kwargs")
 """What OpenLLMetry has the arguments of a tool in."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReading:
+    """A model call."""
+
+    model: str | None = None
+    answered_by: str | None = None
+    """The model, as the provider calls it in its answer."""
+    provider: str | None = None
+    address: str | None = None
+    parameters: dict[str, JsonValue] | None = None
+    unrecorded: tuple[str, ...] = ()
+    """Parameters that a recording does not hold, since they may be credentials."""
+    messages: tuple[ForeignMessage, ...] | None = None
+    answer: ForeignMessage | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+    cut: int | None = None
+    """Messages of the prompt that the span says it does not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReading:
+    """A tool call."""
+
+    name: str | None = None
+    call_id: str | None = None
+    arguments: dict[str, JsonValue] | None = None
+    raw: str | None = None
+    """What was given, when it is no JSON object."""
+    result: JsonValue = NOTHING
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    """JSON Schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """What a span of Playhead's own export says of its agent: all that a replay needs to run it in the same way."""
+
+    header: dict[str, Any]
+    """The agent's header without its name, model and examples, which the spans hold in other places."""
+    tools: tuple[ToolSpec, ...]
+    requests: int
+    """Spans of model calls that the agent has."""
+    calls: int
+    """Spans of tool calls that it has."""
+    decided: tuple[str, ...]
+    """The kinds of events besides that steered it, such as `approval-decided`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReading:
+    """An agent, or a program's outermost span."""
+
+    name: str | None = None
+    task: str | None = None
+    output: JsonValue = NOTHING
+    own: OwnAgent | None = None
+    """What Playhead's own export says of it besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that a span says."""
+
+    kind: Kind
+    convention: str | None = None
+    model: ModelReading | None = None
+    tool: ToolReading | None = None
+    agent: AgentReading | None = None
+    error: ErrorInfo | None = None
+    """What went wrong, when its status says so."""
 
 
 def read(span: ForeignSpan) -> Reading:
@@ -164,8 +245,6 @@ def _model(attributes: Attributes) -> ModelReading:
     asked, answered = attributes.side("input"), attributes.side("output")
     given = object_of(attributes.json("llm.invocation_parameters"))
     parameters, unrecorded = _parameters(attributes, given)
-    usage, unread = _usage(attributes)
-    cost_usd = dollars(attributes.value(_COST))
     return ModelReading(
         model=attributes.text("gen_ai.request.model", "llm.request.model_name", "llm.model_name"),
         answered_by=attributes.text("gen_ai.response.model", "llm.response.model_name"),
@@ -176,9 +255,8 @@ def _model(attributes: Attributes) -> ModelReading:
         messages=_prompt(attributes, asked),
         answer=_answer(attributes, answered),
         finish_reason=_finish_reason(attributes, answered),
-        usage=usage,
-        unread=(*unread, *([_COST] if cost_usd is None and attributes.value(_COST) is not NOTHING else [])),
-        cost_usd=cost_usd,
+        usage=_usage(attributes),
+        cost_usd=dollars(attributes.value("llm.cost.total")),
         tools=_tools(attributes, asked, given),
         cut=count_of(at(_own(attributes), "messages_cut")) or None,
     )
@@ -239,21 +317,15 @@ def _parameters(attributes: Attributes, given: dict[str, Any]) -> tuple[dict[str
     return None, ()
 
 
-def _usage(attributes: Attributes) -> tuple[Usage | None, tuple[str, ...]]:
-    """Return the tokens, None when nothing can be read of them, and the attributes that cannot be."""
-    given = {name for field in _TOKENS.values() for name in field if attributes.value(name) is not NOTHING}
-    counts = {name: count for name in given if (count := _tokens_of(attributes.value(name))) is not None}
-    unread = [name for field in _TOKENS.values() for name in field if name in given and name not in counts]
-    if not given:
-        unread += [name for name in _TOTALS if attributes.value(name) is not NOTHING]
+def _usage(attributes: Attributes) -> Usage | None:
+    """Return the tokens, None when nothing can be read of them; numbers that are none make a usage that is partly unknown."""
+    given = {name: attributes.value(*names) for name, names in _TOKENS.items()}
+    counts = {name: count for name, value in given.items() if (count := _tokens_of(value)) is not None}
     if not counts:
-        return None, tuple(unread)
-    fields = {field: next((n for name in each if (n := counts.get(name))), 0) for field, each in _TOKENS.items()}
-    missing = {field for field, each in _TOKENS.items() if counts.keys().isdisjoint(each)}
-    is_partly = not missing.isdisjoint(("input_tokens", "output_tokens")) or any(
-        not given.isdisjoint(_TOKENS[field]) for field in missing
-    )
-    return Usage.model_validate({**fields, "unknown": 1 if is_partly else None}), tuple(unread)
+        return None
+    unread = any(value is not NOTHING and name not in counts for name, value in given.items())
+    is_partly = unread or not {"input_tokens", "output_tokens"} <= counts.keys()
+    return Usage.model_validate({**counts, "unknown": 1 if is_partly else None})
 
 
 def _tokens_of(value: Any) -> int | None:  # noqa: ANN401
@@ -300,26 +372,9 @@ def _is_schema(value: Any) -> bool:  # noqa: ANN401
     return value.get("type", "object") == "object" and isinstance(value.get("properties", {}), dict)
 
 
-def _schema_of(value: Any) -> dict[str, Any] | None:  # noqa: ANN401
-    """Return a JSON Schema of arguments; one that has only the properties, as smolagents writes them, is completed."""
-    schema = object_of(value)
-    if _is_schema(schema):
-        return schema
-    if schema and all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in schema.values()):
-        properties = {
-            name: {key: each[key] for key in each if (key, each[key]) != ("type", "any")}
-            for name, each in schema.items()
-        }
-        return {"type": "object", "properties": properties}
-    return None
-
-
 def _tool(span: ForeignSpan, attributes: Attributes) -> ToolReading:
-    """Return the tool call; a schema in `tool.parameters` is one, arguments there are arguments."""
-    schema = _schema_of(attributes.json("tool.parameters"))
+    schema = object_of(attributes.json("tool.parameters"))
     arguments, raw = _arguments(attributes)
-    if arguments is None and schema is None:
-        arguments = object_of(attributes.json("tool.parameters")) or None
     result, call_id = _result(attributes)
     if _own(attributes) is not None:  # then a `$type` in a value is a tag of our own
         arguments, result = from_json(arguments), from_json(result)
@@ -328,10 +383,10 @@ def _tool(span: ForeignSpan, attributes: Attributes) -> ToolReading:
         name=said or span.name.removeprefix("execute_tool ").removeprefix("tool:").removesuffix(".tool") or None,
         call_id=attributes.text("gen_ai.tool.call.id", "tool.id", "tool_call.id") or call_id,
         arguments=arguments,
-        raw=raw if arguments is None else None,
+        raw=raw,
         result=result,
         description=attributes.text("gen_ai.tool.description", "tool.description"),
-        parameters=schema,
+        parameters=schema if _is_schema(schema) else None,
     )
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.calls import NO_RESULT, ModelCalls, as_it_ran, completed_call, started_call, told_result
 from playhead.importing.conventions import stated_ending
 from playhead.importing.findings import Findings, is_hidden
-from playhead.importing.headers import beginning_of
-from playhead.importing.model_calls import ModelCalls
+from playhead.importing.headers import beginning_of, toolbox_of
 from playhead.importing.pairing import turns_of
-from playhead.importing.tool_calls import NO_RESULT, as_it_ran, completed_call, started_call, told_result
-from playhead.importing.toolbox import toolbox_of
 from playhead.importing.values import NOTHING, parsed_json
 from playhead.trace.events import (
     AgentCompleted,
@@ -39,8 +37,7 @@ if TYPE_CHECKING:
 
     from playhead.importing.agents import ToolItem, Work
     from playhead.importing.pairing import Asked, Turn
-    from playhead.importing.readings import ForeignMessage
-    from playhead.trace.events import EventBase, ToolCallStarted
+    from playhead.trace.events import EventBase, ToolCallCompleted, ToolCallStarted
     from playhead.trace.types import ToolCall
 
     Emit = Callable[[int, str, int | None, EventBase], None]
@@ -77,8 +74,6 @@ class Conversion:
         start_ns = min((item.span.start_ns for item in self._work.items), default=0)
         if self._tools.specs:
             self._emit(start_ns, None, ToolsDefined(first_id=0, tools=tuple(self._tools.specs)))
-        for place, spec in enumerate(self._tools.variants, len(self._tools.specs)):
-            self._emit(start_ns, None, ToolsDefined(first_id=place, tools=(spec,), offered=True))
         for turn in self._turns:
             self._turn(turn)
 
@@ -96,16 +91,13 @@ class Conversion:
         """Return how the agent ended; None when its spans hold no end of it."""
         if None in [each.span.end_ns for each in self._work.outermost or self._work.items]:
             return None
-        last = self._models.last
-        is_text = isinstance(last, LlmResponded) and not last.tool_calls and self._models.last_is_known
-        text = last.text if is_text and isinstance(last, LlmResponded) else None
-        speaker = self._work.speaker
+        last, speaker = self._models.last, self._work.speaker
+        said = last if isinstance(last, LlmResponded) and not last.tool_calls and self._models.last_is_known else None
+        output = self._output(None if said is None else said.text)
         error = None if speaker is None else speaker.error
-        output = self._output(text)
         if error is None and output is None and isinstance(last, LlmFailed):
             error = last.error  # as a run of ours ends
-        cut = incomplete(last.finish_reason) if isinstance(last, LlmResponded) and is_text else None
-        concluded = cut or (NOT_KNOWN if text is None else "end_turn")
+        concluded = NOT_KNOWN if said is None else incomplete(said.finish_reason) or "end_turn"
         if error is not None:
             concluded = "llm_error" if isinstance(last, LlmFailed) else "error"
         stated = (stated_ending(each.span) for each in self._work.outermost)
@@ -126,9 +118,9 @@ class Conversion:
     def _output(self, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
         """Return the agent's output: what its spans say, which should be what the model said last."""
         output = NOTHING if self._work.speaker is None else self._work.speaker.reading.output
-        is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
         if text is None:
             return None if output is NOTHING else output
+        is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
         said = output.strip() if isinstance(output, str) else output
         if output is NOTHING or is_state or is_hidden(output) or text.strip() == said or parsed_json(text) == output:
             return text.strip()
@@ -158,66 +150,63 @@ class Conversion:
         return self._models.number if self._is_agent else None
 
     def _asked(self, asked: Asked, call: ToolCall, *, is_last: bool) -> None:
+        """Write a call that a model asked for, by its span or by what a later prompt tells of it."""
         if call.arguments is None and call.raw_arguments is not None:
             self._otherwise.doubt("calls whose arguments are no JSON object, which a replay answers itself", call.name)
         if asked.item is not None:
             self._call(asked.item, call, asked)
-            return
-        if asked.told is None and is_last:
+        elif asked.told is not None:
+            started = self._start(0, call, by_program=False)
+            self._complete(0, told_result(started, asked.told, self._findings), asked)
+        elif is_last:
             self._findings.doubt("the last answer asks for calls of which the spans show no run", call.name)
-            return
-        started = self._started(call, call.id, by_program=False)
-        self._emit(0, self._iteration, started)
-        if asked.told is None:
+        else:
+            self._start(0, call, by_program=False)
             self._findings.missing(NO_RESULT, call.name)
-            return
-        completed = told_result(started, asked.told, self._findings)
-        self._emit(0, self._iteration, completed)
-        self._models.thread.completed(completed, asked.call.id)
 
     def _call(self, item: ToolItem, call: ToolCall | None, asked: Asked | None) -> None:
-        ran, iteration = as_it_ran(item, call, self._otherwise), self._iteration
-        position = self._positions[iteration]
-        call_id = call.id if call is not None else self._models.ids.take(item.reading.call_id, f"call_{position}")
-        started = self._started(ran, call_id, by_program=call is None)
-        self._emit(item.span.start_ns, iteration, started)
+        ran, position = as_it_ran(item, call, self._otherwise), self._positions[self._iteration]
+        if call is None:
+            call_id = self._models.call_id(item.reading.call_id, f"call_{position}")
+            ran = ran.model_copy(update={"id": call_id})
+        started = self._start(item.span.start_ns, ran, by_program=call is None)
         output: Any = NOTHING
         if item.inside is not None:
-            output = self._inside(item.inside, owner_inside(self._owner, started.tool, iteration, position), started)
-        told: ForeignMessage | None = None if asked is None else asked.told
+            output = self._inside(
+                item.inside, owner_inside(self._owner, started.tool, self._iteration, position), started
+            )
+        told = None if asked is None else asked.told
         completed = completed_call(item, started, output, told, self._findings, self._otherwise)
-        if completed is None:
-            return
-        self._emit(item.span.end_ns or item.span.start_ns, iteration, completed)
+        if completed is not None:
+            self._complete(item.span.end_ns or item.span.start_ns, completed, asked)
+
+    def _start(self, time_ns: int, call: ToolCall, *, by_program: bool) -> ToolCallStarted:
+        request, position = None if by_program else self._models.number, self._positions[self._iteration]
+        self._positions[self._iteration] += 1
+        started = started_call(call, self._findings, position=position, request=request)
+        self._emit(time_ns, self._iteration, started)
+        return started
+
+    def _complete(self, time_ns: int, completed: ToolCallCompleted, asked: Asked | None) -> None:
+        self._emit(time_ns, self._iteration, completed)
         if asked is not None:
             self._models.thread.completed(completed, asked.call.id)
-
-    def _started(self, call: ToolCall, call_id: str, *, by_program: bool) -> ToolCallStarted:
-        position = self._positions[self._iteration]
-        self._positions[self._iteration] += 1
-        return started_call(
-            call, call_id, self._findings, position=position, request=self._models.number, by_program=by_program
-        )
 
     def _inside(self, work: Work, owner: str, called: ToolCallStarted) -> Any:  # noqa: ANN401 - an agent's output
         """Write what happened inside a call; return the output of the agent that it entered, if it did."""
         inner = Conversion(work, owner, self._emit_at, self._findings, read_only=self._read_only)
-        if not work.agents:
-            inner.run()
-            self.spent.join(inner.spent)
-            return NOTHING
-        task = called.args.get("task") if isinstance(called.args, dict) else None
-        first = work.agents[0].span
-        asked = task if isinstance(task, str) else inner.begun.task
-        started = AgentStarted(agent=inner.begun.header, task=asked, parent=self._owner, call_id=called.call_id)
-        self._emit_at(first.start_ns, owner, None, started)
+        if work.agents:
+            task = called.args.get("task") if isinstance(called.args, dict) else None
+            asked = task if isinstance(task, str) else inner.begun.task
+            started = AgentStarted(agent=inner.begun.header, task=asked, parent=self._owner, call_id=called.call_id)
+            self._emit_at(work.agents[0].span.start_ns, owner, None, started)
         inner.run()
         self.spent.join(inner.spent)
-        ending = inner.ending()
+        ending = inner.ending() if work.agents else None
         if ending is None:
             return NOTHING
-        self._emit_at(first.end_ns or 0, owner, None, AgentCompleted(**ending))
-        return NOTHING if ending.get("output") is None else ending["output"]
+        self._emit_at(work.agents[0].span.end_ns or 0, owner, None, AgentCompleted(**ending))
+        return NOTHING if ending["output"] is None else ending["output"]
 
     def _emit(self, time_ns: int, iteration: int | None, event: EventBase) -> None:
         self._emit_at(time_ns, self._owner, iteration, event)

@@ -6,15 +6,15 @@ Whatever is missing, cannot be compared, or was otherwise than a replay makes it
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from playhead.importing.agents import played
+from playhead.importing.agents import works
 
 if TYPE_CHECKING:
-    from playhead.importing.agents import Sorted
-    from playhead.importing.tree import Tree
+    from playhead.importing.agents import Sorted, Tree
     from playhead.trace.imported import Replayability
 
+_Weight = Literal["missing", "doubt", "note"]
 REDACTED: Final = "__REDACTED__"
 """What OpenInference writes in place of content that is hidden."""
 LINES: Final = (
@@ -33,38 +33,40 @@ class Findings:
     """What comes to light while a trace is converted; each is a sentence, with names or with how often it applies."""
 
     def __init__(self) -> None:
-        self._missing: dict[str, Counter[str]] = defaultdict(Counter)
-        self._doubts: dict[str, Counter[str]] = defaultdict(Counter)
-        self._notes: dict[str, Counter[str]] = defaultdict(Counter)
+        self._found: dict[tuple[_Weight, str], Counter[str]] = defaultdict(Counter)
 
     def missing(self, what: str, name: str = "") -> None:
         """Take what makes a replay impossible."""
-        self._missing[what][name] += 1
+        self._found["missing", what][name] += 1
 
     def doubt(self, what: str, name: str = "", times: int = 1) -> None:
         """Take what keeps a replay from concluding anything."""
         if times:
-            self._doubts[what][name] += times
+            self._found["doubt", what][name] += times
 
     def note(self, what: str, name: str = "", times: int = 1) -> None:
         """Take what a reader has to know besides."""
         if times:
-            self._notes[what][name] += times
+            self._found["note", what][name] += times
 
     @property
     def level(self) -> Replayability:
         """What a replay can do."""
-        return "not" if self._missing else "tools-only" if self._doubts else "full"
+        weights = {weight for weight, _ in self._found}
+        return "not" if "missing" in weights else "tools-only" if "doubt" in weights else "full"
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it can do no more."""
-        return tuple(_said(what, names) for kind in (self._missing, self._doubts) for what, names in kind.items())
+        return (*self._said("missing"), *self._said("doubt"))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What else there is to know."""
-        return tuple(_said(what, names) for what, names in self._notes.items())
+        return self._said("note")
+
+    def _said(self, weight: _Weight) -> tuple[str, ...]:
+        return tuple(_said(what, names) for (each, what), names in self._found.items() if each == weight)
 
 
 def is_hidden(value: object) -> bool:
@@ -74,37 +76,37 @@ def is_hidden(value: object) -> bool:
 
 def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
     """Find what of the trace is not there, or was left out."""
-    works = played(found.root)
-    spans = {each.span.span_id: each.span for work in works for each in (*work.items, *work.agents)}.values()
-    if not any(work.models for work in works):
+    played = works(found.root, played=True)
+    spans = {each.span.span_id: each.span for work in played for each in (*work.items, *work.agents)}.values()
+    if not any(work.models for work in played):
         findings.missing("no span is a model call, so there is nothing to ask again")
-    if not found.is_whole:
-        loose = sum(root.parent_id is not None for root, _ in found.tops)
-        findings.doubt("the run may not be whole: spans are below parents that are not there", times=loose)
-    elif any(root.parent_id is not None for root, _ in found.tops):
+    whole = "the run may not be whole: spans"
+    doubts = {
+        f"{whole} are below parents that are not there": 0 if found.is_whole else found.loose,
+        f"{whole} had not ended, or do not say when": sum(span.end_ns is None for span in spans),
+        f"{whole} have the id of another one": tree.conflicting,
+        "the order of the run is not known: spans do not say when they began": sum(not span.start_ns for span in spans),
+        "the program's SDK dropped attributes or events of spans": sum(span.dropped for span in spans),
+        "texts may be cut: several have the same greatest length, as under a limit of attributes": _of_greatest_length(
+            tree
+        ),
+        "spans are nested too deep, and are left out": found.too_deep,
+    }
+    for what, times in doubts.items():
+        findings.doubt(what, times=times)
+    if found.is_whole and found.loose:
         findings.note("the outermost agent is below a parent that is not there: what else that did is not known")
-    findings.doubt(
-        "the run may not be whole: spans had not ended, or do not say when",
-        times=sum(span.end_ns is None for span in spans),
-    )
-    findings.doubt("the run may not be whole: spans have the id of another one", times=tree.conflicting)
-    findings.doubt(
-        "the order of the run is not known: spans do not say when they began",
-        times=sum(not span.start_ns for span in spans),
-    )
-    findings.doubt("the program's SDK dropped attributes or events of spans", times=sum(span.dropped for span in spans))
-    findings.doubt(
-        "texts may be cut: several have the same greatest length, as under a limit of attributes",
-        times=_of_greatest_length(tree),
-    )
-    findings.doubt("spans are nested too deep, and are left out", times=found.too_deep)
     if findings.level != "full" and all(kind != "agent" for _, kind in found.tops):
         findings.note("no span is an agent's. These lines around the whole program make its spans one run", LINES)
-    findings.note("spans that tell of no agent, model call or tool call, and are left out", times=found.left_out)
-    findings.note("spans of a second instrumentation that tell of the same calls, put together", times=found.doubled)
-    findings.note("spans that came twice", times=tree.repeated)
-    findings.note("spans whose parent is not there", times=tree.orphans)
-    findings.note("spans that are their own ancestors, and were cut loose", times=tree.cycles)
+    notes = {
+        "spans that tell of no agent, model call or tool call, and are left out": found.left_out,
+        "spans of a second instrumentation that tell of the same calls, and are left out": found.doubled,
+        "spans that came twice": tree.repeated,
+        "spans whose parent is not there": tree.orphans,
+        "spans that are their own ancestors, and were cut loose": tree.cycles,
+    }
+    for what, times in notes.items():
+        findings.note(what, times=times)
 
 
 def _of_greatest_length(tree: Tree) -> int:

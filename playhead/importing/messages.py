@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.readings import ForeignCall, ForeignMessage
 from playhead.importing.values import NOTHING, at, first_text, object_of, objects_of, parsed_json, text_of
 from playhead.trace.types import ImagePart, TextPart
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.trace.types import Content, Part, Role
+    from playhead.trace.values import JsonValue
 
 _ROLES: Final[dict[str, Role]] = {
     **dict.fromkeys(("system", "developer"), "system"),
@@ -33,6 +33,36 @@ _REASONS: Final = ("finish_reason", "stop_reason", "finishReason")
 _WITHIN: Final = ("generation_info", "response_metadata", "incomplete_details", "message", "kwargs", "data")
 _LISTS: Final = ("choices", "generations", "candidates")
 _MOST_DEEP: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call that a model asked for."""
+
+    id: str | None
+    name: str
+    arguments: dict[str, JsonValue] | None
+    """None when they are no JSON object."""
+    raw: str | None = None
+    """The text of the arguments, when they are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignMessage:
+    """A message of a prompt, or an answer."""
+
+    role: Role
+    content: Content = ""
+    calls: tuple[ForeignCall, ...] = ()
+    call_id: str | None = None
+    """In a result, the call that it answers."""
+    name: str | None = None
+    """In a result, the tool's name."""
+    thinking: str | None = None
+    lost: tuple[str, ...] = ()
+    """Kinds of parts that have no place in a recording, such as `audio`."""
+    known: bool = True
+    """Whether its content is in the span: only that there is a message may be."""
 
 
 def arguments_of(value: Any) -> tuple[dict[str, Any] | None, str | None]:  # noqa: ANN401 - any JSON value

@@ -17,15 +17,24 @@ from playhead.importing.values import NOTHING
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from playhead.importing.agents import ModelItem, Work
     from playhead.importing.findings import Findings
-    from playhead.importing.readings import ForeignCall, ForeignMessage
+    from playhead.importing.messages import ForeignCall, ForeignMessage
 
     Key = Callable[["str | None", str, "dict[str, Any] | None"], Hashable | None]
 
 _NOT_CERTAIN: Final = "which span answers which call is not certain"
+_BY_ID: Final[tuple[Key, ...]] = (
+    lambda call_id, name, given: None if call_id is None or given is None else (call_id, name, digest(given)),
+    lambda call_id, _, __: call_id,
+)
+"""What a span and a call that have ids are put together by, the most telling first; None: by nothing."""
+_WITHOUT_ID: Final[tuple[Key, ...]] = (
+    lambda _, name, given: None if given is None else (name, digest(given)),
+    lambda _, name, __: name,
+)
 
 
 @dataclass(eq=False)
@@ -49,70 +58,34 @@ class Turn:
     """Calls that no model asked for."""
 
 
-_KEYS: Final[tuple[Key, ...]] = (
-    lambda call_id, name, given: None if call_id is None or given is None else (call_id, name, digest(given)),
-    lambda call_id, name, _: None if call_id is None else (call_id, name),
-    lambda call_id, _, __: call_id,
-)
-"""What a span and a call that have ids are put together by, the most telling first."""
-_WITHOUT_ID: Final[tuple[Key, ...]] = (
-    lambda _, name, given: None if given is None else (name, digest(given)),
-    lambda _, name, __: name,
-)
-
-
 def turns_of(work: Work, findings: Findings, otherwise: Findings) -> list[Turn]:
     """Return the turns of an agent, with every tool span at its call; `otherwise` takes what a plain loop has not."""
-    results = LaterResults(work)
-    turns = [Turn(None), *(_turn(item, results) for item in work.models)]
+    turns = _turns(work)
     asked = [each for turn in turns for each in turn.asked]
+    known = {each.call.id for each in asked} - {None}
     items = [item for item in work.items if isinstance(item, ToolItem)]
-    for key in _KEYS:
-        items = _joined(key, asked, items, findings)
-    known = {each.call.id for each in asked if each.call.id is not None}
-    doubled = sum(item.reading.call_id in known for item in items)
-    findings.doubt("several spans answer one call, of which one is taken", times=doubled)
-    without = [item for item in items if item.reading.call_id is None]
+    named = [item for item in items if item.reading.call_id in known]
+    nameless = [item for item in items if item.reading.call_id is None]
+    for key in _BY_ID:
+        named = _joined(key, asked, named, findings)
+    findings.doubt("several spans answer one call, of which one is taken", times=len(named))
     moments = Counter(item.span.start_ns for item in work.items)
-    at_once = sum(moments[item.span.start_ns] > 1 for item in without)
+    at_once = sum(moments[item.span.start_ns] > 1 for item in nameless)
     findings.doubt("tool spans that do not name their call began at the same moment as others", times=at_once)
-    others = [item for item in items if item.reading.call_id is not None and item.reading.call_id not in known]
     for key in _WITHOUT_ID:
-        without = _joined(key, asked, without, findings)
-        others = _joined(key, [each for each in asked if each.call.id is None], others, findings)
+        nameless = _joined(key, asked, nameless, findings)
     names = {plain_name(each.call.name) for each in asked}
     begun = [item.span.start_ns for item in work.models]
-    for item in sorted((*without, *others), key=lambda item: item.span.start_ns):
-        name = item.reading.name or item.span.name
+    others = [item for item in items if item.reading.call_id is not None and item.reading.call_id not in known]
+    for item in sorted((*nameless, *others), key=lambda item: item.span.start_ns):
         turns[bisect_right(begun, item.span.start_ns)].by_program.append(item)
         if item.reading.call_id is not None:
-            otherwise.doubt("tool spans name calls that no span of a model call asked for", name)
-        elif plain_name(name) in names:
-            findings.doubt(_NOT_CERTAIN, name)
+            otherwise.doubt("tool spans name calls that no span of a model call asked for", _name(item))
+        elif plain_name(_name(item)) in names:
+            findings.doubt(_NOT_CERTAIN, _name(item))
         else:
-            findings.note("calls that no model asked for", name)
+            findings.note("calls that no model asked for", _name(item))
     return turns
-
-
-class LaterResults:
-    """The results that prompts hold, by the call's id; an id that comes again stands for the next call of that id."""
-
-    def __init__(self, work: Work) -> None:
-        self._found: dict[str, list[ForeignMessage]] = {}
-        self._given: Counter[str] = Counter()
-        for item in work.models:
-            seen: Counter[str] = Counter()
-            for message in item.reading.messages or ():
-                if message.role == "tool" and message.call_id and message.known:
-                    known = self._found.setdefault(message.call_id, [])
-                    known += [message] if seen[message.call_id] == len(known) else []
-                    seen[message.call_id] += 1
-
-    def next_of(self, call_id: str | None) -> ForeignMessage | None:
-        """Return the result of the next call of this id, in the order in which they were asked for."""
-        known, place = self._found.get(call_id or "", []), self._given[call_id or ""]
-        self._given[call_id or ""] += 1
-        return known[place] if place < len(known) else None
 
 
 def plain_name(name: str) -> str:
@@ -120,12 +93,24 @@ def plain_name(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _turn(item: ModelItem, results: LaterResults) -> Turn:
-    calls = item.reading.answer.calls if item.reading.answer is not None else ()
-    return Turn(item, [Asked(call, results.next_of(call.id)) for call in calls])
+def _turns(work: Work) -> list[Turn]:
+    """Return the calls that models asked for, each with the result that prompts have: of the n-th call of an id the n-th."""
+    found: dict[str, list[ForeignMessage]] = defaultdict(list)
+    for item in work.models:
+        seen: Counter[str] = Counter()
+        for message in item.reading.messages or ():
+            if message.role == "tool" and message.call_id and message.known:
+                found[message.call_id] += [message] if seen[message.call_id] == len(found[message.call_id]) else []
+                seen[message.call_id] += 1
+    results = {call_id: iter(told) for call_id, told in found.items()}
+    turns = [Turn(None)]
+    for item in work.models:
+        calls = item.reading.answer.calls if item.reading.answer is not None else ()
+        turns.append(Turn(item, [Asked(call, next(results.get(call.id or "", iter(())), None)) for call in calls]))
+    return turns
 
 
-def _joined(key_of: Key, asked: list[Asked], items: list[ToolItem], findings: Findings) -> list[ToolItem]:
+def _joined(key_of: Key, asked: Sequence[Asked], items: list[ToolItem], findings: Findings) -> list[ToolItem]:
     """Put spans to calls of the same key, in order; return the spans that are left."""
     calls: dict[Hashable, list[Asked]] = defaultdict(list)
     for each in asked:
@@ -133,18 +118,20 @@ def _joined(key_of: Key, asked: list[Asked], items: list[ToolItem], findings: Fi
             calls[key_of(each.call.id, plain_name(each.call.name), each.call.arguments)].append(each)
     spans: dict[Hashable, list[ToolItem]] = defaultdict(list)
     for item in items:
-        name = plain_name(item.reading.name or item.span.name)
-        spans[key_of(item.reading.call_id, name, item.reading.arguments)].append(item)
+        spans[key_of(item.reading.call_id, plain_name(_name(item)), item.reading.arguments)].append(item)
     left = spans.pop(None, [])
-    calls.pop(None, None)
     for key, group in spans.items():
         mine = calls.get(key, [])
         left += group[len(mine) :]
         if mine and (len(mine) != len(group) or len({_outcome(item) for item in group}) > 1):
-            findings.doubt(_NOT_CERTAIN, group[0].reading.name or group[0].span.name)
+            findings.doubt(_NOT_CERTAIN, _name(group[0]))
         for each, item in zip(mine, group, strict=False):
             each.item = item
     return left
+
+
+def _name(item: ToolItem) -> str:
+    return item.reading.name or item.span.name
 
 
 def _outcome(item: ToolItem) -> Hashable:

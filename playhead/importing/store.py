@@ -12,16 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
 
 from playhead.errors import NotImportableError
-from playhead.importing.agents import sort_out
+from playhead.importing.agents import make_tree, sort_out
 from playhead.importing.conventions import context_of
 from playhead.importing.conversion import ROOT, Conversion
 from playhead.importing.findings import Findings, look_at_spans
 from playhead.importing.sources import read_source
 from playhead.importing.thread import digest
-from playhead.importing.tree import make_tree
 from playhead.importing.values import first_text
 from playhead.settings import load_settings
 from playhead.trace import VERSION
@@ -38,24 +37,18 @@ from playhead.trace.writer import TraceWriter
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from playhead.importing.agents import Sorted
+    from playhead.importing.agents import Sorted, Tree
     from playhead.importing.sources import Source
     from playhead.importing.spans import ForeignSpan
-    from playhead.importing.tree import Tree
     from playhead.trace.events import EventBase
     from playhead.trace.imported import Replayability
     from playhead.trace.redaction import Redactor
     from playhead.trace.writer import Durability
 
 Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]
-"""`already-imported`: the recording was made of these spans, or of these and more. `differs`: it was made of other ones, or is
-none of an import. `no-run`: no span of the trace is an agent's, a model call or a tool call, so there is no recording."""
+"""`already-imported`: the recording was made of these spans. `differs`: it was made of other ones, or is none of an import. `no-run`: no span of the trace is an agent's, a model call or a tool call, so there is no recording."""
 NO_RUN: Final = "no span is an agent, a model call or a tool call"
 _SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_MOST_FINGERPRINTS: Final = 10_000
-"""Spans of which a recording holds the fingerprints; its first line stays small."""
-_FINGERPRINT: Final = 16
-"""Characters of the fingerprint of a span."""
 _log: Final = logging.getLogger("playhead")
 
 
@@ -70,7 +63,7 @@ class ImportedRun:
     """Where it comes from, with the report."""
 
     kept: Path | None = None
-    """Where the recording is that was replaced, when it holds what these spans do not."""
+    """Where the recording is that was replaced."""
 
     @property
     def replayability(self) -> Replayability:
@@ -78,14 +71,23 @@ class ImportedRun:
         return self.source.replayability
 
 
-def import_file(  # noqa: PLR0913 - what an import is made of
-    path: str | Path,
-    trace_dir: str | Path | None = None,
-    *,
-    format_name: str | None = None,
-    replace: bool = False,
-    read_only: Collection[str] = (),
-    redactor: Redactor | None = None,
+class Options(TypedDict, total=False):
+    """How an import is made."""
+
+    replace: bool
+    """Whether a trace that was imported before from other spans is imported anew; the recording before stays beside it."""
+    grow: bool
+    """Whether it is, because these are all spans of the recording and more: nothing stays beside it."""
+    read_only: Collection[str]
+    """Names of tools that have no side effects, as the caller knows; no span says it."""
+    redactor: Redactor | None
+    """What may not reach the recordings; None: nothing is taken out."""
+    durability: Durability
+    """What a written event survives."""
+
+
+def import_file(
+    path: str | Path, trace_dir: str | Path | None = None, *, format_name: str | None = None, **options: Unpack[Options]
 ) -> tuple[ImportedRun, ...]:
     """Make a recording of every trace in a file; what of it could not be read, or is no run, is logged as a warning.
 
@@ -93,10 +95,7 @@ def import_file(  # noqa: PLR0913 - what an import is made of
         path: the file, what it is, is told from its content; `-` is what comes in at stdin.
         trace_dir: the folder of traces; by default the settings' folder.
         format_name: one of `FORMATS`, where the content does not say it.
-        replace: whether a trace that was imported before from other spans is imported anew; the recording before stays
-            beside it when these spans are not all that it was made of.
-        read_only: names of tools that have no side effects, as the caller knows; no span says it.
-        redactor: what may not reach the recordings.
+        options: see `Options`.
 
     Raises:
         NotImportableError: the file cannot be read, is of no known format, or holds no run.
@@ -105,7 +104,7 @@ def import_file(  # noqa: PLR0913 - what an import is made of
         OSError: a recording cannot be written.
     """
     source = read_source(Path(path), format_name)
-    runs = tuple(import_sources([source], trace_dir, replace=replace, read_only=read_only, redactor=redactor))
+    runs = tuple(import_sources([source], trace_dir, **options))
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
@@ -117,12 +116,7 @@ def import_file(  # noqa: PLR0913 - what an import is made of
 
 
 def import_sources(
-    sources: Sequence[Source],
-    trace_dir: str | Path | None = None,
-    *,
-    replace: bool = False,
-    read_only: Collection[str] = (),
-    redactor: Redactor | None = None,
+    sources: Sequence[Source], trace_dir: str | Path | None = None, **options: Unpack[Options]
 ) -> Iterator[ImportedRun]:
     """Make a recording of every trace in files, of which a trace may have spans in several; as the settings have it.
 
@@ -130,27 +124,15 @@ def import_sources(
         OSError: a recording cannot be written.
     """
     settings = load_settings()
-    return import_spans(
-        (span for source in sources for span in source.spans),
-        Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser(),
-        format_name=", ".join(dict.fromkeys(source.format for source in sources)),
-        replace=replace,
-        read_only=read_only,
-        redactor=redactor,
-        durability=settings.durability,
-    )
+    folder = Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser()
+    format_name = ", ".join(dict.fromkeys(source.format for source in sources))
+    spans = (span for source in sources for span in source.spans)
+    options = {"durability": settings.durability, **options}
+    return import_spans(spans, folder, format_name=format_name, **options)
 
 
-def import_spans(  # noqa: PLR0913 - what an import is made of
-    spans: Iterable[ForeignSpan],
-    folder: Path,
-    *,
-    format_name: str,
-    replace: bool = False,
-    grow: bool = False,
-    read_only: Collection[str] = (),
-    redactor: Redactor | None = None,
-    durability: Durability = "write",
+def import_spans(
+    spans: Iterable[ForeignSpan], folder: Path, *, format_name: str, **options: Unpack[Options]
 ) -> Iterator[ImportedRun]:
     """Write a recording for every trace of these spans, and yield what became of each.
 
@@ -158,13 +140,7 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
         spans: the spans, of any number of traces, in any order.
         folder: the folder of traces.
         format_name: the format that they came in.
-        replace: whether a trace that was imported before from other spans is imported anew; the recording before stays
-            beside it when these spans are not all that it was made of.
-        grow: whether these are spans of a trace that is still coming: it is replaced when they are all that it was made of, and
-            more.
-        read_only: names of tools that have no side effects, as the caller knows; no span says it.
-        redactor: what may not reach the recording; None: nothing is taken out.
-        durability: what a written event survives.
+        options: see `Options`.
 
     Raises:
         OSError: a file cannot be written.
@@ -175,8 +151,7 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        made = _Import(store, trace_id, make_tree(group), format_name, frozenset(read_only), redactor, durability)
-        yield made.run(replace=replace, grow=grow)
+        yield _Import(store, trace_id, make_tree(group), format_name, options).run()
 
 
 @dataclass(frozen=True)
@@ -187,33 +162,30 @@ class _Import:
     _trace_id: str
     _tree: Tree
     _format: str
-    _read_only: frozenset[str]
-    _redactor: Redactor | None
-    _durability: Durability
+    _options: Options
 
-    def run(self, *, replace: bool, grow: bool) -> ImportedRun:
+    def run(self) -> ImportedRun:
         """Import the trace, unless it has been."""
-        holds_all = True
-        known = self._source("not")
-        if is_there := self._path.exists():
+        read_only, grow = self._source.read_only, self._options.get("grow", False)
+        replace = self._options.get("replace", False) or grow
+        is_there, kept = self._path.exists(), None
+        if is_there:
             before = _imported_before(self._path)
             if before is None:
-                return self._made("differs", known)
-            is_same, is_part, holds_all = _compared(known, before)
-            redeclared = is_same and self._read_only and self._read_only != frozenset(before.read_only)
-            if is_part and not redeclared and not (is_same and replace):
+                return self._made("differs", self._source)
+            is_same = before.digest == self._source.digest
+            if is_same and not replace and (not read_only or read_only == before.read_only):
                 return self._made("already-imported", before)
-            if not replace and not redeclared and not (grow and holds_all):
+            if not is_same and not replace:
                 return self._made("differs", before)
-            known = before
+            if not is_same and not grow:  # no name of a run, so that no command reads it unasked
+                kept = self._path.with_name(f"{self._path.name}.{before.digest[:8]}.replaced")
         if not self._found.tops:
-            return self._made("no-run", self._source("not", (NO_RUN,)))
-        # no name of a run, so that no command reads it unasked
-        kept = None if holds_all else self._path.with_name(f"{self._path.name}.{known.digest[:8]}.replaced")
+            return self._made("no-run", self._source)
         try:
             source = self._write_aside(replace=is_there, kept=kept)
         except FileExistsError:  # somebody else imports the same
-            return self.run(replace=False, grow=False)
+            return self.run()
         return self._made("replaced" if is_there else "imported", source, kept)
 
     def _made(self, outcome: Outcome, source: ImportedFrom, kept: Path | None = None) -> ImportedRun:
@@ -261,70 +233,60 @@ class _Import:
         return self._store.path_for(self._run_id)
 
     @cached_property
-    def _fingerprints(self) -> str:
-        """A digest of each span, in their order."""
-        lines = (
-            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}"
-            for span in self._tree.spans.values()
-        )
-        return "".join(sorted(digest(line)[:_FINGERPRINT] for line in lines))
-
-    def _source(
-        self, replayability: Replayability, reasons: tuple[str, ...] = (), notes: tuple[str, ...] = ()
-    ) -> ImportedFrom:
+    def _source(self) -> ImportedFrom:
+        """Where the recording comes from; what a replay can do with it is not known yet."""
         found, spans = self._found, self._tree.spans.values()
+        lines = sorted(
+            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}" for span in spans
+        )
         return ImportedFrom(
             format=self._format,
             conventions=tuple(sorted(found.conventions)),
             trace_id=self._trace_id,
             root_span_id=next((root.span_id for root in self._tree.roots if root.parent_id is None), None),
             spans=len(spans),
-            digest=hashlib.sha256(self._fingerprints.encode()).hexdigest(),
-            fingerprints=self._fingerprints if len(spans) <= _MOST_FINGERPRINTS else "",
+            digest=hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest(),
             left_out=found.left_out + found.too_deep,
-            replayability=replayability,
-            reasons=reasons,
-            notes=notes,
+            reasons=() if found.tops else (NO_RUN,),
             service=first_text(span.resource.get("service.name") for span in spans),
-            read_only=tuple(sorted(self._read_only)),
+            read_only=tuple(sorted(set(self._options.get("read_only", ())))),
         )
 
     def _write(self, path: Path) -> ImportedFrom:
-        found, findings = self._found, Findings()
+        found, findings, read_only = self._found, Findings(), self._source.read_only
         events: list[tuple[int, str, int | None, EventBase]] = []
         conversion = Conversion(
-            found.root, ROOT, lambda *event: events.append(event), findings, read_only=self._read_only
+            found.root, ROOT, lambda *event: events.append(event), findings, read_only=frozenset(read_only)
         )
         conversion.run()
         conversion.complete(ended=found.has_outermost)
         look_at_spans(self._tree, found, findings)
         defined = {spec.name for event in events if isinstance(event[3], ToolsDefined) for spec in event[3].tools}
-        for name in sorted(self._read_only - defined):
+        for name in set(read_only) - defined:
             findings.note("tools that were called read-only, and that no agent of the run has", name)
-        source = self._source(findings.level, findings.reasons, findings.notes)
+        told = {"replayability": findings.level, "reasons": findings.reasons, "notes": findings.notes}
+        source, redactor = self._source.model_copy(update=told), self._options.get("redactor")
         started = RunStarted(
             format=FORMAT,
             run_id=self._run_id,
             agent=conversion.begun.header,
             task=conversion.begun.task,
             versions={"playhead": VERSION},
-            redacted=self._redactor is not None and self._redactor.has_rules,
+            redacted=redactor is not None and redactor.has_rules,
             imported=source,
             telemetry=context_of([*self._tree.roots, *list(self._tree.spans.values())[:100]]),
         )
         first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
-        self._write_events(path, [(first, ROOT, None, started), *events])
-        return source
-
-    def _write_events(self, path: Path, events: list[tuple[int, str, int | None, EventBase]]) -> None:
         clock = _SpanClock()
-        recorder = Recorder(clock, TraceWriter(path, clock.now_us, self._durability), self._redactor)
-        for time_ns, owner, iteration, event in events:
+        writer = TraceWriter(path, clock.now_us, self._options.get("durability", "write"))
+        recorder = Recorder(clock, writer, redactor)
+        for time_ns, owner, iteration, event in ((first, ROOT, None, started), *events):
             clock.move_to(time_ns // 1000)
             recorder.emit(event, owner, iteration)
         recorder.seal()
         if recorder.error is not None:
             raise recorder.error
+        return source
 
 
 class _SpanClock:
@@ -347,14 +309,3 @@ def _imported_before(path: Path) -> ImportedFrom | None:
         if isinstance(first, Record) and isinstance(first.event, RunStarted):
             return first.event.imported
     return None
-
-
-def _compared(these: ImportedFrom, before: ImportedFrom) -> tuple[bool, bool, bool]:
-    """Return whether spans are those of a recording, are all among them, and are all of them or more."""
-    if these.digest == before.digest:
-        return True, True, True
-    ours, theirs = (
-        {text[at : at + _FINGERPRINT] for at in range(0, len(text), _FINGERPRINT)}
-        for text in (these.fingerprints, before.fingerprints)
-    )
-    return False, bool(ours) and ours <= theirs, bool(theirs) and ours >= theirs

@@ -27,9 +27,6 @@ class ImportedFrom(Value):
     """Spans of the trace that the export holds."""
     digest: str
     """SHA-256 over the ids and times of the spans: tells whether another export holds the same ones."""
-    fingerprints: str = ""
-    """For each of the spans six bytes of a digest of its id and six of what it says, in base64: tells whether other spans of the
-    trace are some of these, or all and more. Empty when they are too many."""
     left_out: Integer = 0
     """Spans that tell of no agent, model call or tool call, and so have no place in a recording."""
     replayability: Replayability = "not"

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.attributes import Attributes
+from playhead.importing.values import Attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -347,7 +347,7 @@ def test_traces_that_are_no_runs_are_told_once(tmp_path: Path) -> None:
     assert err.count("no run") == 1
     assert "left out: 3 traces in which no span is an agent" in err
     again = Process(tmp_path)
-    post(again.address, document(0), JSON)
+    post(again.address, document(), JSON)
     code, out, err = again.end(signal.SIGTERM)
     assert (code, out, err) == (0, "", "came again: spans of 1 recorded traces, of which nothing was new\n")
 

@@ -12,14 +12,14 @@ from openinference.semconv.trace import MessageAttributes, SpanAttributes, ToolC
 from playhead.importing import conventions
 from playhead.importing.conventions import read
 from playhead.importing.findings import REDACTED
-from playhead.importing.readings import ForeignCall, ForeignMessage
+from playhead.importing.messages import ForeignCall, ForeignMessage
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ImagePart, TextPart, ToolSpec
 from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
-    from playhead.importing.readings import ModelReading, ToolReading
+    from playhead.importing.conventions import ModelReading, ToolReading
 
 CALL = ForeignCall("c1", "lookup", {"key": "Zed"})
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
+from playhead.importing.agents import make_tree
 from playhead.importing.conventions import context_of, read
 from playhead.importing.limits import Room
 from playhead.importing.spans import ForeignEvent, ForeignSpan
-from playhead.importing.tree import make_tree
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.importing.formats import FORMATS, openinference_row

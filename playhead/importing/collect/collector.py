@@ -100,6 +100,8 @@ class _Gathered:
     heard_s: float = 0.0
     recorded: int = 0
     """Spans that its recording was made of; 0 when it is not recorded."""
+    is_ours: bool = False
+    """Whether the recording was made of these spans: else it holds others, which are not here and must not be replaced."""
 
     @property
     def has_root(self) -> bool:
@@ -264,7 +266,7 @@ class Collector:
                 spans,
                 self.folder,
                 format_name=NAME,
-                grow=True,
+                grow=trace.is_ours,
                 redactor=self._redactor,
                 durability=self._durability,
             )
@@ -274,7 +276,7 @@ class Collector:
             why = f"{type(error).__name__}: {str(error)[:200]}"
         is_kept = run is None or run.outcome == "differs"
         with self._lock:
-            trace.recorded = len(spans)
+            trace.recorded, trace.is_ours = len(spans), not is_kept
             self._kept |= trace.files if is_kept else set()
         return Collected(trace.trace_id, run, trace.has_root, files if is_kept else (), why)
 
