@@ -46,7 +46,7 @@ screenshots: $(DEV) build/phoenix/.installed build/mlflow/.installed  ## take th
 lint: $(DEV)  ## check style, format, types, and that imports point one way
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
-	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces)
+	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/schemas.py)
 	$(RUN)lint-imports --no-logo
 
 format: $(DEV)  ## format the code and mend what can be mended by itself
@@ -60,9 +60,9 @@ docs: $(DOCS) reference  ## build the documentation site into build/docs; a warn
 	$(RUN)sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs build/docs
 
 reference: $(CORE)  ## write into docs/ what is made of the code: the schemas, and the reference of the command line
-	$(RUN)python -m playhead.trace.schema > docs/.trace-format.schema.json
+	$(RUN)python docs/schemas.py trace > docs/.trace-format.schema.json
 	@mv docs/.trace-format.schema.json docs/trace-format.schema.json
-	$(RUN)python -m playhead.diagnose.debrief_schema > docs/.debrief.schema.json
+	$(RUN)python docs/schemas.py debrief > docs/.debrief.schema.json
 	@mv docs/.debrief.schema.json docs/debrief.schema.json
 	$(RUN)python -m playhead.cli.reference > docs/.cli.md
 	@mv docs/.cli.md docs/cli.md

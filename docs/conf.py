@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
+from docs.schemas import attribute_docs  # noqa: E402
 from playhead import __version__  # noqa: E402 - of this checkout
 from playhead.trace.events import EVENT_TYPES  # noqa: E402
-from playhead.trace.schema import attribute_docs  # noqa: E402
 
 project = "Playhead"
 author = "The Playhead developers"

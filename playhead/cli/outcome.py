@@ -157,7 +157,9 @@ def print_replay(
     console: Console, original: Recording, outcome: ReplayResult, min_grounded: float, trace_dir: Path | None
 ) -> None:
     """Print it, and the commands that show more."""
-    console.print(*replay_rows(original, outcome, min_grounded), Line(), diff_document(outcome.diff), Line(), crop=False)
+    console.print(
+        *replay_rows(original, outcome, min_grounded), Line(), diff_document(outcome.diff), Line(), crop=False
+    )
     replay, path = outcome.run.run_id, outcome.run.trace_path
     beside = path is not None and TraceStore.of(path.resolve()).folder == TraceStore.of(original.path.resolve()).folder
     commands = {

@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 from rich.console import Console
 
+from docs.schemas import debrief_schema
 from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_schema import debrief_schema
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_view import StatisticsView

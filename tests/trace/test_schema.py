@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
+from docs.schemas import TAGS, line_schema
 from playhead.trace.events import EVENT_TYPES, EventBase
 from playhead.trace.line import encode_data, encode_line
-from playhead.trace.schema import TAGS, line_schema
 from playhead.trace.values import _RESTORE, to_json
 from tests.trace.strategies import events, python_values
 from tests.trace.traces import ending, header, record, thought
@@ -35,7 +35,11 @@ def line_of(event: EventBase) -> dict[str, Any]:
 def test_the_published_schema_is_current():
     """docs/trace-format.schema.json is what `make docs` prints."""
     printed = subprocess.run(
-        [sys.executable, "-m", "playhead.trace.schema"], capture_output=True, text=True, check=True, encoding="utf-8"
+        [sys.executable, str(DOCS / "schemas.py"), "trace"],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
     ).stdout
     assert (DOCS / "trace-format.schema.json").read_text(encoding="utf-8") == printed, "run `make docs`"
 

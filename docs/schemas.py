@@ -1,6 +1,6 @@
-"""The JSON Schema of a line of a trace: `python -m playhead.trace.schema` prints it.
+"""The JSON Schemas that are published: `python docs/schemas.py trace` and `… debrief` print them (`make reference`).
 
-What the fields mean is said once, in the strings beneath them in the event classes; here those strings are read from the
+What the fields mean is said once, in the strings beneath them in the classes; here those strings are read from the
 source. (pydantic could do that on its own, `use_attribute_docstrings`, but then at every import of every event.)
 """
 
@@ -10,11 +10,13 @@ import ast
 import inspect
 import itertools
 import json
+import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from playhead.diagnose.debrief_model import Debrief
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.format import FORMAT
 from playhead.trace.line import Record
@@ -80,6 +82,12 @@ def line_schema() -> Schema:
     }
 
 
+def debrief_schema() -> Schema:
+    """Return the JSON Schema of a debrief as JSON."""
+    schema = Debrief.model_json_schema(mode="serialization", schema_generator=_Described)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A Playhead debrief", **schema}
+
+
 def _envelope() -> Schema:
     docs = attribute_docs(Record)
     number = {"type": "integer", "minimum": 0}
@@ -134,7 +142,7 @@ def _tag(tag: str) -> Schema:
 
 def _definitions_of(event_type: type[BaseModel]) -> Schema:
     """Return the definitions of an event and of the values inside it."""
-    schema = _with_references(event_type.model_json_schema(schema_generator=_Generator))
+    schema = _with_references(event_type.model_json_schema(schema_generator=_OfEvents))
     definitions = schema.pop("$defs", {})
     schema["properties"].pop("kind")
     schema["properties"] = {name: _or_blob(field) for name, field in schema["properties"].items()}
@@ -157,17 +165,11 @@ def _may_be_large(option: Schema) -> bool:
     return option.get("type") in {"string", "array", "object"} and not {"enum", "const"} & option.keys()
 
 
-class _Generator(GenerateJsonSchema):
-    """pydantic's generator without titles, with our descriptions, and with our forms of floats and of any value."""
+class _Described(GenerateJsonSchema):
+    """pydantic's generator without titles, and with our descriptions."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002 - as pydantic calls it
         return False
-
-    def any_schema(self, schema: Any) -> Schema:  # noqa: ANN401, ARG002
-        return {_OURS: "Value"}
-
-    def float_schema(self, schema: Any) -> Schema:  # noqa: ANN401, ARG002
-        return {_OURS: "Float"}
 
     def model_schema(self, schema: Any) -> Schema:  # noqa: ANN401
         model: type[BaseModel] = schema["cls"]
@@ -176,7 +178,22 @@ class _Generator(GenerateJsonSchema):
         for name, field in result.get("properties", {}).items():
             if name in (docs := attribute_docs(model)):
                 field["description"] = docs[name]
-            if field.get("default", ...) is None:  # said once: absent is what is null
+        return result
+
+
+class _OfEvents(_Described):
+    """The same for events: with our forms of floats and of any value; absent is what is null."""
+
+    def any_schema(self, schema: Any) -> Schema:  # noqa: ANN401, ARG002
+        return {_OURS: "Value"}
+
+    def float_schema(self, schema: Any) -> Schema:  # noqa: ANN401, ARG002
+        return {_OURS: "Float"}
+
+    def model_schema(self, schema: Any) -> Schema:  # noqa: ANN401
+        result = super().model_schema(schema)
+        for field in result.get("properties", {}).values():
+            if field.get("default", ...) is None:
                 del field["default"]
         return result
 
@@ -208,10 +225,6 @@ def _strings_beneath(source: str) -> Iterator[tuple[str, str]]:
                 yield name, " ".join(doc.split())
 
 
-def main() -> None:
-    """Print the schema."""
-    print(json.dumps(line_schema(), indent=2, ensure_ascii=False))  # noqa: T201 - that is what it is for
-
-
 if __name__ == "__main__":
-    main()
+    made = {"trace": line_schema, "debrief": debrief_schema}[sys.argv[1]]()
+    print(json.dumps(made, indent=2, ensure_ascii=False))  # noqa: T201 - that is what it is for
