@@ -44,7 +44,7 @@ def thinking(steps: int) -> list[Turn]:
 def reflecting(steps: int) -> list[Turn]:
     """Return an answer after half of the steps, a critique, and an improved one after the other half."""
     wrong = text(json.dumps({"issues": ["more"], "score": 3, "satisfied": False}))
-    return [*looping(steps // 2), wrong, *looping(steps - steps // 2), text('{"satisfied": true}')]
+    return [*looping(steps // 2), wrong, *looping(steps - steps // 2), text('{"satisfied": true, "score": 9}')]
 
 
 def planning(steps: int) -> list[Turn]:

@@ -122,7 +122,6 @@ class Agent(CustomTools):
         settings = known.recorded()
         meta_tools = known.meta_tools if context.meta_tools is None else checks.listed("meta_tools", context.meta_tools)
         past = context_fields(
-            self.model.name,
             compression=context.compression,
             profile=context.profile,
             max_context_tokens=context.max_tokens,

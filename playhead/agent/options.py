@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UsageError
 
@@ -50,11 +50,10 @@ class Context:
     meta_tools: Sequence[str] | None = None
     """Tools of the kernel to offer: `final-answer`, `recall`; None:
     as the strategy says, mostly `final-answer`."""
-    profile: ContextProfile | Tier | Literal["auto"] | None = None
-    """How much of its past the model is sent: `local`, `mid`, `large`, `frontier`, `auto` by the model's name, or a
-    `ContextProfile`; None: all of it."""
+    profile: ContextProfile | Tier | None = None
+    """How much of its past the model is sent: `local`, `mid`, `large`, `frontier`, or a `ContextProfile`; None: all of it."""
     max_tokens: int | None = None
-    """Tokens that the model can read, for the profile; without one it is `auto`."""
+    """Tokens that the model can read, for the profile; without one that is `mid`."""
     compression: Compression | Mapping[str, Any] | bool | None = None
     """Show long results in short, and keep them for `recall`; True for 800 characters, or a `Compression`. None: as the profile
     says, False: never."""

@@ -34,7 +34,7 @@ class ModelPort(Protocol):
         tools: tuple[ToolSpec, ...] = (),
         *,
         parameters: dict[str, JsonValue] | None = None,
-        purpose: str = "think",
+        purpose: str | None = None,
     ) -> LlmResponded:
         """Return the model's answer to the thread, as it is recorded.
 

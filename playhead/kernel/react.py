@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playhead.kernel.reply import Reply
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.trace.events import ToolCallCompleted
+    from playhead.trace.events import LlmResponded, ToolCallCompleted
 
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 FAILED_CALLS: Final = "failed_calls_in_text"
@@ -41,16 +41,29 @@ Answered = Callable[[KernelState, str, str | None, "Session"], Awaitable[KernelS
 """What is done with a reply that asks for no call: takes the state, the text and the finish reason."""
 
 
-async def think(state: KernelState, session: Session, answered: Answered | None = None) -> KernelState:
-    """Ask the model what to do next; `answered` takes over when it asks for no call, by default `take_answer`."""
-    response = await session.model.complete(state.thread, visible_tools(session, state))
+async def think(
+    state: KernelState,
+    session: Session,
+    answered: Answered | None = None,
+    *,
+    read: Callable[[LlmResponded, Session], Reply] = read_reply,
+    purpose: str | None = None,
+) -> KernelState:
+    """Ask the model what to do next; what is asked for a purpose of its own offers no tools.
+
+    `read` says what its answer means; `answered` takes over when that is no call, by default `take_answer`.
+    """
+    tools = visible_tools(session, state) if purpose is None else ()
+    response = await session.model.complete(state.thread, tools, purpose=purpose)
     thread = state.thread.add(await session.messages.add_reply(response))
-    reply = await record_reply(read_reply(response, session), response, session)
+    reply = await record_reply(read(response, session), response, session)
+    steps = state.steps
+    if reply.thinking:
+        steps += (Step(type="thought", content=reply.thinking, iteration=state.iteration),)
     if not reply.calls:
-        state = transition(state, thread=thread)
+        state = transition(state, thread=thread, steps=steps)
         again = await call_again(state, reply, session)
         return again or await (answered or take_answer)(state, reply.thought, response.finish_reason, session)
-    steps = state.steps
     if reply.thought:
         steps += (Step(type="thought", content=reply.thought, iteration=state.iteration),)
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)

@@ -37,6 +37,8 @@ class Reply:
     """The calls it asks for, each with its place in the turn and its stated reason."""
     problem: str | None = None
     """What the model is told where its text looks like a call that does not run."""
+    thinking: str = ""
+    """What a strategy split off as thinking, together with the provider's; a step of its own."""
 
 
 def read_reply(response: LlmResponded, session: Session) -> Reply:
@@ -95,8 +97,9 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
                 else reply.thought,
             )
         )
-    if reply.thought or response.thinking:
-        for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
+    thinking = reply.thinking or response.thinking
+    if reply.thought or thinking:
+        for assumption, rationale in read_assumptions(f"{reply.thought}\n{thinking or ''}"):
             session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
         if session.header.rationale and planned.call.id not in stated and not is_meta(session, planned.call.name):

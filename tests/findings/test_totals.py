@@ -186,7 +186,7 @@ IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
         [call("asks", key="a")] * 9 + [text("done")] * 9, [asks],
         {"switching": True, "loop_detection": {"identical_calls": 2}},
     ),
-    "reflexion": ([call("sub", task="t"), text("first"), text('{"satisfied": true}')], [], {"strategy": "reflexion"}),
+    "reflexion": ([call("sub", task="t"), text("first"), text('{"satisfied": true, "score": 9}')], [], {"strategy": "reflexion"}),
     "tree of thought": ([thoughts("a", "b"), score(5), score(7), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
     "code action": (
         [text("```python\nprint(await sub(task='t'))\nprint(await asks(key='a'))\n```"), text("done")] * 3,

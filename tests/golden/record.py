@@ -157,9 +157,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             ]
         ),
         "only-thinking": Golden([text("<thinking>Hm."), text(f"or so</think>{ANSWER}")]),
-        "no-tags": Golden(
-            [text(f"Easy.\nFinal answer: {ANSWER}")], {"strategy_settings": {"use_thinking_tags": False}}
-        ),
     },
     "autonomous": {
         "finish": Golden([ZED, calls(QUILL, call("finish", result=ANSWER), call("note", line="done"))]),

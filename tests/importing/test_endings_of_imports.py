@@ -53,7 +53,6 @@ OURS: Final = {
     "reactive-final-answer": "final_answer_tool",
     "autonomous-another-name": "final_answer_tool",
     "autonomous-finish": "final_answer_tool",
-    "chain-of-thought-no-tags": "final_answer",
     "chain-of-thought-tools": "end_turn",
     "direct-required-tool-missing": "required_tools_missing",
     "reactive-sub-agents": "end_turn",

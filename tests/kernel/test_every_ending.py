@@ -132,7 +132,7 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
     "unsatisfied": (
         lambda folder: agent(
             folder,
-            [text("41"), text('{"satisfied": false}')],
+            [text("41"), text('{"satisfied": false, "score": 3}')],
             strategy="reflexion",
             strategy_settings={"max_retries": 0},
         ),

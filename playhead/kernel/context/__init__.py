@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.kernel.context.settings import SHELF_TOOLS
+from playhead.kernel.context.settings import RECALL
 
 if TYPE_CHECKING:
     from playhead.kernel.context.curator import Curator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def curator_for(session: Session) -> Curator | None:
     """Return who looks after the thread of an agent; None when that is nobody."""
     header = session.header
-    shelves = header.compression is not None or not SHELF_TOOLS.isdisjoint(header.meta_tools)
+    shelves = header.compression is not None or RECALL in header.meta_tools
     marks = any(tool.spec.untrusted for tool in session.toolset.values())
     if session.agent is not session or not (shelves or marks or header.profile is not None):
         return None

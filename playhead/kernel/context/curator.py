@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import RunEndedError
 from playhead.kernel.context.prior_work import CHARS_PER_TOKEN, Kind, Line, PriorWork, estimated, split
-from playhead.kernel.context.settings import SHELF_TOOLS
+from playhead.kernel.context.settings import RECALL
 from playhead.kernel.context.shelf import Shelf, cut
 from playhead.kernel.ports import Shown
 from playhead.kernel.state import Thread, transition
@@ -121,7 +121,7 @@ class Curator:
 
     def _is_untrusted(self, completed: ToolCallCompleted) -> bool:
         """Return whether strangers may have written this result, or one that it reads on in."""
-        if completed.tool in SHELF_TOOLS and self._is_the_kernels(completed.tool):
+        if completed.tool == RECALL and self._is_the_kernels(completed.tool):
             return any(tool.spec.untrusted for tool in self._session.toolset.values())
         known = self._session.toolset.get(completed.tool)
         return known is not None and known.spec.untrusted

@@ -1,11 +1,10 @@
 """What of the past an agent is sent: looked at when the agent is made, and recorded with all numbers.
 
-The profiles by tier, and which tier a model is of, are tables for anybody to read and to disagree with.
+The profiles by tier are a table for anybody to read and to disagree with.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from playhead.errors import UsageError, nearest
@@ -38,35 +37,27 @@ NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
 }  # fmt: skip
 """What each tier is given; see `ContextProfile` for what it means."""
 TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
-_SIZE: Final = re.compile(r"(?<![\w.])(\d{1,4})(?:\.\d+)?b(?![a-z])")
-"""Billions of parameters, as in `qwen3:8b`."""
-SIZES: Final[tuple[tuple[int, Tier], ...]] = ((9, "local"), (39, "mid"), (10_000, "large"))
-"""The most billions of parameters that a model of a tier has."""
-PROVIDERS: Final[Mapping[str, Tier]] = {
-    "anthropic": "frontier", "openai": "large", "gemini": "large", "vertex_ai": "large", "xai": "large",
-    "azure": "large", "bedrock": "large", "mistral": "large", "deepseek": "large", "groq": "mid", "ollama": "local",
-    "ollama_chat": "local", "llamafile": "local", "lm_studio": "local", "hosted_vllm": "mid",
-}  # fmt: skip
-"""What a provider's models mostly are."""
 
 
 def context_fields(
-    model: str,
     *,
     compression: Compression | Mapping[str, Any] | bool | None,
     profile: ContextProfile | str | None,
     max_context_tokens: int | None,
 ) -> dict[str, Any]:
-    """Return the fields of the header that say what of the past is sent.
+    """Return the fields of the header that say what of the past is sent; a window without a profile has that of the tier `mid`.
 
     Raises:
         UsageError: one of them is not valid.
     """
     found = None
     if profile is not None or max_context_tokens is not None:
+        changes = profile.model_dump(exclude={"tier"}) if isinstance(profile, ContextProfile) else {}
         if max_context_tokens is not None:
             checks.at_least("Context(max_tokens=…)", max_context_tokens, 100)
-        found = profile_for(profile, model, max_context_tokens)
+            changes["max_context_tokens"] = max_context_tokens
+        tier = profile.tier if isinstance(profile, ContextProfile) else profile
+        found = context_profile("mid" if tier is None else tier, **changes)
     if compression is None and found is not None:
         compression = Compression(budget=found.tool_result_max_chars)
     return {"compression": checks.checked_option("compression", compression, Compression), "profile": found}
@@ -78,19 +69,6 @@ def with_recall(meta_tools: Iterable[str], compression: object | None, *, has_to
     return names if compression is None or not has_tools or RECALL in names else (*names, RECALL)
 
 
-def tier_of(model: str) -> Tier:
-    """Return the tier of a model: by the size in its name, else by its provider, else `mid`.
-
-    Args:
-        model: `provider/model`.
-    """
-    provider, _, name = model.lower().partition("/")
-    size = _SIZE.search(name[:200])
-    if size is not None:
-        return next(tier for most, tier in SIZES if int(size[1]) <= most)
-    return PROVIDERS.get(provider, "mid")
-
-
 def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN401 - the fields of a profile
     """Return the profile of a tier, with these fields changed.
 
@@ -98,20 +76,6 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
         UsageError: there is no such tier or field, or a value does not fit.
     """
     if not isinstance(tier, str) or tier not in NUMBERS:
-        raise UsageError(f"there is no profile {tier!r}.{nearest(str(tier), ('auto', *TIERS))}")
+        raise UsageError(f"there is no profile {tier!r}.{nearest(str(tier), TIERS)}")
     fields = {"tier": tier, **NUMBERS[tier], **changes}
     return ContextProfile.model_validate(checks.checked_option("context_profile", fields, ContextProfile))
-
-
-def profile_for(
-    given: ContextProfile | str | None, model: str, max_context_tokens: int | None = None
-) -> ContextProfile:
-    """Return the profile that an agent was given, by name or as it is; `auto`, and None, go by the model.
-
-    Raises:
-        UsageError: it is none.
-    """
-    changes = {} if max_context_tokens is None else {"max_context_tokens": max_context_tokens}
-    if isinstance(given, ContextProfile):
-        return context_profile(given.tier, **{**given.model_dump(exclude={"tier"}), **changes})
-    return context_profile(tier_of(model) if given in (None, "auto") else given, **changes)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from playhead.errors import UsageError
-from playhead.kernel import Kernel, KernelState, Purpose, Session, Step, Strategy, react, run_kernel, transition
+from playhead.kernel import Kernel, KernelState, Purpose, Session, Strategy, react, run_kernel, think, transition
 from playhead.kernel.delegation import start_with
 from playhead.kernel.describe import shortened
 from playhead.kernel.isolate.program_tool import NAME as RUN_PROGRAM
@@ -23,7 +23,7 @@ from playhead.kernel.isolate.program_tool import ProgramTool, signatures
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
-from playhead.kernel.reply import Reply, read_reply, record_reply
+from playhead.kernel.reply import Reply, read_reply
 from playhead.kernel.state import PlannedCall
 from playhead.trace.finish_reasons import incomplete
 from playhead.trace.types import ToolCall, text_of
@@ -89,7 +89,7 @@ class CodeAction(Strategy):
             text = _PROMPT.format(task=text_of(session.task), signatures=signatures(specs) or "(none)")
             notes: dict[str, Any] = {"programs": 0, "done": []}
             state = transition(state, thread=await start_with(session, text), meta={**state.meta, NAME: notes})
-        kernel = Kernel(NAME, {"thinking": write, "acting": self._act, "observing": self._observe})
+        kernel = Kernel(NAME, {"thinking": _think, "acting": self._act, "observing": self._observe})
         return await run_kernel(kernel, state, session)
 
     async def _act(self, state: KernelState, session: Session) -> KernelState:
@@ -115,17 +115,8 @@ class CodeAction(Strategy):
         return await react.observe(state, session, told)
 
 
-async def write(state: KernelState, session: Session) -> KernelState:
-    """Ask the model for a program, or for the answer."""
-    response = await session.model.complete(state.thread, purpose="program")
-    thread = state.thread.add(await session.messages.add_reply(response))
-    reply = await record_reply(_read(response, session), response, session)
-    if not reply.calls:
-        state = transition(state, thread=thread)
-        again = await react.call_again(state, reply, session)
-        return again or await react.take_answer(state, reply.thought, response.finish_reason, session)
-    thoughts = [Step(type="thought", content=reply.thought, iteration=state.iteration)] if reply.thought else []
-    return transition(state, thread=thread, status="acting", pending=reply.calls, steps=(*state.steps, *thoughts))
+async def _think(state: KernelState, session: Session) -> KernelState:
+    return await think(state, session, read=_read, purpose="program")
 
 
 def _read(response: LlmResponded, session: Session) -> Reply:

@@ -142,22 +142,13 @@ class Attempt:
         """The answer itself; None when there is none."""
         return self.conclusion.output
 
-    @property
-    def satisfied(self) -> bool | None:
-        """Whether the critic lets it stand; None when nobody judged it."""
-        return None if self.said is None else self.said.satisfied
-
-    @property
-    def score(self) -> float | None:
-        """The critic's, as a share."""
-        return None if self.said is None else self.said.share
-
     def or_newer(self, newer: Attempt) -> Attempt:
         """Return the better one; where one has no score they cannot be compared, and the newer one mends the older."""
-        if self.output is None:
-            return newer
-        is_better = newer.score is None or self.score is None or newer.score > self.score
-        return newer if newer.output is not None and (newer.satisfied or is_better) else self
+        if newer.output is None and self.output is not None:
+            return self
+        old, new = (None if each.said is None else each.said.share for each in (self, newer))
+        accepted = newer.said is not None and newer.said.satisfied
+        return newer if self.output is None or accepted or old is None or new is None or new > old else self
 
 
 class Judgement(BaseModel):
@@ -201,12 +192,12 @@ def _end(session: Session, best: Attempt, newest: Attempt) -> None:
 
 def _not_satisfied(best: Attempt, newest: Attempt) -> str:
     """Return why the run has no answer that the critic lets stand; empty when it has one, or there was no critic."""
-    number = newest.number
     if newest.is_unread:
-        return f"what the critic said of answer {number} could not be read"
-    if best.satisfied or (number == 1 and newest.satisfied is None):
+        return f"what the critic said of answer {newest.number} could not be read"
+    if newest.said is None:
+        return f"answer {newest.number}, the last one, was not judged" if newest.number > 1 else ""
+    if best.said is None or best.said.satisfied:
         return ""
-    if newest.satisfied is None:
-        return f"answer {number}, the last one, was not judged"
-    score = "" if best.score is None else f"; the best of them, number {best.number}, scored {best.score:.2f}"
-    return f"the critic was satisfied with none of {number} answers{score}"
+    score = best.said.share
+    told = "" if score is None else f"; the best of them, number {best.number}, scored {score:.2f}"
+    return f"the critic was satisfied with none of {newest.number} answers{told}"

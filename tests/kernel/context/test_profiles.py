@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from playhead import UsageError
-from playhead.kernel.context.settings import NUMBERS, TIERS, context_profile, profile_for, tier_of
+from playhead.kernel.context.settings import NUMBERS, TIERS, context_profile
 from playhead.trace.types import ContextProfile
 from tests.kernel.runs import make_agent
 
@@ -32,40 +32,26 @@ def test_the_defaults_are_those_of_mid():
 
 
 @pytest.mark.parametrize(
-    ("model", "tier"),
-    [
-        ("ollama/qwen3:8b", "local"), ("openai/qwen2.5-coder-1.5b", "local"), ("groq/llama-3.3-70b-versatile", "large"),
-        ("ollama/qwen2.5:14b", "mid"), ("ollama/gpt-oss:120b", "large"), ("anthropic/new-thing", "frontier"),
-        ("ollama/whatever", "local"), ("openai/o3", "large"), ("scripted/model", "mid"), ("mystery", "mid"), ("", "mid"),
-    ],
-)  # fmt: skip
-def test_which_tier_a_model_is_of(model: str, tier: str):
-    """By the size in its name, else by its provider, else the one in the middle."""
-    assert tier_of(model) == tier
-
-
-@pytest.mark.parametrize(
     ("given", "limit", "expected"),
     [
-        (None, None, context_profile("frontier")),
+        (None, None, None),
         ("local", None, context_profile("local")),
-        ("auto", None, context_profile("frontier")),
-        (None, 8000, context_profile("frontier", max_context_tokens=8000)),
-        ("mid", 8000, context_profile("mid", max_context_tokens=8000)),
+        (None, 8000, context_profile("mid", max_context_tokens=8000)),
+        ("large", 8000, context_profile("large", max_context_tokens=8000)),
         (ContextProfile(compact_after_steps=2), None, ContextProfile(compact_after_steps=2)),
         (ContextProfile(compact_after_steps=2), 500, ContextProfile(compact_after_steps=2, max_context_tokens=500)),
     ],
 )
 def test_which_profile_an_agent_has(given: Any, limit: int | None, expected: ContextProfile | None):
-    """What is said stands before what the model's name says."""
-    assert profile_for(given, "anthropic/claude-opus-4-5", limit) == expected
+    """The one that it was given; for a window alone that of the tier in the middle."""
+    assert make_agent(None, [], profile=given, max_tokens=limit).header.profile == expected
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: make_agent(None, [], profile="lokal"), "there is no profile 'lokal'. Did you mean 'local'?"),
-        (lambda: make_agent(None, [], profile=3), "there is no profile 3. Known: auto, frontier, large, local, mid."),
+        (lambda: make_agent(None, [], profile=3), "there is no profile 3. Known: frontier, large, local, mid."),
         (lambda: make_agent(None, [], max_tokens=3), "Context(max_tokens=…) must be a whole number of at least 100; it is 3"),
         (lambda: context_profile("tiny"), "there is no profile 'tiny'."),
         (lambda: context_profile("mid", compact=3), "context_profile has no setting 'compact'."),

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead.kernel.strategies.chain_of_thought import ONLY_THOUGHT, WITH_TAGS, WITHOUT_TAGS, split_thinking
+from playhead.kernel.react import EMPTY_REPLY
+from playhead.kernel.strategies.chain_of_thought import WITH_TAGS, split_thinking
 from playhead.testing import call, calls, error, text
 from tests.kernel.runs import data, ended, ending
 from tests.kernel.strategies.looking import broken, lookup, run
@@ -103,7 +104,7 @@ async def test_only_thinking_is_no_answer(tmp_path: Path, said: str):
     """The model is asked for the answer."""
     ran = await think(tmp_path, [text(said), text("42")])
     assert ending(ran) == ended("done", "end_turn", "42", 2)
-    assert [data(each) for each in ran.events("nudge-issued")] == [{"nudge": "empty-reply", "text": ONLY_THOUGHT}]
+    assert [data(each) for each in ran.events("nudge-issued")] == [{"nudge": "empty-reply", "text": EMPTY_REPLY}]
 
 
 async def test_one_that_never_answers(tmp_path: Path):
@@ -125,19 +126,6 @@ async def test_the_provider_s_own_thinking(tmp_path: Path):
     assert ran.steps() == [("thought", None, "I assume base 10 because it is usual.")]
     assert ran.events("thought") == []
     assert len(ran.events("assumption-recorded")) == 1
-
-
-async def test_without_tags(tmp_path: Path):
-    """The thinking stands before the marker of the answer, and nothing is split off."""
-    ran = await think(tmp_path, [text("6 * 7 <thinking>\nFinal answer: 42")], {"use_thinking_tags": False})
-    assert ending(ran) == ended("done", "final_answer", "42", 1)
-    assert ran.model.requests[0].messages[0].content.endswith(WITHOUT_TAGS)
-
-
-async def test_an_instruction_of_the_user_s(tmp_path: Path):
-    """It stands in the system prompt, in place of the usual one and after the user's own prompt."""
-    ran = await think(tmp_path, [text("42")], {"instruction": "Think hard."}, system_prompt="Be brief.")
-    assert ran.model.requests[0].messages[0].content == "Be brief.\n\nThink hard."
 
 
 async def test_required_tools_are_asked_for(tmp_path: Path):

@@ -18,7 +18,7 @@ from tests.kernel.strategies.looking import broken, lookup, run
 
 TEXTS = (
     "42", "", "Hm.", "<thinking>a", "a</think>b", "<thinking>a</thinking>",
-    "Final answer: 42", '{"satisfied": false, "score": 3, "issues": ["a"]}', '{"satisfied": true}', '{"satisfied": 7}',
+    "Final answer: 42", '{"satisfied": false, "score": 3, "issues": ["a"]}', '{"satisfied": true, "score": 9}', '{"satisfied": 7}',
     '{"name": "lookup", "arguments": {"key": "b"}}', '```json\n[{"tool": "finish", "args": {"result": "b"}}]\n```',
 )  # fmt: skip
 CALLS = (
@@ -35,7 +35,7 @@ TURNS = st.one_of(
 )
 SETTINGS: dict[str, Any] = {
     "direct": st.just({}),
-    "chain-of-thought": st.fixed_dictionaries({"use_thinking_tags": st.booleans()}),
+    "chain-of-thought": st.just({}),
     "autonomous": st.fixed_dictionaries(
         {
             "max_nudges": st.integers(min_value=0, max_value=2),
