@@ -180,7 +180,7 @@ class SpanThread:
 
 
 _FROM_OUTSIDE: Final = (e.LlmResponded, e.LlmFailed, e.ToolCallCompleted, e.FactRecorded)
-"""What a later message may quote. (Facts are answers, too: critiques of earlier runs are one.)"""
+"""What a later message may quote."""
 
 
 def _as_told(tool: ToolSpec) -> str:

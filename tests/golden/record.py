@@ -16,14 +16,11 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playhead import Agent, RunError, tool
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from tests.options import grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FOLDER = Path(__file__).parent
 TASK = "How high is Mount Zed, and how deep is Lake Quill?"
@@ -68,14 +65,6 @@ class Golden:
     options: dict[str, Any] = field(default_factory=dict)
     """Of the agent."""
     task: str = TASK
-    before: Callable[[Path], object] | None = None
-    """What has to be in the trace folder before."""
-
-
-def earlier_run(folder: Path) -> None:
-    """Record a run whose critic found a fault."""
-    turns = [text("4,180"), verdict(3, "The units are missing."), text(ANSWER), verdict(9)]
-    Agent(ScriptedModel(turns), strategy="reflexion", trace=folder, clock=TickingClock).run_sync(TASK, run_id="earlier")
 
 
 def below(name: str, turns: Any, **options: Any) -> Agent:
@@ -174,10 +163,9 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             [each for score in (2, 6, 6, 0) for each in (text(f"answer {score}"), verdict(score, "Wrong."))]
         ),
         "critic-not-understood": Golden([text(ANSWER), *[text("Nice.")] * 3]),
-        "prior-critiques": Golden(
+        "good-enough": Golden(
             [*[ZED] * 3, text(ANSWER), verdict(7, "Short."), text(ANSWER), verdict(8, "Short.")],
-            {"strategy_settings": {"use_prior_critiques": True, "acceptance_threshold": 8}},
-            before=earlier_run,
+            {"strategy_settings": {"acceptance_threshold": 8}},
         ),
         "model-error": Golden([text(ANSWER), error("no such model")]),
     },
@@ -275,8 +263,6 @@ def record(strategy: str, case: str, golden: Golden) -> None:
     name = f"{strategy}-{case}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        if golden.before is not None:
-            golden.before(folder)
         with suppress(RunError):
             agent_of(strategy, golden, folder).run_sync(golden.task, run_id=name)
         (FOLDER / f"{name}.jsonl").write_bytes((folder / f"{name}.jsonl").read_bytes())

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Request
     from playhead.trace.usage import Prices
 
-STEERED: Final = {"reflexion-prior-critiques": "fact-recorded"}
-"""Runs that something else steered, which spans do not hold."""
-FROM_SPANS: Final = [path for path in GOLDEN if not path.stem.startswith("code-action") and path.stem not in STEERED]
+FROM_SPANS: Final = [path for path in GOLDEN if not path.stem.startswith("code-action")]
 
 
 class Recorded:
