@@ -26,11 +26,11 @@ from playhead.kernel.state import Step as Step
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.registry import register_strategy as register_strategy
 from playhead.kernel.tool_decorator import tool as tool
+from playhead.replay.engine import ReplayResult as ReplayResult
 from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride
 from playhead.replay.recording import Recording as Recording
 from playhead.replay.recording import load_recording as load_recording
-from playhead.replay.result import ReplayResult as ReplayResult
 from playhead.trace.integrity import check_trace as check_trace
 from playhead.trace.types import Completion as Completion
 from playhead.trace.types import Compression as Compression

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from playhead.agent.result import RunResult
     from playhead.replay import Reproduction
-    from playhead.replay.result import ReplayResult
+    from playhead.replay.engine import ReplayResult
     from playhead.testing import Turn
     from playhead.trace.integrity import Check
     from playhead.trace.recording import Recording

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from playhead.agent.result import RunResult
-    from playhead.replay.result import ReplayResult
+    from playhead.replay.engine import ReplayResult
     from playhead.trace.events import RunCompleted
     from playhead.trace.recording import Recording
 

@@ -260,7 +260,7 @@ def resume(  # noqa: PLR0913 - the options
     from playhead.cli.progress import Progress, following
     from playhead.cli.toolbox import load_tools, open_servers
     from playhead.replay import resume_sync
-    from playhead.replay.refusals import require_resumable
+    from playhead.replay.loading import require_resumable
     from playhead.trace.recording import read_recording
 
     recording = read_recording(open_store(trace_dir).resolve(run))
@@ -302,7 +302,7 @@ def _agent(  # noqa: PLR0913 - the options
     from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 
     header = Rebinding.of(rebind).restored_model(recording.header.agent)
-    require_whole(live_texts("", header, {}))
+    require_whole(live_texts("", header, ()))
     policies = [hook for hook in header.hooks if hook.role == "policy"]
     _require_described(header, model or header.model, api_base)
     had = [

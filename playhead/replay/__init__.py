@@ -1,12 +1,11 @@
 """Running a recording again."""
 
 from playhead.diagnose.divergence import Divergence
-from playhead.replay.engine import replay, replay_sync
+from playhead.replay.engine import ReplayResult, replay, replay_sync
 from playhead.replay.misses import MissedCall
 from playhead.replay.overrides import Overrides, ResultOverride
 from playhead.replay.recording import Recording, load_recording
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
-from playhead.replay.result import ReplayResult
 from playhead.replay.resume_calls import DID_NOT_HAPPEN, UnresolvedCall
 from playhead.replay.resume_run import resume, resume_sync
 

@@ -17,7 +17,7 @@ from playhead.replay.overrides import Overrides, changed_prompt
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator
 
     from playhead.agent.agent import Agent
     from playhead.kernel.models.base import Model
@@ -36,11 +36,6 @@ class Address:
     api_base: str | None = None
     api_key: str | None = None
 
-    @property
-    def usual(self) -> bool:
-        """Whether nothing was said."""
-        return self.api_base is None and self.api_key is None
-
 
 @dataclass(frozen=True, slots=True)
 class Below:
@@ -49,11 +44,6 @@ class Below:
     header: AgentHeader
     model: Model | None = None
     """The code's own, when code was given."""
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """What makes it this agent and no other one of its name; not its prices, its code, nor the hooks of those above."""
-        return self.header.model_copy(update={"prices": None, "hooks": (), "sources": ()}), id(self.model)
 
 
 class Cast:
@@ -70,10 +60,14 @@ class Cast:
         """
         self._overrides = overrides
         self.root_header = recording.header.agent if agent is None else agent.header
-        self.below = _distinct(_recorded_below(recording, inside) if agent is None else _code_below(agent))
+        entered = (owner.started for name, owner in recording.owners.items() if name not in inside)
+        recorded = (Below(each.agent) for each in entered if isinstance(each, AgentStarted))
+        given = () if agent is None else (Below(each.header, each.model) for each in agents_below(agent.tools))
+        self.below = _distinct(recorded if agent is None else given)
         """The agents below the root: those of the code when it was given, else the recorded ones; each once."""
         self._require_known("the recording" if agent is None else "agent=")
-        self._address = self._checked_address(address)
+        self._address = address
+        self._providers = self._read_providers()
         self._models: dict[str, Model] = {}
         self._substitutes = self._read_substitutes(recording.header.agent.model)
         self._own = {
@@ -135,7 +129,9 @@ class Cast:
         if given is not None:
             return given
         if name not in self._models:
-            self._models[name] = _reached(name, self._address if self._is_addressed(name) else Address())
+            # The address is also that of the root's recorded model, where no other provider is named.
+            own = name == self.root_header.model and self._providers <= {provider_of(name)}
+            self._models[name] = _reached(name, self._address if own else Address())
         return self._models[name]
 
     def _read_substitutes(self, recorded: str) -> dict[str, Model]:
@@ -143,12 +139,11 @@ class Cast:
         if change is None:
             return {}
         if not isinstance(change, dict):
-            model = self._made(change)
-            return {recorded: model, self.root_header.model: model}
+            return dict.fromkeys((recorded, self.root_header.model), self._made(change))
         known = {recorded, self.root_header.model, *(each.header.model for each in self.below)}
-        unknown = [name for name in change if name not in known]
-        if unknown:
-            raise UsageError(f"model: no recorded agent is on {unknown[0]!r}.{nearest(unknown[0], known)}")
+        for name in change:
+            if name not in known:
+                raise UsageError(f"model: no recorded agent is on {name!r}.{nearest(name, known)}")
         return {name: self._made(model) for name, model in change.items()}
 
     def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
@@ -156,12 +151,20 @@ class Cast:
             return model  # type: ignore[no-any-return]
         return resolve_model(model, api_base=self._address.api_base, api_key=self._address.api_key)
 
-    def _named(self) -> list[str]:
-        """Return the names that the overrides give to models."""
+    def _read_providers(self) -> set[str]:
+        """Return the providers of the models that the overrides name, which share the address that is given."""
         change = self._overrides.model
         given = [*(change.values() if isinstance(change, dict) else [change])]
         given += [each.model for each in self._overrides.of_agents.values()]
-        return [name for name in given if isinstance(name, str)]
+        providers = {provider_of(name) for name in given if isinstance(name, str)}
+        if len(providers) > 1 and self._address != Address():
+            what = "api_base=" if self._address.api_key is None else "api_key="
+            raise UsageError(
+                f"{what} is for one provider, and the overrides name models of {len(providers)}: "
+                f"{', '.join(sorted(providers))}. "
+                "Leave it out and set each provider's key (and address) in the environment, or give models as objects"
+            )
+        return providers
 
     def _require_addresses(self) -> None:
         """Refuse to ask a provider's usual address for a model that was served elsewhere: prompts would go to strangers."""
@@ -170,24 +173,9 @@ class Cast:
             if header.address is not None and model is not None and address_of(model) is None:
                 raise UsageError(
                     f"{header.model} was reached at {header.address} when this was recorded, and no address was given: its "
-                    f"prompts would go to {header.model.partition('/')[0]}'s own. Pass api_base= (--api-base), that address or another one, "
+                    f"prompts would go to {header.model.partition('/')[0]}'s own. Pass api_base=, that address or another one, "
                     "or the model that is to answer instead"
                 )
-
-    def _checked_address(self, address: Address) -> Address:
-        providers = sorted({provider_of(name) for name in self._named()})
-        if len(providers) > 1 and not address.usual:
-            what = "api_base=" if address.api_key is None else "api_key="
-            raise UsageError(
-                f"{what} is for one provider, and the overrides name models of {len(providers)}: {', '.join(providers)}. "
-                "Leave it out and set each provider's key (and address) in the environment, or give models as objects"
-            )
-        return address
-
-    def _is_addressed(self, recorded: str) -> bool:
-        """Return whether the address is also that of this recorded model: the root's, and no other provider is named."""
-        named = {provider_of(name) for name in self._named()}
-        return recorded == self.root_header.model and named <= {provider_of(recorded)}
 
     def _require_known(self, where: str) -> None:
         counts = Counter(each.header.name for each in self.below)
@@ -219,34 +207,18 @@ def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has
     return header.model_copy(update=update).with_parameters(parameters)
 
 
-def live_texts(name: str, header: AgentHeader, specs: Mapping[str, ToolSpec]) -> dict[str, Any]:
+def live_texts(name: str, header: AgentHeader, specs: Iterable[ToolSpec]) -> dict[str, Any]:
     """Return what a live model is sent of an agent, by the name of its field."""
     fields: dict[str, Any] = {"system_prompt": header.system_prompt, "parameters": header.parameters}
     fields |= {f"examples[{place}]": each.model_dump(mode="json") for place, each in enumerate(header.examples)}
-    fields |= {f"tool {spec.name}": [spec.description, spec.parameters] for spec in specs.values()}
+    fields |= {f"tool {spec.name}": [spec.description, spec.parameters] for spec in specs}
     return {f"{name}{field}": value for field, value in fields.items()}
 
 
-def _recorded_below(recording: Recording, inside: Container[str]) -> Iterator[Below]:
-    """Yield the recorded agents below the root, each as often as it was entered."""
-    for name, owner in recording.owners.items():
-        if isinstance(owner.started, AgentStarted) and name not in inside:
-            yield Below(owner.started.agent)
-
-
-def _code_below(agent: Agent) -> Iterator[Below]:
-    return (Below(each.header, each.model) for each in agents_below(agent.tools))
-
-
 def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
-    found: list[Below] = []
-    seen: dict[str, list[tuple[object, ...]]] = {}  # a header may hold dicts, so it has no hash
-    for each in agents:
-        same_name = seen.setdefault(each.header.name, [])
-        if each.identity not in same_name:
-            same_name.append(each.identity)
-            found.append(each)
-    return tuple(found)
+    """Return each agent once; prices, code and the hooks of those above make no other one of the same name."""
+    apart = {"prices", "hooks", "sources"}
+    return tuple({(each.header.model_dump_json(exclude=apart), id(each.model)): each for each in agents}.values())
 
 
 def _reached(name: str, address: Address) -> Model:

@@ -1,14 +1,16 @@
-"""What the caller or the code declares of recorded tools, how that differs, and what it means for recorded answers."""
+"""How the code of now, and what the caller says of it, differs from what was recorded, and what that means for answers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from playhead.errors import UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
 from playhead.trace.events import ToolsDefined
-from playhead.trace.owners import agent_path
+from playhead.trace.fingerprint_key import comparable
+from playhead.trace.owners import agent_path, tool_of
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
-    from playhead.trace.types import ToolSpec
+    from playhead.trace.types import SourceInfo, SourceKind, ToolSpec
     from playhead.trace.values import JsonValue
 
 WORDS: Final = frozenset({"title", "description", "examples", "deprecated"})
@@ -150,3 +152,79 @@ def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON
         for key, value in schema.items()
         if key not in WORDS
     }
+
+
+Change = Literal["code", "value", "added", "removed", "unknown", "other-key"]
+Key: TypeAlias = "tuple[SourceKind, str, int]"
+
+_WORDS: Final[dict[str, str]] = {
+    "agent": "{what} differs, which was not entered",
+    "emission": "what is emitted as {name} differs",
+    "code": "the code of {what} differs",
+    "value": "a value that {what} holds differs",
+    "added": "{what} was added",
+    "removed": "{what} was removed",
+    "unknown": "whether {what} differs is not known: its source, or a part of it, is not",
+    "other-key": "whether a value that {what} holds differs is not known: it was recorded with another user's key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange:
+    """Code that a recording answers for, and that has or may have changed."""
+
+    owner: str
+    """Whose it is: `root`, or a sub-agent's owner."""
+    kind: SourceKind
+    """What it is for."""
+    name: str
+    """What it is called."""
+    change: Change
+    """Its `code` differs, or a `value` that it holds; it was `added` or `removed`; its source is `unknown`; or
+    another user's key, `other-key`, hides the values."""
+
+    def __str__(self) -> str:
+        what = self.kind if self.kind == self.name else f"{self.kind} {self.name}"
+        whose = "" if self.owner == "root" else f" of {self.owner}"
+        changed = self.change in ("code", "value")
+        words = _WORDS[self.kind if changed and self.kind in _WORDS else self.change]
+        return words.format(what=what + whose, name=self.name + whose)
+
+
+def changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
+    """Yield the changes, agent by agent.
+
+    A sub-agent that was entered is compared part by part instead of as a whole.
+    """
+    entered = {tool_of(name) for name in now}
+    for owner, sources in now.items():
+        started = recording.owners[owner].started
+        then = {} if started is None else _numbered(started.agent.sources)
+        given = {} if started is None else _numbered(sources)
+        for key in {**then, **given}:
+            change = _change(then.get(key), given.get(key))
+            kind, name, _ = key
+            if change is not None and not (kind == "agent" and name in entered):
+                yield SourceChange(owner, kind, name, change)
+
+
+def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
+    if then is None or now is None:
+        return "removed" if now is None else "added"
+    if None in (then.fingerprint, now.fingerprint):
+        return "unknown"
+    if then.fingerprint != now.fingerprint:
+        return "code"
+    if then.values == now.values:
+        return None
+    known = None in (then.values, now.values) or comparable(then.values or "", now.values or "")
+    return "value" if known else "other-key"
+
+
+def _numbered(sources: Iterable[SourceInfo]) -> dict[Key, SourceInfo]:
+    counts: Counter[tuple[str, str]] = Counter()
+    found: dict[Key, SourceInfo] = {}
+    for each in sources:
+        found[each.kind, each.name, counts[each.kind, each.name]] = each
+        counts[each.kind, each.name] += 1
+    return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from playhead.agent.options import DEFAULT, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.running import check_guards, open_control, open_writer, record_run, rules_of
 from playhead.diagnose.diff import diff_recordings
-from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
+from playhead.errors import ReplayError, RunError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.lifecycle.threads import run_blocking
@@ -18,15 +19,15 @@ from playhead.replay.cast import Address
 from playhead.replay.loading import read_reference
 from playhead.replay.misses import checked_policy
 from playhead.replay.overrides import Overrides, OverridesLike
-from playhead.replay.plan import Plan, make_plan
+from playhead.replay.plan import make_plan
 from playhead.replay.redacted import Rebinding
-from playhead.replay.result import ReplayResult, Verdict
 from playhead.replay.stops import recorded_stops
 from playhead.replay.world import ReplayWorld
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
 from playhead.trace.events.tools import grounded_share
+from playhead.trace.line import Record
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording
 from playhead.trace.redaction import Redactor
@@ -37,11 +38,39 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.diff_types import RunDiff
-    from playhead.kernel.session import Tool
     from playhead.replay.misses import OnMissing
+    from playhead.replay.plan import Plan
     from playhead.replay.serving import Answers
-    from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
+
+
+Verdict = Literal["same", "changed", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """A run that was replayed with something changed, and what became of it."""
+
+    run: RunResult
+    """The replay's own run, also when it failed or was stopped."""
+    recording: Recording
+    """The replay's own events; in its trace too, unless it was not traced."""
+    diff: RunDiff
+    """The recorded run beside the replay."""
+    verdict: Verdict
+    """`same` or `changed`: output, calls, turns and switches of strategy; `inconclusive` when the replay cannot tell.
+
+    `changed` does not say that the override is the cause: a live model may answer otherwise the next time.
+    """
+    grounded: float | None
+    """Share of the calls that got an answer which was recorded for them in the same state of the world, 0 to 1; None
+    when the replay made no call."""
+    rungs: Mapping[str, int]
+    """How many calls got their answer in which way; see `playhead.trace.events.tools.Rung`."""
+    stopped: str | None
+    """Why the replay ended before its agent did, or None."""
+    notes: tuple[str, ...]
+    """What a careful reader has to know besides, a sentence each."""
 
 
 async def replay(  # noqa: PLR0913 - one door, all keywords
@@ -108,22 +137,26 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     await plan.cast.check()
     if agent is not None:
         await check_guards(agent.as_tool())
-    least = _checked_share(min_grounded)
+    if type(min_grounded) not in (int, float) or not 0 <= min_grounded <= 1:
+        raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
-    stage = _Stage(plan, on_record)
-    run, stopped = await stage.run(folder)
-    own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(stage.records), ())
-    diff = diff_recordings(plan.recording, own)
-    grounded = _grounded(stage.world.answers)
+    world, records = ReplayWorld(plan), list[Record]()
+    run, stopped = await _run(plan, world, folder, [records.append, *([] if on_record is None else [on_record])])
+    own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
+    diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
+    # what the caller answered himself is in no doubt
+    judged = grounded_share({rung: count for rung, count in rungs.items() if rung != "override"}, stops)
+    is_sure = stopped is None and not plan.doubtful and not _silent_models(own)
+    is_sure = is_sure and (judged is None or judged >= min_grounded)
     return ReplayResult(
         run=run,
         recording=own,
         diff=diff,
-        verdict=_verdict(recording, own, diff, stopped, _grounded_but_overridden(stage.world.answers), least),
-        grounded=grounded,
-        rungs=dict(stage.world.answers.rungs),
+        verdict="inconclusive" if not is_sure else "same" if diff.identical else "changed",
+        grounded=grounded_share(rungs, stops),
+        rungs=dict(rungs),
         stopped=stopped,
-        notes=(*plan.notes, *stage.world.notes, *_notes_after(plan, stage.world.answers, own)),
+        notes=(*plan.notes, *world.notes, *_notes_after(plan, world.answers, own)),
     )
 
 
@@ -148,88 +181,56 @@ def replay_sync(
     return run_blocking(lambda: replay(recording, overrides, **options))
 
 
-class _Stage:
-    """One replay as it runs."""
-
-    def __init__(self, plan: Plan, on_record: OnRecord | None) -> None:
-        self.plan = plan
-        self.records: list[Record] = []
-        self.world = ReplayWorld(plan)
-        self._subscriptions = Subscriptions()
-        self._subscriptions.add(None, self.records.append)
-        for kind in ("tool-call-started", "tool-call-completed"):
-            self._subscriptions.add(kind, self.world.answers.note)
-        self._on_record = on_record
-
-    async def run(self, folder: TraceTo) -> tuple[RunResult, str | None]:
-        """Return the run, and why it was stopped, if it was."""
-        plan, model = self.plan, self.plan.cast.root_model
-        header = plan.header.model_copy(update={"prices": await prices_of(model)})
-        tools: dict[str, Tool] = {} if plan.agent is None else plan.agent.tools
-        agent = None if plan.agent is None else plan.agent.as_tool()
-        context = self._open(folder)
-        try:
-            result = await record_run(
-                context,
-                header,
-                model,
-                tools,
-                plan.task,
-                None if agent is None else agent.composition(agent.hooks()),
-                replay_of=plan.recording.run_id,
-                replay_mode="replay",
-                overrides=plan.overrides.as_json(),
-            )
-        except UnknownModelError as error:
-            if plan.overrides.model is not None:
-                raise
-            raise UnknownModelError(
-                f"{error} Pass model= (--model), if the recorded one was an object of a program"
-            ) from None
-        except (ReplayError, RunError) as error:
-            if not isinstance(error.result, RunResult):
-                raise
-            return error.result, f"{error.result.terminated_by}: {error}"
-        return result, None
-
-    def _open(self, folder: TraceTo) -> RunContext:
-        clock, run_id = SystemClock(), new_run_id()
-        settings = None if folder is None else load_settings()
-        writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
-        recorder = Recorder(clock, writer, self._redactor(), (self._subscriptions,))
-        self._subscriptions.add("run-started", lambda record: self._record_notes(recorder, record))
-        if self._on_record is not None:
-            self._subscriptions.add(None, self._on_record)
-        return RunContext(
-            run_id,
-            recorder,
-            self.world,
-            on_trace_error=settings.on_trace_error if settings else "continue",
-            control=None if writer is None else open_control(writer.path),
-            steering=recorded_stops(self.plan.recording),
+async def _run(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]) -> tuple[RunResult, str | None]:
+    """Return the run, and why it was stopped, if it was."""
+    model, agent = plan.cast.root_model, None if plan.agent is None else plan.agent.as_tool()
+    try:
+        result = await record_run(
+            _open(plan, world, folder, heard),
+            plan.header.model_copy(update={"prices": await prices_of(model)}),
+            model,
+            {} if plan.agent is None else plan.agent.tools,
+            plan.task,
+            None if agent is None else agent.composition(agent.hooks()),
+            replay_of=plan.recording.run_id,
+            replay_mode="replay",
+            overrides=plan.overrides.as_json(),
         )
+    except (ReplayError, RunError) as error:
+        if not isinstance(error.result, RunResult):
+            raise
+        return error.result, f"{error.result.terminated_by}: {error}"
+    return result, None
 
-    def _redactor(self) -> Redactor:
-        agent = self.plan.agent
-        redactor = Redactor([] if agent is None else rules_of(agent.as_tool()))
-        for name, value in self.plan.rebinding.values.items():
-            redactor.add_secret(value, name)
-        self.plan.cast.teach(redactor)
-        return redactor
 
-    def _record_notes(self, recorder: Recorder, started: Record) -> None:
-        for note in self.plan.notes:
+def _open(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]) -> RunContext:
+    clock, run_id = SystemClock(), new_run_id()
+    settings = None if folder is None else load_settings()
+    writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
+    redactor = Redactor([] if plan.agent is None else rules_of(plan.agent.as_tool()))
+    for name, value in plan.rebinding.values.items():
+        redactor.add_secret(value, name)
+    plan.cast.teach(redactor)
+    subscriptions = Subscriptions()
+    recorder = Recorder(clock, writer, redactor, (subscriptions,))
+
+    def record_notes(started: Record) -> None:
+        for note in plan.notes:
             recorder.emit(ReplayDiverged(what=note, where="outside the loop"), started.owner)
 
-
-def _grounded(answers: Answers) -> float | None:
-    return grounded_share(answers.rungs, answers.stops)
-
-
-def _grounded_but_overridden(answers: Answers) -> float | None:
-    """Return the share among the calls that the caller did not answer himself: of those nothing is in doubt."""
-    rungs = {rung: count for rung, count in answers.rungs.items() if rung != "override"}
-    return grounded_share(rungs, answers.stops)
+    for kind in ("tool-call-started", "tool-call-completed"):
+        subscriptions.add(kind, world.answers.note)
+    for each in heard:
+        subscriptions.add(None, each)
+    subscriptions.add("run-started", record_notes)
+    return RunContext(
+        run_id,
+        recorder,
+        world,
+        on_trace_error=settings.on_trace_error if settings else "continue",
+        control=None if writer is None else open_control(writer.path),
+        steering=recorded_stops(plan.recording),
+    )
 
 
 def _silent_models(own: Recording) -> list[str]:
@@ -238,35 +239,12 @@ def _silent_models(own: Recording) -> list[str]:
     return [owner for owner, completed in ended if completed is not None and completed.terminated_by == "llm_error"]
 
 
-def _verdict(  # noqa: PLR0913, PLR0917 - all that it is made of
-    recording: Recording, own: Recording, diff: RunDiff, stopped: str | None, grounded: float | None, least: float
-) -> Verdict:
-    if (
-        stopped is not None
-        or _silent_models(own)
-        or recording.status != "closed"
-        or (recording.header.imported is not None and recording.header.imported.replayability != "full")
-        or (grounded is not None and grounded < least)
-    ):
-        return "inconclusive"
-    return "same" if diff.identical else "changed"
-
-
 def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
     for owner in _silent_models(own):
         yield f"the model of {owner} failed, so what it would have said is not known"
     for name, count in answers.foreign.items():
         yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
     for number, rule in enumerate(plan.overrides.results):
-        if not answers.fitted[number]:
-            yield f"the override of {rule.tool} fitted no call of the replay"
-        elif rule.nth is not None and rule.nth >= answers.fitted[number]:
-            yield f"the override of call {rule.nth} of {rule.tool} was not reached: {answers.fitted[number]} calls fitted"
-        elif number not in answers.used:
-            yield f"the override of {rule.tool} was not used: an earlier one answered every call that it fits"
-
-
-def _checked_share(share: Any) -> float:  # noqa: ANN401 - checked here
-    if type(share) not in (int, float) or not 0 <= share <= 1:
-        raise UsageError(f"min_grounded must be a share from 0 to 1; it is {share!r}")
-    return float(share)
+        if number not in answers.used:
+            which = rule.tool if rule.nth is None else f"call {rule.nth} of {rule.tool}"
+            yield f"the override of {which} was not used: it fitted {answers.fitted[number]} calls of the replay"

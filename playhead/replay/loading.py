@@ -1,19 +1,93 @@
-"""From a reference to a recording."""
+"""From a reference to a recording that can be run again; recordings that no replay takes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from playhead.compose.contexts import HOOK
+from playhead.errors import NotReplayableError, UnknownStrategyError
+from playhead.kernel.strategies.registry import strategy_of
 from playhead.settings import load_settings
 from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
+    from playhead.trace.types import AgentHeader
 
 
 def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -> Recording:
     """Return the recording that a reference means; see `playhead.load_recording`."""
     folder = Path(trace_dir) if trace_dir is not None else load_settings().trace_dir
     return read_recording(TraceStore(folder.expanduser()).resolve(reference))
+
+
+def require_sound(recording: Recording) -> None:
+    """Refuse a file that is not what was written.
+
+    Raises:
+        NotReplayableError: it is damaged.
+    """
+    if recording.status == "damaged":
+        first = next(problem for problem in recording.problems if problem.kind != "truncated")
+        raise NotReplayableError(
+            f"{recording.path.name} is not what was written ({first}); a replay of it would prove nothing. "
+            f"See: playhead check {recording.path}"
+        )
+
+
+def require_own(recording: Recording, what: str) -> None:
+    """Refuse a run of which not all events could come again, where that is needed; `what` an import cannot do.
+
+    Raises:
+        NotReplayableError: it was imported, or a hook of the caller's asked the model: only its code could ask again.
+    """
+    for owner in recording.owners.values():
+        if any(each.requested.purpose == HOOK for each in owner.exchanges):
+            raise NotReplayableError(
+                f"a hook of {owner.owner} asked the model when {recording.run_id} was recorded, and only its code could ask again. "
+                "The model can be asked again, with the tools frozen and agent= for the hook: playhead replay"
+            )
+    if recording.header.imported is not None:
+        raise NotReplayableError(
+            f"{recording.run_id} was imported from {recording.header.imported.format}: another program ran it, so {what}. "
+            "Its model can be asked again, with its tools frozen: playhead replay"
+        )
+
+
+def require_resumable(recording: Recording) -> None:
+    """Refuse an imported run, with which only the program that ran it can go on.
+
+    Raises:
+        NotReplayableError: it was imported.
+    """
+    require_own(recording, "only that program can go on with it")
+
+
+def require_replayable(recording: Recording) -> None:
+    """Refuse an imported run that lacks what a replay serves.
+
+    Raises:
+        NotReplayableError: its report says so.
+    """
+    imported = recording.header.imported
+    if imported is not None and imported.replayability == "not":
+        why = "; ".join(imported.reasons) or "its header does not say that it can be"
+        raise NotReplayableError(
+            f"{recording.run_id}, imported from {imported.format}, cannot be replayed: {why}. Export it again with its content"
+        )
+
+
+def require_strategy(header: AgentHeader) -> None:
+    """Refuse a strategy that is not there.
+
+    Raises:
+        NotReplayableError: it is not registered, or its kernel is not.
+    """
+    try:
+        strategy_of(header)
+    except UnknownStrategyError as error:
+        raise NotReplayableError(
+            f"{error} Register it before the replay, with playhead.register_strategy or register_kernel"
+        ) from None

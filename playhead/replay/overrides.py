@@ -95,7 +95,9 @@ class Overrides:
         put(self, "system_prompt", _checked_prompt(self.system_prompt))
         put(self, "task", None if self.task is None else checks.checked_task(self.task))
         put(self, "model", _checked_model(self.model))
-        put(self, "temperature", _checked_temperature(self.temperature))
+        degree = self.temperature
+        is_one = degree is None or (type(degree) in (int, float) and isfinite(degree) and degree >= 0)
+        _require(is_one, "temperature must be a number, not below 0", degree)
         put(self, "parameters", checked_parameters(self.parameters))
         if self.max_iterations is not None:
             checks.at_least("max_iterations", self.max_iterations, 1)
@@ -114,10 +116,7 @@ class Overrides:
         if isinstance(given, Overrides):
             return given
         _require(isinstance(given, Mapping), "overrides must be Overrides or a dict", given)
-        known = [each.name for each in fields(Overrides)]
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise UsageError(f"there is no override {unknown[0]!r}.{nearest(str(unknown[0]), known)}")
+        _require_known(given, [each.name for each in fields(Overrides)], "there is no override")
         return Overrides(**given)
 
     @property
@@ -138,9 +137,9 @@ class Overrides:
     def as_json(self) -> dict[str, JsonValue]:
         """Return what was given, as it is recorded: a model by its name, a function by its own."""
         said: dict[str, Any] = {
-            "system_prompt": _prompt_as_json(self.system_prompt),
+            "system_prompt": _as_json(self.system_prompt),
             "task": None if self.task is None else to_json(self.task),
-            "model": _model_as_json(self.model),
+            "model": _as_json(self.model),
             "temperature": self.temperature,
             "parameters": recorded(self.parameters) or None,
             "max_iterations": self.max_iterations,
@@ -188,48 +187,25 @@ def _checked_prompt(change: Any) -> PromptChange | None:  # noqa: ANN401 - check
     if isinstance(change, str):
         return scrub(change)
     _require(isinstance(change, Mapping), "system_prompt must be text, a change of it, or a function", change)
-    unknown = [name for name in change if name not in PATCHES]
-    if unknown:
-        raise UsageError(f"system_prompt has no change {unknown[0]!r}.{nearest(str(unknown[0]), PATCHES)}")
-    for name, value in change.items():
-        if name == "replace":
-            pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(each, str) for each in value)  # noqa: PLR2004 - a pair
-            _require(pair, "system_prompt: replace must be [old text, new text]", value)
-        else:
-            _require(isinstance(value, str), f"system_prompt: {name} must be text", value)
-    return {
-        name: scrub(value) if isinstance(value, str) else tuple(map(scrub, value)) for name, value in change.items()
-    }
+    _require_known(change, PATCHES, "system_prompt has no change")
+    return {name: _checked_patch(name, value) for name, value in change.items()}
+
+
+def _checked_patch(name: str, value: Any) -> str | tuple[str, ...]:  # noqa: ANN401 - checked here
+    if name != "replace":
+        _require(isinstance(value, str), f"system_prompt: {name} must be text", value)
+        return scrub(value)
+    pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(each, str) for each in value)  # noqa: PLR2004 - a pair
+    _require(pair, "system_prompt: replace must be [old text, new text]", value)
+    return tuple(map(scrub, value))
 
 
 def _checked_model(model: Any) -> ModelChange | None:  # noqa: ANN401 - checked here
-    if isinstance(model, Mapping):
-        for name, each in model.items():
-            _require(isinstance(name, str), "model: the keys must be recorded models' names", name)
-            _require_model(each)
-        return dict(model)
-    if model is not None:
-        _require_model(model)
-    return model  # type: ignore[no-any-return]
-
-
-def _require_model(model: Any) -> None:  # noqa: ANN401 - checked here
-    _require(
-        isinstance(model, (str, Model)),
-        "model must be 'provider/model', a Model, or a dict of them by recorded name",
-        model,
-    )
-
-
-def _checked_temperature(temperature: Any) -> float | None:  # noqa: ANN401 - checked here
-    if temperature is None:
-        return None
-    _require(
-        type(temperature) in (int, float) and isfinite(temperature) and temperature >= 0,
-        "temperature must be a number, not below 0",
-        temperature,
-    )
-    return temperature  # type: ignore[no-any-return]
+    given = dict(model) if isinstance(model, Mapping) else {"": model}
+    for name, each in given.items():
+        fits = isinstance(name, str) and (isinstance(each, (str, Model)) or model is None)
+        _require(fits, "model must be 'provider/model', a Model, or a dict of them by recorded name", model)
+    return given if isinstance(model, Mapping) else model
 
 
 def _checked_results(given: Any) -> tuple[ResultOverride, ...]:  # noqa: ANN401 - checked here
@@ -247,10 +223,7 @@ def _as_result(given: Any) -> ResultOverride:  # noqa: ANN401 - checked here
     if isinstance(given, ResultOverride):
         return given
     _require(isinstance(given, Mapping), "tool_results must be a list of ResultOverride", given)
-    known = [each.name for each in fields(ResultOverride)]
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise UsageError(f"tool_results: there is no field {unknown[0]!r}.{nearest(str(unknown[0]), known)}")
+    _require_known(given, [each.name for each in fields(ResultOverride)], "tool_results: there is no field")
     if "tool" not in given:
         raise UsageError(f"tool_results: {dict(given)!r} names no tool")
     return ResultOverride(**given)
@@ -267,20 +240,21 @@ def _checked_agents(given: Any) -> dict[str, Overrides]:  # noqa: ANN401 - check
     return checked
 
 
-def _prompt_as_json(change: PromptChange | None) -> JsonValue:
-    if change is None or isinstance(change, str):
-        return change
-    return {"function": _name_of(change)} if callable(change) else to_json(change)
+def _as_json(change: Any) -> JsonValue:  # noqa: ANN401 - a change of the prompt, or of the model
+    """Return what was given as it is recorded: a function and a model by their names."""
+    if isinstance(change, Mapping):
+        return {name: _as_json(each) for name, each in change.items()}
+    if change is None or isinstance(change, (str, tuple)):
+        return to_json(change)
+    if isinstance(change, Model):
+        return scrub(str(change.name))
+    return {"function": scrub(str(getattr(change, "__qualname__", type(change).__qualname__)))}
 
 
-def _model_as_json(model: ModelChange | None) -> JsonValue:
-    if isinstance(model, Mapping):
-        return {name: _model_as_json(each) for name, each in model.items()}
-    return model if model is None or isinstance(model, str) else scrub(str(model.name))
-
-
-def _name_of(function: object) -> str:
-    return scrub(str(getattr(function, "__qualname__", type(function).__qualname__)))
+def _require_known(given: Iterable[object], known: Sequence[str], what: str) -> None:
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{what} {name!r}.{nearest(str(name), known)}")
 
 
 def _require(holds: bool, what: str, given: object) -> None:  # noqa: FBT001 - a condition

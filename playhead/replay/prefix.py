@@ -13,7 +13,7 @@ from playhead.diagnose.divergence import is_ending
 from playhead.diagnose.lanes import call_of
 from playhead.errors import NotReplayableError
 from playhead.replay.calls import outermost_scope, scope_of
-from playhead.replay.refusals import require_own
+from playhead.replay.loading import require_own
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
+    from playhead.replay.engine import ReplayResult
     from playhead.replay.overrides import ModelChange, Overrides, PromptChange, ResultOverride
-    from playhead.replay.result import ReplayResult
     from playhead.trace.types import Content
 
 

@@ -17,11 +17,10 @@ from playhead.errors import PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.calls import outermost_scope
+from playhead.replay.declared import SourceChange, changed_sources
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import ended_from_outside, raced
-from playhead.replay.loading import read_reference
-from playhead.replay.refusals import require_own, require_sound, require_strategy
-from playhead.replay.source_changes import SourceChange, changed_sources
+from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.stops import recorded_stops
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved

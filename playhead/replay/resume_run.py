@@ -21,11 +21,10 @@ from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.session import RunContext, World
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenWorld
-from playhead.replay.loading import read_reference
+from playhead.replay.loading import read_reference, require_resumable, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, prefix_of
 from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
-from playhead.replay.refusals import require_resumable, require_sound, require_strategy
 from playhead.replay.resume_calls import resolve
 from playhead.replay.resume_claim import claimed
 from playhead.replay.stops import recorded_stops

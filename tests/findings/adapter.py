@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from playhead.mcp import McpServer
+    from playhead.replay.engine import ReplayResult
     from playhead.replay.reproduction import Reproduction
-    from playhead.replay.result import ReplayResult
 
 
 def agent(turns: Sequence[Any], tools: Sequence[Any] = (), **options: Any) -> Agent:

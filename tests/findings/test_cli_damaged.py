@@ -139,12 +139,12 @@ def test_an_override_without_effect_is_said(sound: Path) -> None:
     }
     done = replay(base, TURNS, overrides=overrides)
     assert [note for note in done.notes if "override" in note] == [
+        "the override of task changes nothing: the run had it so",
         "the override of temperature changes nothing: the run had it so",
         "the override of top_p changes nothing: the run had it so",
-        "the override of task changes nothing: the run had it so",
-        "the override of lookup was not used: an earlier one answered every call that it fits",
+        "the override of lookup was not used: it fitted 1 calls of the replay",
     ]
     unused = replay(
         base, TURNS, overrides={"tool_results": [{"tool": "lookup", "arguments": {"key": "x"}, "result": 1}]}
     )
-    assert "the override of lookup fitted no call of the replay" in unused.notes
+    assert "the override of lookup was not used: it fitted 0 calls of the replay" in unused.notes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.errors import UnknownModelError, UsageError
+from playhead.errors import UsageError
 from playhead.replay import replay
 from playhead.testing import ScriptedModel
 from tests.kernel.runs import make_agent
@@ -99,19 +99,3 @@ async def test_a_recorded_model_that_was_an_object(tmp_path: Path) -> None:
         await replay(recording, trace=None)
     agent = make_agent(None, SCRIPT, lookup)
     assert (await replay(recording, agent=agent, trace=None)).verdict == "same"
-
-
-async def test_a_recorded_model_that_no_adapter_knows(tmp_path: Path) -> None:
-    """Its adapter says so when it is asked first, and the message says what to do."""
-
-    class Unknown(ScriptedModel):
-        async def complete(self, request: Any) -> Any:
-            raise UnknownModelError("no adapter knows 'acme/bot'.")
-
-    recording = await recorded(tmp_path)
-    with pytest.raises(
-        UnknownModelError, match=r"Pass model= \(--model\), if the recorded one was an object of a program"
-    ):
-        await replay(recording, agent=make_agent(None, Unknown([]), lookup), trace=None)
-    with pytest.raises(UnknownModelError, match=r"knows 'acme/bot'\.$"):
-        await replay(recording, {"model": Unknown([])}, trace=None)

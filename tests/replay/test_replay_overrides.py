@@ -137,8 +137,8 @@ async def test_an_overridden_result_answers_the_calls_it_means(tmp_path: Path) -
     # Nobody doubts what he said himself, so it counts against the share and not for the verdict.
     assert (result.grounded, result.verdict) == (1 / 3, "same")
     assert result.notes == (
-        "the override of lookup fitted no call of the replay",
-        "the override of call 8 of lookup was not reached: 2 calls fitted",
+        "the override of lookup was not used: it fitted 0 calls of the replay",
+        "the override of call 8 of lookup was not used: it fitted 2 calls of the replay",
     )
     assert result.recording.header.overrides["tool_results"] == [
         {"tool": "lookup", "arguments": {"key": "a"}, "nth": 1, "result": "second a"},
