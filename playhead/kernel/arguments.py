@@ -64,7 +64,7 @@ class Arguments:
 
     def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
         """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
-        return self.adapter.validate_python(arguments if is_plain(arguments) else from_json(arguments))
+        return self.adapter.validator.validate_python(arguments if is_plain(arguments) else from_json(arguments))
 
     def check(self, arguments: dict[str, JsonValue]) -> None:
         """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
@@ -76,7 +76,7 @@ class Arguments:
         """
         try:
             text = to_json(arguments) if is_plain(arguments) else json.dumps(from_json(arguments))
-            self.adapter.validate_json(text, strict=True)
+            self.adapter.validator.validate_json(text, strict=True)
         except ValidationError as error:
             self.read(arguments)
             coerced = [

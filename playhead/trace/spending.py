@@ -56,7 +56,8 @@ class Spent:
 
     def total(self) -> Total:
         """Return the sum; an empty one costs nothing."""
-        return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.untold or None)
+        cost_usd = (self.priced_usd or 0.0) if self._units else 0.0
+        return Total(self.usage, None if self.unpriced else cost_usd, self.untold or None)
 
     def add(self, usage: Usage, cost_usd: float | None) -> None:
         """Add an answer; None is an unknown cost."""
@@ -86,7 +87,9 @@ class Spent:
         self._units += other._units
 
     def _pay(self, cost_usd: float | None) -> None:
-        self.priced += cost_usd is not None
+        if cost_usd is None:
+            return
+        self.priced += 1
         if cost_usd:
             numerator, denominator = cost_usd.as_integer_ratio()
             self._units += numerator * (_UNITS // denominator)

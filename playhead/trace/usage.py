@@ -75,8 +75,9 @@ class Usage(Value):
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum, field by field; one that is too large stays at the largest number, and is at least that."""
-        one, two = self.__dict__, other.__dict__
-        sums = {name: one[name] + two[name] for name in _COUNTS}
+        one, two, sums = self.__dict__, other.__dict__, {}
+        for name in _COUNTS:
+            sums[name] = one[name] + two[name]
         unknown = (self.unknown or 0) + (other.unknown or 0)
         if max(sums.values()) > LARGEST_COUNT:
             sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}

@@ -141,9 +141,9 @@ class _Body:
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
         """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
         try:
-            if self._returned is not None and self._returned.acquire(timeout=BRIEFLY_S):
-                await asyncio.sleep(0)  # whatever else waits in the loop has its turn
-            else:
+            if self._returned is None or self._returned.acquire(timeout=BRIEFLY_S):
+                await asyncio.sleep(0)  # the task, and whatever else waits in the loop, has its turn
+            if self._finished is None:
                 await self._until(late_at)
         except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
             grace_s = 0.0
@@ -179,12 +179,12 @@ class _Body:
         """Wake the caller, in its loop."""
         if self._left:
             self._on_late(self._finished is not None and self._finished.error is None)
-        elif self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        elif self._waiter is not None:
+            _wake(self._waiter)
 
     async def _until(self, until: float) -> None:
         waiter = self._waiter = self._loop.create_future()
-        if self._finished is not None:  # between a look before and the waiter
+        if self._finished is not None:  # meanwhile: a thread that found no waiter wakes none
             return
         timer = None if until == inf else self._loop.call_later(until - time.monotonic(), _wake, waiter)
         try:
