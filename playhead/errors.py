@@ -42,7 +42,6 @@ The command line exits with `exit_code`: 1 a check or a run failed, 2 usage, 3 u
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -271,6 +270,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     """Return the one name that begins like this, else the most similar one, if any is similar enough."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a name that is not known
+
     names = sorted(known)
     begun = [each for each in names if len(name) >= SHORTEST_BEGINNING and each.startswith(name)]
     close = begun if len(begun) == 1 else get_close_matches(name, names, n=1, cutoff=cutoff)

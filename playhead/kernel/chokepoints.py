@@ -26,7 +26,7 @@ Payload = Any
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chokepoint:
     """How payloads of one type are handled."""
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Execution:
     """What an agent reached, and the error that ended it, if one did."""
 

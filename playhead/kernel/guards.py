@@ -55,7 +55,7 @@ class GuardMaker:
         return source_info("killswitch", self.name, self.make)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Composition:
     """What an agent is composed with, beside what its header says as data."""
 

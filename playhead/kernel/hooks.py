@@ -51,7 +51,7 @@ SUPPRESS: Final = Suppressed.SUPPRESS
 """What a transform returns to remove a payload."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stop:
     """End the run in order: status `done`, the best output so far is kept."""
 
@@ -63,7 +63,7 @@ class Stop:
     """The reason code of the result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Terminate:
     """End the run as failed."""
 
@@ -75,7 +75,7 @@ class Terminate:
     """The reason code of the result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Skip:
     """Leave the phase's own work out; inside the loop the rest of the turn too. Calls not run are answered as skipped."""
 
@@ -83,7 +83,7 @@ class Skip:
     """Why; the model is told in place of the results."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recover:
     """Go on after an error, from this state. The turn that failed counts; its open calls are answered as failed."""
 
@@ -93,7 +93,7 @@ class Recover:
     """Why, for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resume:
     """Do not end yet: the answer is not good enough. The model is told the reason and goes on."""
 
@@ -101,7 +101,7 @@ class Resume:
     """What the model is told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Nudge:
     """Tell the model something; before `complete` that also sends its answer back, and the loop goes on."""
 
@@ -115,14 +115,14 @@ class Nudge:
     """Before `complete`, how the run ends when no turn is left or a hook removes the text; None: the answer stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """Another output in place of the model's answer; the hooks after this one are asked about it."""
 
     value: JsonValue
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SwitchTo:
     """Another strategy takes over, with the steps and turns so far."""
 
@@ -132,7 +132,7 @@ class SwitchTo:
     """Why; the strategy that takes over is told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unmet:
     """Something that a block still requires before an answer may stand."""
 
@@ -147,7 +147,7 @@ class Unmet:
 PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Said:
     """What a phase hook wants, and who says so."""
 
@@ -159,7 +159,7 @@ class Said:
     """The policy of Playhead's own that the hook belongs to."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recovery:
     """How a run goes on after an error, and who says so."""
 
@@ -171,7 +171,7 @@ class Recovery:
     """Why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wait:
     """Not now: ask again when this is set."""
 
@@ -181,7 +181,7 @@ class Wait:
     """Called when nobody waits for that any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Refuse:
     """This call does not run; the model is told why, and the run goes on."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conclusion:
     """How a pass ended."""
 
@@ -40,7 +40,7 @@ class Conclusion:
         return self.output if isinstance(self.output, str) else "" if self.output is None else str(self.output)
 
 
-@dataclass(slots=True)
+@dataclass
 class Pass:
     """A pass that runs."""
 
@@ -56,7 +56,7 @@ class Pass:
     """How it ended, once it has."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Place:
     """Where the loop of one agent stands. The loop moves it, and nobody else."""
 

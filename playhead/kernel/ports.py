@@ -139,7 +139,7 @@ class CuratorPort(Protocol):
         """Return the state with a thread that is not too long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shown:
     """What stands in the thread for a result that does not stand there as it came."""
 

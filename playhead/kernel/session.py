@@ -217,7 +217,7 @@ class Session(Emission):
         return self.ending.interrupted or (self.parent is not None and self.parent.cut_off)
 
 
-@dataclass(slots=True)
+@dataclass
 class Gate:
     """Who may change or stop an agent, and what is known of them."""
 
@@ -612,7 +612,7 @@ Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
 """One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kernel:
     """The phases of a loop; exchange one to make another kernel."""
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 _new = object.__new__
 _set = object.__setattr__
+# The slots themselves, where `_set` would look each of them up by its name.
+_set_names, _set_extra, _set_private = (
+    vars(BaseModel)[f"__pydantic_{slot}__"].__set__ for slot in ("fields_set", "extra", "private")
+)
 
 
 def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of the model
@@ -34,9 +38,9 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
             values[name] = factory()
     model = _new(kind)
     _set(model, "__dict__", values)
-    _set(model, "__pydantic_fields_set__", names)
-    _set(model, "__pydantic_extra__", {} if keeps_more else None)
-    _set(model, "__pydantic_private__", None)
+    _set_names(model, names)
+    _set_extra(model, {} if keeps_more else None)
+    _set_private(model, None)
     return model
 
 
@@ -44,9 +48,9 @@ def altered(model: M, changes: Mapping[str, Any]) -> M:
     """Return the model with these fields changed, each to a value of its type."""
     other = _new(type(model))
     _set(other, "__dict__", {**model.__dict__, **changes})
-    _set(other, "__pydantic_fields_set__", model.__pydantic_fields_set__)
-    _set(other, "__pydantic_extra__", model.__pydantic_extra__)
-    _set(other, "__pydantic_private__", None)
+    _set_names(other, model.__pydantic_fields_set__)
+    _set_extra(other, model.__pydantic_extra__)
+    _set_private(other, None)
     return other
 
 
