@@ -64,7 +64,9 @@ class Arguments:
 
     def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
         """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
-        return self.adapter.validator.validate_python(arguments if is_plain(arguments) else from_json(arguments))
+        given = arguments if is_plain(arguments) else from_json(arguments)
+        values: dict[str, Any] = self.adapter.validator.validate_python(given)
+        return values
 
     def check(self, arguments: dict[str, JsonValue]) -> None:
         """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
