@@ -81,8 +81,9 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     try:
         play = _Play(recording, switches)
         why = run_blocking(play.run)
-        found["took"], found["saved"] = _figures_of(play)
-        found["stop"], found["notes"] = play.stop, tuple(_notes(play))
+        found = {"stop": play.stop, "notes": tuple(_notes(play)), "took": _figures(play, 0, play.lasted_s)}
+        if play.stop is not None:
+            found["saved"] = _figures(play, play.stop.seq, play.lasted_s - play.stop.after_ms / 1000)
     except NotATraceError as error:
         why = str(error)
     except (ArithmeticError, ValueError):
@@ -148,10 +149,6 @@ class _Play:
         """What of the run's own ended it before any switch fired."""
         self.tools: dict[str, dict[str, ToolSpec]] = {}
         """The tools of each owner, by name."""
-        self.sent: set[Attempt] = set()
-        """Attempts that would have been sent."""
-        self.ran: set[tuple[str, str]] = set()
-        """Calls that would have run: owner and call."""
         self.asked, self.asked_first = 0, ""
         """How many calls somebody would have been asked about, and the first of them."""
         self._hooks = harness.hooks()
@@ -300,11 +297,9 @@ class _Play:
             request = answer
         for guard in self._guards:
             guard.admitted(session, request)
-        key = (session.owner, event.request, event.attempt)
-        self.sent.add(key)
         cap = output_cap(request.parameters)
         if cap is not None and cap != wanted:
-            self._caps[key] = cap
+            self._caps[session.owner, event.request, event.attempt] = cap
 
     def _answer(self, session: Session, event: LlmResponded | LlmFailed) -> None:
         cap = self._caps.get((session.owner, event.request, event.attempt))
@@ -344,16 +339,11 @@ class _Play:
                 raise _OverError(f"at {_named(where, session)}: {answer.why}; {ANOTHER_WAY}")
             if answer is not None:
                 self._end(session, guard.name, answer, "call", **where)
-        if self._is_approved(session, planned, spec, where):
-            self.ran.add((session.owner, event.call_id))
-
-    def _is_approved(self, session: Session, planned: PlannedCall, spec: ToolSpec, where: dict[str, str]) -> bool:
-        """Return whether the call would have run, as far as guards and the approver of that time decide."""
-        decided = self._decided.get((session.owner, planned.call.id))
+        decided = self._decided.get((session.owner, event.call_id))
         session.gate.approver = None if decided is not None and decided.why == NOBODY else _recorded_answer
         wanting = asking(session, planned, spec)
         if None in wanting and decided is not None and not decided.approved:
-            return False
+            return
         guards = [guard for guard in wanting if guard is not None]
         if guards:
             self.asked, self.asked_first = self.asked + 1, self.asked_first or _named(where, session)
@@ -361,7 +351,6 @@ class _Play:
             answer = guard.denied(session, planned, f"{spec.name} was not approved: {AS_IF_DENIED}")
             if answer is not None:
                 self._end(session, guard.name, answer, "approval", **where)
-        return True
 
     def _end_itself(self, record: Record) -> None:
         """End where the run's own switch or hook ended it; one that is tested and was in the run has fired."""
@@ -428,42 +417,31 @@ def _named(where: Mapping[str, str], session: Session) -> str:
     return f"call {where['call_id']} of the tool {where['tool']} by {session.owner}"
 
 
-def _figures_of(play: _Play) -> tuple[Figures, Figures]:
-    """Return what the run took, and what of that would not have been: what had not begun where it would have stopped."""
-    requests: list[Attempt] = []
-    answers: dict[Attempt, LlmResponded] = {}
-    calls: list[tuple[str, str]] = []
-    for name, owner in play.recording.owners.items():
-        for exchange in owner.exchanges:
-            key = (name, exchange.requested.request, exchange.requested.attempt)
-            requests.append(key)
-            if isinstance(exchange.outcome, LlmResponded):
-                answers[key] = exchange.outcome
-        for call_id, call in owner.calls.items():
-            spec = play.spec_of(name, call.started, call.completed)
-            if spec is not None and spec.kind != "meta" and (call.completed is None or call.completed.end.body_ran):
-                calls.append((name, call_id))
-    took = _figures(play, answers, len(requests), len(calls), play.lasted_s)
-    if play.stop is None:
-        return took, Figures()
-    left = {key: answer for key, answer in answers.items() if key not in play.sent}
-    unsent = sum(key not in play.sent for key in requests)
-    unrun = sum(key not in play.ran for key in calls)
-    return took, _figures(play, left, unsent, unrun, max(0.0, play.lasted_s - play.stop.after_ms / 1000))
-
-
-def _figures(
-    play: _Play, answers: Mapping[Attempt, LlmResponded], requests: int, calls: int, seconds: float
-) -> Figures:
-    costs = [play.cost_of(owner, answer) for (owner, _, _), answer in answers.items()]
+def _figures(play: _Play, since: int, seconds: float) -> Figures:
+    """Return what began at or after an event."""
+    answers: list[tuple[str, LlmResponded]] = []
+    requests: set[Attempt] = set()
+    calls = 0
+    for record in play.recording.records[since:]:
+        owner, event = record.owner, record.event
+        match event:
+            case LlmRequested():
+                requests.add((owner, event.request, event.attempt))
+            case LlmResponded() if (owner, event.request, event.attempt) in requests:
+                answers.append((owner, event))
+            case ToolCallStarted():
+                completed = play.recording.owners[owner].calls[event.call_id].completed
+                spec = play.spec_of(owner, event, completed)
+                calls += spec is not None and spec.kind != "meta" and (completed is None or completed.end.body_ran)
+    costs = [play.cost_of(owner, answer) for owner, answer in answers]
     known = [each for each in costs if each is not None]
-    usage = sum((answer.usage.of_answer() for answer in answers.values()), start=Usage())
+    usage = sum((answer.usage.of_answer() for _, answer in answers), start=Usage())
     return Figures(
         tokens=usage.known(usage.total_tokens),
         usage_unknown=usage.unknown or 0,
         cost_usd=fsum(known) if known or not costs else None,
         cost_unknown=len(known) < len(costs),
-        requests=requests,
+        requests=len(requests),
         calls=calls,
-        seconds=seconds,
+        seconds=max(0.0, seconds),
     )

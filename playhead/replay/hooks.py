@@ -30,7 +30,7 @@ from playhead.kernel.strategies.registry import strategy_class
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
     from playhead.kernel.session import Session
@@ -49,26 +49,28 @@ def recorded_hooks(owner: OwnerRecording) -> RecordedHooks | None:
 
 
 class RecordedHooks(Hooks):
-    """Every change and every word at its own place."""
+    """Every change and every word at its own place. A replay that may go another way looks at the payload first."""
 
     def __init__(self, owner: OwnerRecording) -> None:
         self._emissions = {place: own for place, made in emissions_of(owner).items() if (own := of_callers(made))}
         self._fired: dict[Turn, deque[HookFired]] = defaultdict(deque)
-        self._failed: dict[tuple[str, str, int | None], HookFailed] = {}
+        self.failed: dict[tuple[str, str, int | None], HookFailed] = {}
+        """Failures of required hooks, by where they were asked, the payload's key and the turn."""
         self._seeds = tuple((fact.key, fact.value) for fact in owner.facts if fact.name == SEED)
         for record in owner.records:
             match record.event:
                 case HookFired(policy=None) as event:
                     self._fired[event.phase, event.timing, record.iteration].append(event)
                 case HookFailed(ends=(_, *_), policy=None) as event:
-                    self._failed[event.where, event.key, record.iteration] = event
-        self._tags = {tag for tag, _ in self._emissions} | {where for where, _, _ in self._failed}
-        self._phases = {phase for phase, _, _ in self._fired} | {where.split(" ")[-1] for where, _, _ in self._failed}
+                    self.failed[event.where, event.key, record.iteration] = event
+        self.tags = {tag for tag, _ in self._emissions} | {where for where, _, _ in self.failed}
+        """The tags under which anything happened."""
+        self._phases = {phase for phase, _, _ in self._fired} | {where.split(" ")[-1] for where, _, _ in self.failed}
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do again."""
-        return not (self._tags or self._phases or self._seeds)
+        return not (self.tags or self._phases or self._seeds)
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what was emitted when the agent started."""
@@ -76,7 +78,7 @@ class RecordedHooks(Hooks):
 
     def wants(self, tag: str) -> bool:
         """Return whether anything happened under this tag."""
-        return tag in self._tags
+        return tag in self.tags
 
     async def offer(
         self,
@@ -87,16 +89,20 @@ class RecordedHooks(Hooks):
         details: Mapping[str, Any],  # noqa: ARG002
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Return what was made of the payload."""
-        for event in self._emissions.pop((tag, key), ()):
+        for event in self.made(session, tag, payload, key):
             if isinstance(event, EmissionSuppressed):
-                session.emit(event.model_copy(update={"before": before_of(tag, payload)}))
-                return removed(event)
+                session.emit(event.model_copy(update={"key": key, "before": before_of(tag, payload)}))
+                return SUPPRESS if event.why is None else Refuse(event.why)
             changed = apply_emission(event, payload)
             before, after = chokepoint(tag).written(payload, changed)
-            session.emit(event.model_copy(update={"before": before, "after": after}))
+            session.emit(event.model_copy(update={"key": key, "before": before, "after": after}))
             payload = changed
         self._fail_again(session, tag, key)
         return payload
+
+    def made(self, session: Session, tag: str, payload: Any, key: str) -> Sequence[Emission]:  # noqa: ANN401, ARG002
+        """Return what was made of the payload at this place, whatever it is; that is compared."""
+        return self._emissions.pop((tag, key), ())
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything was said at this phase."""
@@ -107,10 +113,16 @@ class RecordedHooks(Hooks):
         self._fail_again(session, f"{timing} {phase}", "")
         fired = self._fired.get((phase, timing, session.iteration))
         while fired:
-            said = said_again(fired.popleft())
-            if said is None or not await is_taken_up(said, phase, timing, session):
+            said = _said_again(fired.popleft())
+            if said is None:  # what this version does not know
+                return None
+            if self.is_said(session, said, phase, timing) and not await is_taken_up(said, phase, timing, session):
                 return said
         return None
+
+    def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:  # noqa: ARG002
+        """Return whether it holds here."""
+        return True
 
     async def ask_after_error(
         self,
@@ -128,7 +140,7 @@ class RecordedHooks(Hooks):
         return Recovery(event.hook, apply_changes(state, event.changes or {}), event.reason or "")
 
     def _fail_again(self, session: Session, where: str, key: str) -> None:
-        failed = self._failed.pop((where, key, session.iteration), None)
+        failed = self.failed.pop((where, key, session.iteration), None)
         if failed is not None:
             session.emit(failed)
             error = f"the required hook {failed.hook} failed at {failed.where}: {failed.error}"
@@ -143,11 +155,6 @@ class RecordedHooks(Hooks):
 def of_callers(made: list[Emission]) -> list[Emission]:
     """Return what the caller's hooks made of a payload: policies are asked anew."""
     return [event for event in made if event.policy is None]
-
-
-def removed(event: EmissionSuppressed) -> Any:  # noqa: ANN401 - SUPPRESS, or a refusal
-    """Return what a hook returned that removed a payload."""
-    return SUPPRESS if event.why is None else Refuse(event.why)
 
 
 def emissions_of(owner: OwnerRecording) -> dict[tuple[str, str], list[Emission]]:
@@ -180,7 +187,7 @@ def _switch(why: str, given: dict[str, Any]) -> SwitchTo:
     return SwitchTo(strategy_class(str(given["strategy"])).from_recorded(given.get("settings", {})), why)
 
 
-def said_again(event: HookFired) -> Said | None:
+def _said_again(event: HookFired) -> Said | None:
     """Return what a phase hook said, or None for what this version does not know."""
     answer = _ANSWERS.get(event.action)
     return None if answer is None else Said(event.hook, answer(event))

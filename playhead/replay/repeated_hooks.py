@@ -7,28 +7,26 @@ replay stops there, since nothing may pass that it has not seen.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, UsageError
-from playhead.kernel.execution import SEED
 from playhead.kernel.hooks import Answer, Nudge, Resume
-from playhead.kernel.phases import is_taken_up
-from playhead.kernel.session import Hooks
-from playhead.replay.hooks import apply_emission, before_of, removed, said_again
+from playhead.replay.hooks import RecordedHooks, before_of
 from playhead.replay.redacted import require_parameters
 from playhead.replay.seen import REQUEST, Seen, SeenPayloads
-from playhead.trace.events import EmissionSuppressed, HookFired, ReplayDiverged
+from playhead.trace.events import ReplayDiverged
+from playhead.trace.types import Request
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
-    from playhead.kernel.session import Session, Tool
+    from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
+    from playhead.replay.hooks import Emission
     from playhead.trace.types import HookInfo
 
 CALL: Final = "tool.call"
@@ -42,7 +40,7 @@ ABOUT_CALLS: Final = frozenset({"tool.result", "message.tool-result", "observati
 """Tags that pass when it is known which recorded call answered."""
 
 
-class RepeatedHooks(Hooks):
+class RepeatedHooks(RecordedHooks):
     """Every change made again where it applies, every stop in the same turn."""
 
     def __init__(
@@ -64,38 +62,29 @@ class RepeatedHooks(Hooks):
             doubt: hears of calls, by owner and id, or `request` and its number for all that it asks for, of which nobody
                 knows what the hooks would have made, and why.
         """
+        first = seen[0].owner
+        super().__init__(first)
+        self.failed.clear()  # whether a hook fails at something depends on what it is
         self._seen = seen
         self._is_owner = is_owner
         self._source_of = source_of
         self._note = note
         self._doubt = doubt
         self._noted: set[str] = set()
-        first = seen[0].owner
-        self._seeds = tuple((fact.key, fact.value) for fact in first.facts if fact.name == SEED)
-        self._fired: dict[tuple[str, str, int | None], deque[HookFired]] = defaultdict(deque)
-        for record in first.records:
-            if isinstance(record.event, HookFired) and record.event.policy is None:
-                self._fired[record.event.phase, record.event.timing, record.iteration].append(record.event)
-        header = first.started.agent if first.started else None
-        self._hooks = header.hooks if header else ()
-        self._tags = {tag for each in seen for tag in each.tags}
+        self._hooks = first.started.agent.hooks if first.started else ()
+        self.tags = {tag for each in seen for tag in each.tags}
         if any(hook.role == "on" and _is_for(hook, CALL) for hook in self._hooks):
-            self._tags.add(CALL)  # a hook that never changed a call may change another one
+            self.tags.add(CALL)  # a hook that never changed a call may change another one
         self._guard_of = cache(self._find_guard)
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do again, and nothing to guard."""
-        asks = any(hook.required or hook.role == "unmet" for hook in self._hooks)
-        return not (self._tags or self._fired or self._seeds or asks)
-
-    def seeds(self) -> tuple[tuple[str, Any], ...]:
-        """Return what was emitted when the agent started."""
-        return self._seeds
+        return super().idle and not any(hook.required or hook.role == "unmet" for hook in self._hooks)
 
     def wants(self, tag: str) -> bool:
         """Return whether anything happened under this tag, or a required hook looked at it."""
-        return tag in self._tags or self._guard_of(tag) is not None
+        return tag in self.tags or self._guard_of(tag) is not None
 
     async def offer(
         self,
@@ -103,43 +92,37 @@ class RepeatedHooks(Hooks):
         tag: str,
         payload: Any,  # noqa: ANN401 - by tag
         key: str,
-        details: Mapping[str, Any],  # noqa: ARG002
+        details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Return what was made of the same payload, if it was met.
 
         Raises:
             NotReplayableError: it was not, and a required hook has to look at it; or the hook failed at it.
         """
+        payload = await super().offer(session, tag, payload, key, details)
+        if tag == REQUEST and isinstance(
+            payload, Request
+        ):  # it may name a parameter that the recording has no value of
+            require_parameters(payload.parameters)
+        return payload
+
+    def made(self, session: Session, tag: str, payload: Any, key: str) -> Sequence[Emission]:  # noqa: ANN401 - by tag
+        """Return what was made of the same payload, if it was met; what is not known is said."""
         seen = self._seen[0].failure(tag, key) if tag in TOLD else self._find(session.owner, tag, payload, key)
         if seen is None:
             if tag not in TOLD:
                 self._meet_unknown(session, tag)
             if tag == CALL:
                 self._doubt((session.owner, key), UNSEEN)
-            elif tag == RESPONSE and tag in self._tags:
+            elif tag == RESPONSE and tag in self.tags:
                 self._doubt((session.owner, f"request {key}"), UNSEEN)
-            return payload
+            return ()
         if seen.failed is not None:
             raise NotReplayableError(
                 f"the required hook {seen.failed.hook} failed at this {tag} when it was recorded ({seen.failed.error}), and "
                 "its code is not here; give agent= with the hook, and it is asked"
             )
-        for event in seen.made:
-            session.emit(event.model_copy(update={"key": key}))
-            if isinstance(event, EmissionSuppressed):
-                return removed(event)
-            payload = apply_emission(event, payload)
-        if tag == REQUEST:  # which now may name a parameter of which the recording holds no value
-            require_parameters(payload.parameters)
-        return payload
-
-    def callers(self) -> Hooks | None:
-        """Return itself: it stands for the caller's."""
-        return self
-
-    def tools(self) -> dict[str, Tool]:
-        """Return none: only policies know which strategies may take over."""
-        return {}
+        return seen.made
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
         """Return nothing: what the caller's blocks would require is not known."""
@@ -150,9 +133,9 @@ class RepeatedHooks(Hooks):
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything was said at this phase, or a required hook is asked at it."""
-        return any(each == phase for each, _, _ in self._fired) or self._gate(phase) is not None
+        return super().at_phase(phase) or self._gate(phase) is not None
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:  # noqa: ARG002
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
         """Return what was said in the same turn, if it ends or skips something.
 
         Raises:
@@ -164,19 +147,16 @@ class RepeatedHooks(Hooks):
                 f"the required hook {gate.name} has to be asked {timing} {phase}, and its code is not here; give agent= with "
                 "the hook, and it is asked"
             )
-        fired = self._fired.get((phase, timing, session.iteration))
-        while fired:
-            said = said_again(fired.popleft())
-            if said is None:
-                return None
-            what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
-            if isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete":
-                self._say(session, f"{what} when this was recorded, and was not asked about the answer of the replay")
-                continue
-            self._say(session, f"{what} when this was recorded; the replay did the same, without asking it")
-            if not await is_taken_up(said, phase, timing, session):
-                return said
-        return None
+        return await super().ask(session, phase, timing, state)
+
+    def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:
+        """Return whether it holds in the replay, too; either way it is told."""
+        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
+        if isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete":
+            self._say(session, f"{what} when this was recorded, and was not asked about the answer of the replay")
+            return False
+        self._say(session, f"{what} when this was recorded; the replay did the same, without asking it")
+        return True
 
     async def ask_after_error(
         self,
