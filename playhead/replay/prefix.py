@@ -23,7 +23,6 @@ from playhead.trace.events import (
     KillswitchFired,
     LlmFailed,
     LlmRequested,
-    LlmResponded,
     MessageAdded,
     NudgeIssued,
     RunResumed,
@@ -94,23 +93,23 @@ def prefix_of(recording: Recording) -> Prefix:
     """
     _require_resumable(recording)
     lines = {record.seq: number for number, record in enumerate(recording.records, 1)}
-    whole = replace(recording, records=tuple(_without_end(recording)))
+    return answered_part(replace(recording, records=tuple(_without_end(recording))), lines)
+
+
+def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
+    """Return what is given of a recording that goes no further than to where another world takes over."""
     inside = frozenset(name for name in whole.owners if outermost_scope(name, whole.owners) is not None)
-    requests = {
-        (name, each.requested.request, each.requested.attempt): each.requested
+    exchanges = {
+        (name, each.requested.request, each.requested.attempt): each
         for name, owner in whole.owners.items()
         for each in owner.exchanges
-        if each.outcome is None
     }
-    answered = {
-        (record.owner, record.event.request, record.event.attempt)
-        for record in whole.records
-        if isinstance(record.event, (LlmResponded, LlmFailed))
-    }
+    requests = {at: each.requested for at, each in exchanges.items() if each.outcome is None}
     set_aside = {
         at: record.event
         for record in whole.records
-        if isinstance(record.event, BudgetReserved) and (at := _attempt(record)) is not None and at not in answered
+        if isinstance(record.event, BudgetReserved)
+        and (at := (record.owner, record.event.request, record.event.attempt)) not in exchanges.keys() - requests.keys()
     }
     calls = {
         (name, call_id): call
@@ -119,16 +118,16 @@ def prefix_of(recording: Recording) -> Prefix:
         for call_id, call in owner.calls.items()
         if call.completed is None and not _was_entered(whole, name, call)
     }
-    given = (
-        record
-        for record in whole.records
-        if (at := _attempt(record)) is None or at not in requests.keys() | set_aside.keys()
-    )
-    kept = (
-        record
-        for record in given
-        if (call := calls.get((record.owner, call_of(record.event)))) is None or record.seq < call.seq
-    )
+    open_attempts = requests.keys() | set_aside.keys()
+    kept = []
+    for record in whole.records:
+        event, call = record.event, calls.get((record.owner, call_of(record.event)))
+        if isinstance(event, (LlmRequested, BudgetReserved)):
+            is_open = (record.owner, event.request, event.attempt) in open_attempts
+        else:
+            is_open = call is not None and record.seq >= call.seq
+        if not is_open:
+            kept.append(record)
     return Prefix(whole, replace(whole, records=tuple(kept)), inside, requests, set_aside, calls, lines)
 
 
@@ -242,20 +241,14 @@ def _tail(recording: Recording) -> set[int]:
         return set()
     own = recording.root.records
     found = [place for place, record in enumerate(own) if _ends_root(record, ending.terminated_by)]
-    if not found and ending.terminated_by != "max_iterations":
-        raise NotReplayableError(
-            f"{recording.run_id} ended by {ending.terminated_by} in an agent below the root, in the middle of a call, so there "
-            "is no one point to go on from"
-        )
-    if not found:
+    if not found and ending.terminated_by == "max_iterations":
         return set()
-    at = own[found[-1] - (found[-1] - 1 in found)].seq  # a switch at a phase is two events
+    at = own[found[-1] - (found[-1] - 1 in found)].seq if found else 0  # a switch at a phase is two events
     tail = [record for record in own if record.seq >= at and not is_ending(record)]
-    lost = next((record for record in tail if not isinstance(record.event, HARMLESS)), None)
-    if lost is not None:
+    if not all(isinstance(record.event, HARMLESS) for record in tail):
         raise NotReplayableError(
-            f"{recording.run_id} ended by {ending.terminated_by} while something else of it went on (event {lost.seq}, "
-            f"{lost.kind}), so there is no one point to go on from"
+            f"{recording.run_id} ended by {ending.terminated_by} while something else of it went on, or in an agent below the "
+            "root, so there is no one point to go on from"
         )
     return {record.seq for record in tail}
 
@@ -271,10 +264,3 @@ def _ends_root(record: Record, reason: str) -> bool:
         and event.ends in (None, "root")
         and reason == (event.terminated_by or event.switch)
     )
-
-
-def _attempt(record: Record) -> Attempt | None:
-    event = record.event
-    if isinstance(event, (LlmRequested, BudgetReserved)):
-        return record.owner, event.request, event.attempt
-    return None

@@ -19,7 +19,8 @@ from playhead.kernel.session import Guard, Hooks, World
 from playhead.replay.calls import facts_of
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
-from playhead.replay.hooks import recorded_hooks
+from playhead.replay.hooks import RecordedHooks
+from playhead.replay.calls import facts_of
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     BudgetReserved,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events import EventBase, ToolCallStarted
     from playhead.trace.events.tools import Rung
-    from playhead.trace.recording import RecordedCall
-    from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request
+    from playhead.trace.recording import OwnerRecording, RecordedCall
+    from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -65,10 +66,16 @@ class PrefixWorld(FrozenWorld):
     """Serves what is given of a recording; what is behind the ports then is another world's."""
 
     def __init__(
-        self, prefix: Prefix, then: World, outcomes: Mapping[tuple[str, str], Outcome], rebinding: Rebinding
+        self,
+        prefix: Prefix,
+        then: World,
+        outcomes: Mapping[tuple[str, str], Outcome],
+        rebinding: Rebinding,
+        *,
+        tools_from_code: bool,
     ) -> None:
         """Begin; `outcomes` are what calls answered that were open, by owner and id, and do not run again."""
-        super().__init__(prefix.recording, lambda _: None, tools_from_code=True)
+        super().__init__(prefix.recording, lambda _: None, tools_from_code=tools_from_code)
         self.prefix = prefix
         self.rebinding = rebinding
         self.follower = Follower(prefix)
@@ -93,18 +100,15 @@ class PrefixWorld(FrozenWorld):
             return self._then.hooks_for(session, live)
         self._agents[session.owner] = _Agent(session)
         own, policies = live.parted() if isinstance(live, ComposedHooks) else (live, None)
-        recorded = self.prefix.frozen(session.owner)
-        done = None if recorded is None else recorded_hooks(recorded)
-        return joined(PrefixHooks(self, done, own) if done or own else None, policies, live)
+        first = PrefixHooks(self, self.of(session.owner), own)
+        return joined(None if first.idle and own is None else first, policies, live)
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return an agent's tools: functions answer what they answered then."""
         if self.is_live:
             return self._then.tools_for(owner, tools)
         self._agents[owner].tools = tools
-        return {
-            name: PrefixTool(self, tool.spec) if tool.spec.kind == "function" else tool for name, tool in tools.items()
-        }
+        return super().tools_for(owner, tools)
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return what killswitches did; they themselves guard from the takeover on."""
@@ -130,6 +134,11 @@ class PrefixWorld(FrozenWorld):
         self._agents[owner].models += models
         self._agents[owner].infos = infos
         return [(info, PrefixModel(self, self.of(owner), info.model)) for info in infos]
+
+    def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
+        if spec.kind == "function":
+            return PrefixTool(self, spec)
+        return super()._tool(spec, None) if given is None else given
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return the recorded answer, in the order in which this question was asked, and after that ask."""
@@ -289,34 +298,34 @@ class PrefixGate(Guard):
                 await guard.before_call(session, planned)
 
 
-class PrefixHooks(Hooks):
+class PrefixHooks(RecordedHooks):
     """The recorded hooks of an agent as long as its part of the prefix goes, and its own from there on.
 
     What hooks keep in memory they do not have any more. What they saw before the run died they are not shown a second
     time: a hook may have written it somewhere.
     """
 
-    def __init__(self, world: PrefixWorld, recorded: Hooks | None, live: Hooks | None) -> None:
+    def __init__(self, world: PrefixWorld, recorded: OwnerRecording, live: Hooks | None) -> None:
+        super().__init__(recorded)
         self.live = live
-        self._recorded = recorded
+        self._then = live or Hooks()
         self._world = world
-        self._both = [each for each in (recorded, live) if each is not None]
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered now."""
-        return () if self.live is None else self.live.info()
+        return self._then.info()
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent that is called by this one."""
-        return own if self.live is None else self.live.below(own)
+        return self._then.below(own)
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what is to be emitted at the start, as the code says it; what was recorded of it is served."""
-        return self._both[-1].seeds()
+        return super().seeds() if self.live is None else self.live.seeds()
 
     def wants(self, tag: str) -> bool:
         """Return whether anybody listens, or did."""
-        return any(each.wants(tag) for each in self._both)
+        return super().wants(tag) or self._then.wants(tag)
 
     async def offer(
         self,
@@ -328,37 +337,37 @@ class PrefixHooks(Hooks):
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Return what was made of the payload, or what is made of it now."""
         looked_at = tag in BEFORE_CALLS and (session.owner, key) in self._world.prefix.open_calls
-        hooks = self._recorded if looked_at else await self._asked(session)
-        return (
-            payload if hooks is None or not hooks.wants(tag) else await hooks.offer(session, tag, payload, key, details)
-        )
+        if looked_at or not await self._is_over(session):
+            return await super().offer(session, tag, payload, key, details)
+        return await self._then.offer(session, tag, payload, key, details) if self._then.wants(tag) else payload
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
         """Return what blocks require now; what they required then is not recorded."""
-        return () if self.live is None else self.live.unmet(session)
+        return self._then.unmet(session)
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything is, or was, asked at this phase."""
-        return any(each.at_phase(phase) for each in self._both)
+        return super().at_phase(phase) or self._then.at_phase(phase)
 
     async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
         """Return what was said here, or what is said now."""
-        hooks = await self._asked(session)
-        return None if hooks is None else await hooks.ask(session, phase, timing, state)
+        if await self._is_over(session):
+            return await self._then.ask(session, phase, timing, state)
+        return await super().ask(session, phase, timing, state)
 
     async def ask_after_error(
         self, session: Session, phase: PhaseName, state: KernelState, error: Exception
     ) -> Recovery | None:
         """Return how the run went on here, or how it is to go on."""
-        hooks = await self._asked(session)
-        return None if hooks is None else await hooks.ask_after_error(session, phase, state, error)
+        if await self._is_over(session):
+            return await self._then.ask_after_error(session, phase, state, error)
+        return await super().ask_after_error(session, phase, state, error)
 
-    async def _asked(self, session: Session) -> Hooks | None:
-        if not self._world.is_over(session.owner):
-            return self._recorded
-        if self.live is not None:
+    async def _is_over(self, session: Session) -> bool:
+        over = self._world.is_over(session.owner)
+        if over and self.live is not None:
             await self._world.take_over(session.owner, ended=True)
-        return self.live
+        return over
 
 
 BEFORE_CALLS: Final = frozenset({"tool.call", "decision.rationale"})

@@ -107,12 +107,14 @@ def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
 
 def _inside(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> tuple[str, ...]:
     """Return the calls with side effects that the body of a call had made."""
-    body = prefix.body_of(owner.owner, call)
-    started = [(each.owner, each.event) for each in body if _is_side_effect(prefix, each.owner, each.event)]
+    started = [(each.owner, each.event) for each in prefix.body_of(owner.owner, call)]
     return tuple(
         f"{event.tool}({_shown(event.args)}), which {_ended(prefix, name, event.call_id)}"
         for name, event in started
         if isinstance(event, ToolCallStarted)
+        and (spec := prefix.spec(name, event.tool)) is not None
+        and spec.kind == "function"
+        and not spec.read_only
     )
 
 
@@ -134,16 +136,8 @@ def _may_have_acted(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -
     if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
         return False
     if spec.read_only:
-        return any(_is_side_effect(prefix, each.owner, each.event) for each in prefix.body_of(owner.owner, call))
+        return bool(_inside(prefix, owner, call))
     return _had_begun(owner, call.started.call_id)
-
-
-def _is_side_effect(prefix: Prefix, owner: str, event: object) -> bool:
-    """Return whether the body of a read-only call has called a tool that is not."""
-    if not isinstance(event, ToolCallStarted):
-        return False
-    spec = prefix.spec(owner, event.tool)
-    return spec is not None and spec.kind == "function" and not spec.read_only
 
 
 def _had_begun(owner: OwnerRecording, call_id: str) -> bool:

@@ -13,7 +13,7 @@ from playhead.replay.prefix import caught_up
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recording import read_recording
-from playhead.trace.store import TraceStore
+from playhead.trace.store import TraceStore, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,16 +100,7 @@ def _state_of(path: Path) -> str | None:
         return f"continues it, and has ended ({found.ending.terminated_by})"
     if caught_up(found):
         return "continues it and has gone on from there; resume that one, if it died"
-    return "continues it at this moment" if _runs(path) else None
-
-
-def _runs(path: Path) -> bool:
-    try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - as above
-    except ImportError:
-        return False
-    control = Control.of(path)
-    return control is not None and control.held
+    return "continues it at this moment" if summarise(path).ending == "running" else None
 
 
 def _header_of(path: Path) -> dict[str, Any]:

@@ -8,7 +8,6 @@ continues, and holds all that happened in both.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
@@ -53,18 +52,19 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content
 
 
-async def resume(  # noqa: PLR0913 - one door, all keywords
-    agent: Agent,
-    ref: Recording | str | Path,
-    *,
-    unresolved: Mapping[str, ResultOverride | NotHappened] | None = None,
-    rebind: Mapping[str, str] | None = None,
-    again: bool = False,
-    trace: TraceTo = DEFAULT,
-    trace_dir: str | Path | None = None,
-    run_id: str | None = None,
-    on_record: OnRecord | None = None,
-) -> RunResult:
+class ResumeOptions(TypedDict, total=False):
+    """The options of `resume`, which says what each means."""
+
+    unresolved: Mapping[str, ResultOverride | NotHappened] | None
+    rebind: Mapping[str, str] | None
+    again: bool
+    trace: TraceTo
+    trace_dir: str | Path | None
+    run_id: str | None
+    on_record: OnRecord | None
+
+
+async def resume(agent: Agent, ref: Recording | str | Path, **options: Unpack[ResumeOptions]) -> RunResult:
     """Go on with a run that died, or was ended from outside, with the real model and the real tools.
 
     Nothing that was answered is asked again, and no call that has a result runs a second time. Before anything is live the
@@ -99,76 +99,57 @@ async def resume(  # noqa: PLR0913 - one door, all keywords
         TraceError: the reference names no readable trace.
         RunError: the run failed, as `Agent.run` says.
     """
-    order = _Order(agent, ref, unresolved, rebind, again, trace, trace_dir, run_id, on_record)
-    return await order.run(None)
-
-
-class ResumeOptions(TypedDict, total=False):
-    """The options of `resume`, which says what each means."""
-
-    unresolved: Mapping[str, ResultOverride | NotHappened] | None
-    rebind: Mapping[str, str] | None
-    again: bool
-    trace: TraceTo
-    trace_dir: str | Path | None
-    run_id: str | None
-    on_record: OnRecord | None
+    return await _resume(agent, ref, None, **options)
 
 
 def resume_sync(agent: Agent, ref: Recording | str | Path, **options: Unpack[ResumeOptions]) -> RunResult:
     """Go on with a run that died and wait for the result; see `resume`."""
-    order = _Order(agent, ref, **options)
     waiting = Waiting()
     with listening():
-        return run_blocking(lambda: order.run(waiting), waiting)
+        return run_blocking(lambda: _resume(agent, ref, waiting, **options), waiting)
 
 
-@dataclass(frozen=True)
-class _Order:
-    """What `resume` was given."""
-
-    agent: Agent
-    ref: Recording | str | Path
-    unresolved: Mapping[str, ResultOverride | NotHappened] | None = None
-    rebind: Mapping[str, str] | None = None
-    again: bool = False
-    trace: TraceTo = DEFAULT
-    trace_dir: str | Path | None = None
-    run_id: str | None = None
-    on_record: OnRecord | None = None
-
-    async def run(self, waiting: Waiting | None) -> RunResult:
-        """Look at everything that can be known before, and go on."""
-        recording = self.ref if isinstance(self.ref, Recording) else read_reference(self.ref, self.trace_dir)
-        run_id = new_run_id() if self.run_id is None else checks.checked_id(self.run_id)
-        if run_id == recording.run_id:
-            raise UsageError(f"run_id: {run_id} is the run that died; the one that continues it has an id of its own")
-        folder = recording.path.parent if isinstance(self.trace, Default) else self.trace
-        folder = None if folder is None else checks.checked_folder(folder)
+async def _resume(  # noqa: PLR0913 - of `resume`
+    agent: Agent,
+    ref: Recording | str | Path,
+    waiting: Waiting | None,
+    *,
+    unresolved: Mapping[str, ResultOverride | NotHappened] | None = None,
+    rebind: Mapping[str, str] | None = None,
+    again: bool = False,
+    trace: TraceTo = DEFAULT,
+    trace_dir: str | Path | None = None,
+    run_id: str | None = None,
+    on_record: OnRecord | None = None,
+) -> RunResult:
+    """Look at everything that can be known before, and go on."""
+    recording = ref if isinstance(ref, Recording) else read_reference(ref, trace_dir)
+    run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
+    if run_id == recording.run_id:
+        raise UsageError(f"run_id: {run_id} is the run that died; the one that continues it has an id of its own")
+    folder = recording.path.parent if isinstance(trace, Default) else trace
+    folder = None if folder is None else checks.checked_folder(folder)
+    require_sound(recording)
+    require_resumable(recording)
+    require_strategy(recording.header.agent)
+    with claimed(recording, again=again) as release:
+        recording = read_recording(recording.path)  # it may have gone on until it was held
         require_sound(recording)
-        require_resumable(recording)
-        require_strategy(recording.header.agent)
-        with claimed(recording, again=self.again) as release:
-            recording = read_recording(recording.path)  # it may have gone on until it was held
-            require_sound(recording)
-            prefix = prefix_of(recording)
-            rebinding = Rebinding.of(self.rebind)
-            task = _whole_task(prefix, rebinding)
-            outcomes = resolve(prefix, self.unresolved)
-            secrets = tuple((name, value) for name, value in rebinding.values.items())
-            await _rehearse(self.agent, prefix, task, secrets)
-            world = PrefixWorld(prefix, World(), outcomes, rebinding)
-            heard: list[OnRecord] = [
-                world.follower,
-                world.interrupts.follow,
-                _Released(release, recording.path.parent / f"{run_id}.jsonl"),
-            ]
-            if self.on_record is not None:
-                heard.append(self.on_record)
-            stops = recorded_stops(prefix.recording)
-            joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
-            beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
-            return await carry_on(self.agent, task, beginning, run_id, waiting)
+        prefix = prefix_of(recording)
+        rebinding = Rebinding.of(rebind)
+        task = _whole_task(prefix, rebinding)
+        outcomes = resolve(prefix, unresolved)
+        secrets = tuple(rebinding.values.items())
+        await _rehearse(agent, prefix, task, secrets)
+        world = PrefixWorld(prefix, World(), outcomes, rebinding, tools_from_code=True)
+        released = _Released(release, recording.path.parent / f"{run_id}.jsonl")
+        heard: list[OnRecord] = [world.follower, world.interrupts.follow, released]
+        if on_record is not None:
+            heard.append(on_record)
+        stops = recorded_stops(prefix.recording)
+        joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
+        beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
+        return await carry_on(agent, task, beginning, run_id, waiting)
 
 
 class _Released:
