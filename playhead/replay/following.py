@@ -6,10 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.divergence import Comparison, Divergence
-from playhead.diagnose.lanes import told
+from playhead.diagnose.lanes import call_of, told
 from playhead.errors import DivergedError
 from playhead.replay.guards import Arrivals, raced
-from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallStarted
+from playhead.replay.prefix import TOLD
+from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallCompleted, ToolCallStarted
 from playhead.trace.parameters import without_fingerprints
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ class Follower:
     def __init__(self, prefix: Prefix) -> None:
         self._prefix = prefix
         self._beside = raced(prefix.recording)
-        records = [_without_values(record) for record in prefix.recording.records if self._is_given(record)]
+        given = [_without_values(record) for record in prefix.recording.records if self._is_given(record)]
+        records = [record for record in given if record.seq != TOLD]
+        self._told = {(record.owner, call_of(record.event)) for record in given if record.seq == TOLD}
         self._comparison = Comparison(records, open_ended=True, open_owners=self._beside)
         self.left = Counter(record.owner for record in records if self._comparison.is_comparable(record))
         """Events of each agent that have not come again yet."""
+        self.left.update(owner for owner, _ in self._told)
         self._different: Divergence | None = None
         self._arrivals = Arrivals()
         self.error: Exception | None = None
@@ -110,7 +114,8 @@ class Follower:
         elif isinstance(event, ToolCallStarted):
             call = self._prefix.open_calls.get((record.owner, event.call_id))
             self._compare_open(record, f"call {event.call_id}", None if call is None else call.started)
-        if self._comparison.add(_without_values(record)):
+        is_told = isinstance(event, ToolCallCompleted) and (record.owner, event.call_id) in self._told
+        if self._comparison.add(_without_values(record)) or is_told:
             self.left[record.owner] -= 1
 
     def _compare_open(

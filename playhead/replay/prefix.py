@@ -43,6 +43,8 @@ FROM_OUTSIDE: Final = frozenset({"cancelled", "kill", "kill_file", "timeout_afte
 """Endings that came at a moment: the run could go on from there."""
 AT_A_LIMIT: Final = frozenset({"budget_limit", "llm_error", "max_iterations"})
 """Endings at the model's door, where nothing but the next request was to come: it can be asked again."""
+TOLD: Final = -1
+"""`seq` of the end of a call that the caller has told, and the file does not hold."""
 Attempt = tuple[str, int, int]
 """An agent, its request and the attempt."""
 

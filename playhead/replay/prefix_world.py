@@ -20,6 +20,7 @@ from playhead.replay.calls import facts_of
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.hooks import RecordedHooks
+from playhead.replay.prefix import TOLD
 from playhead.replay.calls import facts_of
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
@@ -69,12 +70,10 @@ class PrefixWorld(FrozenWorld):
         self,
         prefix: Prefix,
         then: World,
-        outcomes: Mapping[tuple[str, str], Outcome],
         rebinding: Rebinding,
         *,
         tools_from_code: bool,
     ) -> None:
-        """Begin; `outcomes` are what calls answered that were open, by owner and id, and do not run again."""
         super().__init__(prefix.recording, lambda _: None, tools_from_code=tools_from_code)
         self.prefix = prefix
         self.rebinding = rebinding
@@ -82,7 +81,6 @@ class PrefixWorld(FrozenWorld):
         self.is_live = False
         """Whether the other world has taken over."""
         self._then = then
-        self._outcomes = outcomes
         self._facts = facts_of(prefix.whole)  # a yes to an open call holds
         self._agents: dict[str, _Agent] = {}
         self._ends = {
@@ -112,8 +110,7 @@ class PrefixWorld(FrozenWorld):
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return what killswitches did; they themselves guard from the takeover on."""
-        recorded = self.prefix.frozen(session.owner)
-        if self.is_live or recorded is None:
+        if self.is_live:
             return self._then.guards_for(session, makers)
         self._agents[session.owner].makers = makers
         return (*super().guards_for(session, ()), PrefixGate(session, self))
@@ -201,9 +198,6 @@ class PrefixWorld(FrozenWorld):
             session.model.adapter = others[used - 1][1] if used else then.model_for(owner, agent.models[0])
             session.model.fallbacks = others[used:]
             session.toolset.update(then.tools_for(owner, {**agent.tools}))
-        for owner, call_id in self._outcomes:
-            toolset, name = self._agents[owner].session.toolset, self.prefix.open_calls[owner, call_id].started.tool
-            toolset[name] = AnsweredTool(self, toolset[name], owner, call_id, self._outcomes[owner, call_id])
         self._recall()
         for agent in self._agents.values():
             for guard in agent.session.gate.guards:
@@ -249,7 +243,8 @@ class PrefixWorld(FrozenWorld):
     def note(self, session: Session, key: tuple[Any, ...], **served: Any) -> None:  # noqa: ANN401 - of `ReplayServed`
         """Record that something was not asked again."""
         recorded = self._ends.get((session.owner, key))
-        session.emit(ReplayServed(source_seq=None if recorded is None else recorded.seq, **served))
+        seq = None if recorded is None or recorded.seq == TOLD else recorded.seq
+        session.emit(ReplayServed(source_seq=seq, **served))
 
     def note_call(self, context: ToolContext, call: RecordedCall, rung: Rung) -> None:
         """Record that a call did not run again, with what its body did then: its events are part of this run, too."""
@@ -409,24 +404,6 @@ class PrefixTool(FrozenTool):
         if self.spec.cache and outcome.ok and not outcome.cached:
             context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
         return replace(outcome, rung=kept)
-
-
-class AnsweredTool:
-    """A tool one call of which does not run again: the caller has said what it did."""
-
-    def __init__(self, world: PrefixWorld, tool: Tool, owner: str, call_id: str, outcome: Outcome) -> None:
-        self.spec = tool.spec
-        self.check = tool.check
-        self._world, self._tool, self._call, self._outcome = world, tool, (owner, call_id), outcome
-
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Return what the caller says of the one call, and run every other."""
-        if (context.owner, context.call_id) != self._call:
-            return await self._tool.run(arguments, context)
-        self._world.note_call(context, self._world.prefix.open_calls[self._call], "override")
-        for event in self._world.spent_in(context.child_owner):
-            context.session.bill(event)
-        return replace(self._outcome, rung="override")
 
 
 def _end_of(event: EventBase) -> tuple[str, Any, Any] | None:

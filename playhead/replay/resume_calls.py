@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.lanes import call_of
 from playhead.errors import UnresolvedCallError, UsageError, nearest
-from playhead.kernel.outcome import Outcome
 from playhead.replay.overrides import ResultOverride
-from playhead.trace.events import ApprovalDecided, ApprovalRequested, FactRecorded, ToolCallStarted
-from playhead.trace.values import to_json
+from playhead.replay.prefix import TOLD, answered_part
+from playhead.trace.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ErrorInfo,
+    FactRecorded,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
+from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from playhead.replay.prefix import Prefix
+    from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, RecordedCall
     from playhead.trace.values import JsonValue
 
@@ -61,8 +69,8 @@ class UnresolvedCall:
         return shown + "".join(f"\n    its body had called {each}" for each in self.inside)
 
 
-def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> dict[tuple[str, str], Outcome]:
-    """Return, by owner and id, what calls answered that may have had a side effect and have no answer; others of them run.
+def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
+    """Return what is given with what the caller says of calls that may have had a side effect and have no answer.
 
     Raises:
         UnresolvedCallError: nothing is said of one of them.
@@ -70,19 +78,17 @@ def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> dict[tuple[str, 
     """
     left = {call.key: call for call in unresolved_calls(prefix)}
     known = {**left, **{f"{call.owner} {call.call_id}": call for call in left.values()}}
-    found: dict[tuple[str, str], Outcome] = {}
+    answers: list[Record] = []
     for key, answer in dict(given or {}).items():
         call = known.get(key)
         if call is None:
             raise UsageError(f"unresolved: no call {key!r} waits for a word of yours.{nearest(str(key), known)}")
-        outcome = _outcome(call, answer)
-        if outcome is not None:
-            found[call.owner, call.call_id] = outcome
+        answers += _answer(prefix, call, answer)
         left.pop(call.key, None)
     if left:
         calls = tuple(left.values())
         raise UnresolvedCallError(_message(prefix, calls), calls)
-    return found
+    return answered_part(replace(prefix.whole, records=(*prefix.whole.records, *answers)), prefix.lines)
 
 
 def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
@@ -148,10 +154,10 @@ def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
     return not isinstance(last, (ApprovalRequested, FactRecorded))
 
 
-def _outcome(call: UnresolvedCall, answer: object) -> Outcome | None:
-    """Return what a call answered; None when it did nothing, and is to run."""
+def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Record]:
+    """Yield the end of a call as the caller tells it; nothing for one that did not happen, and is to run."""
     if type(answer) is NotHappened:
-        return None
+        return
     if type(answer) is not ResultOverride:  # `isinstance` would ask it what it is
         raise UsageError(
             f"unresolved: {call.key!r} takes ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or "
@@ -161,9 +167,17 @@ def _outcome(call: UnresolvedCall, answer: object) -> Outcome | None:
         raise UsageError(f"unresolved: {call.key!r} is a call of {call.tool}, and the answer is one of {answer.tool}")
     if answer.arguments is not None or answer.nth is not None:
         raise UsageError(f"unresolved: {call.key!r} is one call; its answer takes result= or error=, and nothing else")
-    if answer.error is not None:
-        return Outcome.failure("ToolError", answer.error)
-    return Outcome(ok=True, result=to_json(answer.result))
+    started = next(each for each in prefix.whole.records if each.seq == prefix.open_calls[call.owner, call.call_id].seq)
+    completed = ToolCallCompleted(
+        call_id=call.call_id,
+        tool=call.tool,
+        position=prefix.open_calls[call.owner, call.call_id].started.position,
+        ok=answer.error is None,
+        result=to_json(answer.result),
+        error=None if answer.error is None else ErrorInfo(type="ToolError", message=scrub(answer.error)),
+        rung="override",
+    )
+    yield started._replace(seq=TOLD, event=completed)
 
 
 def _message(prefix: Prefix, left: tuple[UnresolvedCall, ...]) -> str:

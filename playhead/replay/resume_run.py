@@ -7,8 +7,11 @@ continues, and holds all that happened in both.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+import errno
+import json
+import logging
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
 from playhead.agent.options import DEFAULT, Default
@@ -21,11 +24,10 @@ from playhead.kernel.session import RunContext, World
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.loading import read_reference, require_resumable, require_sound, require_strategy
-from playhead.replay.prefix import Prefix, prefix_of
+from playhead.replay.prefix import Prefix, caught_up, prefix_of
 from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.resume_calls import resolve
-from playhead.replay.resume_claim import claimed
 from playhead.replay.stops import recorded_stops
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
@@ -34,9 +36,12 @@ from playhead.trace.events import (
     LlmResponded,
     ToolCallCompleted,
 )
+from playhead.trace.line import Record
+from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording, read_recording
 from playhead.trace.run_ids import new_run_id
+from playhead.trace.store import TraceStore, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,9 +52,11 @@ if TYPE_CHECKING:
     from playhead.agent.result import RunResult
     from playhead.replay.overrides import ResultOverride
     from playhead.replay.resume_calls import NotHappened
-    from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.types import Content
+
+
+log = logging.getLogger("playhead")
 
 
 class ResumeOptions(TypedDict, total=False):
@@ -138,10 +145,10 @@ async def _resume(  # noqa: PLR0913 - of `resume`
         prefix = prefix_of(recording)
         rebinding = Rebinding.of(rebind)
         task = _whole_task(prefix, rebinding)
-        outcomes = resolve(prefix, unresolved)
+        prefix = resolve(prefix, unresolved)
         secrets = tuple(rebinding.values.items())
         await _rehearse(agent, prefix, task, secrets)
-        world = PrefixWorld(prefix, World(), outcomes, rebinding, tools_from_code=True)
+        world = PrefixWorld(prefix, World(), rebinding, tools_from_code=True)
         released = _Released(release, recording.path.parent / f"{run_id}.jsonl")
         heard: list[OnRecord] = [world.follower, world.interrupts.follow, released]
         if on_record is not None:
@@ -214,3 +221,94 @@ def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
                 yield name, event.value
             case EmissionChanged() as event:
                 yield name, event.after
+
+
+@contextmanager
+def claimed(recording: Recording, *, again: bool) -> Iterator[Callable[[], None]]:
+    """Hold a dead run, so that nobody else resumes it at the same time; yields what lets go of it.
+
+    Raises:
+        UsageError: it is not dead, or has been resumed already.
+    """
+    release = _hold(recording)
+    try:
+        if not again:
+            require_first(recording)
+        yield release
+    finally:
+        release()
+
+
+def _hold(recording: Recording) -> Callable[[], None]:
+    run = recording.path.with_name(f"{recording.run_id}.jsonl")  # whatever a copy is called, it is this run
+    try:
+        from playhead.trace.control import Control  # noqa: PLC0415 - for POSIX
+
+        return Control.create(run).close
+    except ImportError:  # Windows, where files are locked otherwise
+        return lambda: None
+    except OSError as error:
+        if error.errno in (errno.EBUSY, errno.EEXIST):
+            raise UsageError(
+                f"{recording.run_id} is not dead: a process of this machine runs it, or resumes it, at this moment. "
+                f"See: playhead kill {recording.run_id}"
+            ) from None
+        log.warning("whether anybody else resumes %s cannot be told: %s", recording.run_id, error.strerror or error)
+        return lambda: None
+
+
+def require_first(recording: Recording) -> None:
+    """Refuse to resume a run a second time.
+
+    Raises:
+        UsageError: it has been, as far as the traces beside it tell.
+    """
+    for path in TraceStore(recording.path.parent).paths():
+        header = {} if path == recording.path else _header_of(path)
+        if header.get("resumed_from") == recording.run_id:
+            state = _state_of(path)
+            if state is not None:
+                raise UsageError(
+                    f"{recording.run_id} has been resumed already: {path.name} {state}. What that one did would be done a "
+                    f"second time. {AGAIN}"
+                )
+        elif header.get("run_id") == recording.run_id:
+            _require_no_more(path, recording)
+
+
+AGAIN: Final = "If you want that, pass again=True (--again)"
+
+
+def _require_no_more(path: Path, recording: Recording) -> None:
+    """Refuse a copy that was made before the run was over: what it does not hold has happened all the same."""
+    more = sum(isinstance(item, Record) for item in scan(path)) - len(recording.records)
+    if more > 0:
+        raise UsageError(
+            f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with {more:,} more lines. "
+            f"What they tell of would be done a second time; resume that one. {AGAIN}"
+        )
+
+
+def _state_of(path: Path) -> str | None:
+    """Return how far a resumption has come; None when nothing of it was live."""
+    try:
+        found = read_recording(path)
+    except PlayheadError as error:
+        return f"cannot be read ({error})"
+    if found.ending is not None and found.ending.terminated_by != "replay_stopped":
+        return f"continues it, and has ended ({found.ending.terminated_by})"
+    if caught_up(found):
+        return "continues it and has gone on from there; resume that one, if it died"
+    return "continues it at this moment" if summarise(path).ending == "running" else None
+
+
+def _header_of(path: Path) -> dict[str, Any]:
+    """Return what the first line of a trace says; nothing when it says nothing that can be read."""
+    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - as everywhere
+
+    try:
+        with open_trace(path) as file:
+            data = json.loads(next(iter(Lines(file))))["data"]
+            return data if isinstance(data, dict) else {}
+    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
+        return {}
