@@ -21,7 +21,6 @@ from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.hooks import RecordedHooks
 from playhead.replay.prefix import TOLD
-from playhead.replay.calls import facts_of
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     BudgetReserved,
