@@ -40,10 +40,7 @@ PARTIAL: Final = {
 )
 @options.run_argument()
 @click.option(
-    "--agent",
-    "reference",
-    metavar="MODULE:NAME",
-    help="Take tools, prompts and settings from this agent of your code: what of them differs is said.",
+    "--agent", "reference", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code."
 )
 def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_json: bool) -> int:
     """Run a recording again with model, tools and facts frozen, and compare every event.
@@ -130,13 +127,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @options.run_argument()
 @click.option("--model", shell_complete=suggestions.models, help="Another model, as `provider/model`.")
 @options.api_base_option
-@click.option(
-    "--system-prompt",
-    metavar="FILE|TEXT",
-    type=options.prompt,
-    shell_complete=suggestions.files,
-    help="Another prompt: a file, or text.",
-)
+@options.system_prompt_option
 @click.option("--task", metavar="TEXT", help="Another task.")
 @options.set_option
 @options.max_iterations_option
@@ -151,22 +142,13 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     "--on-missing",
     type=click.Choice(["strict", "lenient"]),
     default="strict",
-    show_default=True,
     help="At a call that was not recorded: stop, or tell the model that there is no recording of it.",
 )
-@options.repeatable(
-    "--read-only",
-    "read_only",
-    "TOOL",
-    "A tool that has no side effects, which the recording, mostly an import, does not say: after its calls no other "
-    "result is stale.",
-)
+@options.read_only_option
 @click.option(
     "--min-grounded",
     type=click.FloatRange(0, 1),
     default=0.8,
-    show_default=True,
-    metavar="X",
     help="Below this part of recorded results nothing is concluded (exit 4); those from --tool-result do not count.",
 )
 @options.rebind_option

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-import click
+from typing import TYPE_CHECKING, Final
 
 from playhead.cli import exits, options
-from playhead.cli.output import PROSE_WIDTH, note, text_console, write_json
-from playhead.cli.reading import NEWEST
-from playhead.compose.killswitches.expressions import parse_switch
-from playhead.errors import TraceError, TraceNotFoundError, UsageError
-from playhead.trace.recording import read_recording
+from playhead.cli.output import PROSE_WIDTH, elapsed_text, text_console, write_json
+from playhead.cli.reading import NEWEST, Reading, open_store
+from playhead.diagnose.document import Document, Row, Section
+from playhead.diagnose.tokens import cost_text, total_text
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.replay.backtest_model import RunBacktest, Summary
-    from playhead.trace.recording import Recording
-    from playhead.trace.store import TraceStore
+    from playhead.compose.killswitches.expressions import SwitchExpression
+    from playhead.replay.backtest_model import Figures, RunBacktest, Stop, Summary
 
-UNREADABLE: Final = 3
+STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}
+PLACES: Final = {"response": "after", "result": "after", "outside": "in"}
+NAME: Final = 13
+"""Characters of a run's id: enough to tell runs apart that began in the same second."""
+
+
+def _switch(text: str) -> SwitchExpression:
+    from playhead.compose.killswitches.expressions import parse_switch
+
+    return parse_switch(text)
 
 
 @options.command(
@@ -33,20 +39,23 @@ UNREADABLE: Final = 3
         4: "for no run can it be told what the switches would have done",
     },
 )
-@options.run_argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option(
+@options.runs_argument
+@options.repeatable(
     "--switch",
     "switches",
-    multiple=True,
+    "EXPRESSION",
+    "A killswitch as in code, with literal arguments; several are stacked in this order.",
+    type=_switch,
     required=True,
-    metavar="EXPRESSION",
-    help="A killswitch as in code, with literal arguments. Repeatable: they are stacked in this order.",
 )
-@click.option(
-    "--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named."
-)
+@options.last_option
 def backtest(
-    *, runs: tuple[str, ...], switches: tuple[str, ...], last: int | None, trace_dir: Path | None, as_json: bool
+    *,
+    runs: tuple[str, ...],
+    switches: tuple[SwitchExpression, ...],
+    last: int | None,
+    trace_dir: Path | None,
+    as_json: bool,
 ) -> int:
     """Tell of stored runs where these killswitches would have stopped them, what that would have saved, and which runs
     that ended well would have been lost.
@@ -58,86 +67,74 @@ def backtest(
     somebody would have been asked are counted; with on_trigger="stop" or "terminate" the first is taken as denied.
     Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for, timeout_after, tool_limit, watchdog.
     """  # noqa: D205 - its first sentence takes two lines
+    from playhead.replay.backtest import backtest as judge
+    from playhead.replay.backtest_model import Summary
+
     if runs and last is not None:
         raise UsageError("--last takes the newest runs; without it, name runs")
-    parsed = [parse_switch(each) for each in switches]
-    store = options.open_store(trace_dir)
-
-    from playhead.replay.backtest import backtest  # noqa: PLC0415 - bad options are told without the kernel
-    from playhead.replay.backtest_model import Summary  # noqa: PLC0415 - the same
-
-    reading = _Reading(store, runs, last or NEWEST)
-    summary = Summary(switches=tuple(each.text for each in parsed))
-    told = (backtest(recording, parsed) for recording in reading.recordings())
-    if as_json:
-        write_json(_as_json(told, summary))
-    else:
-        from playhead.cli.backtest_view import print_backtests  # noqa: PLC0415 - JSON needs no view
-        from playhead.diagnose.runs import unique_beginnings  # noqa: PLC0415 - the same
-
-        short = unique_beginnings(path.name.partition(".")[0] for path in store.paths())
-        print_backtests(text_console(pipe_width=PROSE_WIDTH), told, summary, short)
-    return _exit_code(reading, summary)
-
-
-def _as_json(told: Iterator[RunBacktest], summary: Summary) -> Iterator[dict[str, Any]]:
-    for run in told:
+    reading = Reading(open_store(trace_dir), runs, last or NEWEST)
+    summary, console = Summary(switches=tuple(each.text for each in switches)), text_console(pipe_width=PROSE_WIDTH)
+    for recording in reading:
+        run = judge(recording, switches)
         summary.add(run)
-        yield run.model_dump(mode="json")
-    yield summary.model_dump(mode="json")
-
-
-def _exit_code(reading: _Reading, summary: Summary) -> int:
-    if reading.failed:
-        return UNREADABLE
+        if as_json:
+            write_json([run.model_dump(mode="json")])
+        else:
+            console.print(Document((Section("", tuple(_run_rows(run))),)), crop=False)
+    if as_json:
+        write_json([summary.model_dump(mode="json")])
+    else:
+        console.print(Document((Section("", tuple(_summary_rows(summary))),)), crop=False)
+    if reading.failed or "damaged" in reading.states:
+        return exits.UNREADABLE
     return exits.OK if summary.unknown < summary.runs else exits.INCONCLUSIVE
 
 
-class _Reading:
-    """The runs that are meant, one after the other, and whether all of them could be read."""
+def _run_rows(run: RunBacktest) -> Iterator[Row]:
+    """Yield what would have become of a run, and why."""
+    said = "untouched" if run.verdict == "untouched" else "cannot be told"
+    if run.stop is not None:
+        turn = "" if run.stop.turn is None else f" in turn {run.stop.turn}"
+        said = f"stopped by {run.stop.switch}{turn}, which would save {_figures(run.saved)}"
+    style = "bold red" if run.lost else STYLES[run.verdict]
+    yield Row(f"{run.run_id[:NAME]}, {run.ended_by or 'no end'}: {said}", depth=0, style=style)
+    if run.lost:
+        yield Row("LOST: it ended well", depth=4, style="bold red")
+    if run.stop is not None:
+        after = elapsed_text(run.stop.after_ms / 1000)
+        yield Row(f"{_place(run.stop)}, {after} after the start: {run.stop.reason}", depth=4)
+        if run.stop.recorded:
+            yield Row("so it was: the run had this very switch", depth=4)
+    yield from (Row(each, depth=4) for each in (run.why_unknown, *run.notes) if each is not None)
 
-    def __init__(self, store: TraceStore, references: tuple[str, ...], newest: int) -> None:
-        self.failed = False
-        self._store = store
-        self._references = references
-        self._newest = newest
 
-    def recordings(self) -> Iterator[Recording]:
-        """Yield each run once, so that no more than one is in memory.
+def _summary_rows(summary: Summary) -> Iterator[Row]:
+    """Yield what came of all runs."""
+    yield from (Row(f"Switch: {each}", depth=0) for each in summary.switches)
+    counts = f"{summary.untouched:,} untouched, {summary.stopped:,} stopped"
+    unknown = f", {summary.unknown:,} cannot be told" if summary.unknown else ""
+    yield Row(f"Of {_count(summary.runs, 'run')}: {counts}{unknown}", depth=0)
+    yield Row(f"Of {summary.ended_well:,} that ended well: {summary.lost:,} lost", depth=0)
+    yield Row(f"Saved: {_figures(summary.saved)}, of {_figures(summary.took)}", depth=0)
 
-        Raises:
-            TraceNotFoundError: there is none that can be read.
-        """
-        none = True
-        for path in self._paths():
-            try:
-                recording = read_recording(path)
-            except TraceError as error:
-                self._fail(error)
-                continue
-            self.failed = self.failed or recording.status == "damaged"
-            none = False
-            yield recording
-        if none and self._references:
-            raise TraceNotFoundError("none of these runs can be read")
-        if none:
-            raise TraceNotFoundError(f"no run in {self._store.folder} can be read; `playhead demo` records one")
 
-    def _paths(self) -> Iterator[Path]:
-        if not self._references:
-            yield from self._store.paths()[: self._newest]
-            return
-        seen = set()
-        for reference in self._references:
-            try:
-                path = self._store.resolve(reference)
-            except TraceError as error:
-                self._fail(error)
-                continue
-            if path not in seen:
-                seen.add(path)
-                yield path
+def _place(stop: Stop) -> str:
+    if stop.call_id is not None:
+        where = f"call {stop.call_id}{f' of the tool {stop.tool}' if stop.tool else ''} by {stop.owner}"
+    elif stop.request is not None:
+        attempt = f", attempt {stop.attempt + 1}," if stop.attempt else ""
+        where = f"request {stop.request}{attempt} of {stop.owner}"
+    else:
+        where = stop.owner if stop.turn is None else f"turn {stop.turn} of {stop.owner}"
+    return f"{PLACES.get(stop.at, 'before')} {where}"
 
-    def _fail(self, error: TraceError) -> None:
-        self.failed = True
-        note(f"not looked at: {error}")
+
+def _figures(figures: Figures) -> str:
+    tokens = total_text(figures.tokens, figures.usage_unknown)
+    cost = cost_text(figures.cost_usd, int(figures.cost_unknown)) or "a cost that is not known"
+    counts = f"{_count(figures.requests, 'request')}, {_count(figures.calls, 'call')}"
+    return f"{tokens}, {cost}, {counts}, {elapsed_text(figures.seconds)}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

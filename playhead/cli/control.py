@@ -111,20 +111,8 @@ class Kill:
 )
 @options.run_argument()
 @click.option("--why", metavar="TEXT", help="The reason, which the trace will hold.")
-@click.option(
-    "--grace",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long the run may take to end itself.",
-)
-@click.option(
-    "--process",
-    "kills",
-    is_flag=True,
-    help="If it has not by then, kill its process (SIGKILL), with all other runs in it.",
-)
+@click.option("--grace", type=click.FloatRange(min=0), default=1.0, help="Seconds the run may take to end itself.")
+@click.option("--process", "kills", is_flag=True, help="Then kill its process (SIGKILL), with all other runs in it.")
 def kill(  # noqa: PLR0913 - the options
     *, run: str, why: str | None, grace: float, kills: bool, trace_dir: Path | None, as_json: bool
 ) -> int:

@@ -78,7 +78,7 @@ def _explain(error: BaseException) -> tuple[int, str]:  # noqa: PLR0911 - a tabl
             where = context.command_path if context else "playhead"
             return USAGE, f"{error.format_message()} (see: {where} --help)"
         case click.ClickException():
-            return error.exit_code, error.format_message()
+            return USAGE if isinstance(error, click.FileError) else error.exit_code, error.format_message()
         case Terminated() | click.Abort(__cause__=Terminated()):
             return TERMINATED, "terminated"
         case KeyboardInterrupt() | click.Abort():

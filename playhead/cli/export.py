@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from playhead.cli import exits, options
+from playhead.cli import options
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line
@@ -22,22 +19,11 @@ from playhead.errors import PlayheadError, TraceNotFoundError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.spans import SpanOptions
     from playhead.spans.delivery import Sink
     from playhead.spans.destination import Destination
-    from playhead.spans.pump import Pump
-    from playhead.spans.run_export import RunExport
     from playhead.trace.store import TraceStore
 
 FORMATS: Final = ("otlp-json", "openinference-jsonl")
-POLL_S: Final = 0.2
-"""Seconds between two looks at a run that goes on."""
-LEAST_S: Final = 0.01
-"""Seconds of a request at least."""
-TO_COUNT_S: Final = 5.0
-"""Seconds in which what could not be delivered is counted, of all runs."""
-LONGEST_HOST: Final = 80
-"""Characters of a machine's name that are shown."""
 BEGINNING: Final = 200
 """Bytes of a file in which a trace says that it is one."""
 
@@ -65,7 +51,12 @@ BEGINNING: Final = 200
     type=options.pair,
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Write spans as text, instead of sending them.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file for --format.  [default: stdout]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="The file for --format.  [default: stdout]",
+)
 @click.option(
     "--since",
     "since_us",
@@ -82,7 +73,6 @@ BEGINNING: Final = 200
     metavar="TIME",
     type=options.duration,
     default="30s",
-    show_default=True,
     help="How long to try when nobody takes anything; no request lasts longer.",
 )
 @click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments, results, tags and metadata.")
@@ -101,7 +91,7 @@ def export(  # noqa: PLR0913 - the options
     gen_ai: bool,
     trace_dir: Path | None,
     as_json: bool,
-    **how: Any,  # noqa: ANN401 - options, see `Order`
+    **how: Any,  # noqa: ANN401 - options, see `Export`
 ) -> int:
     """Send the spans of recorded runs to an OpenTelemetry collector, or write them into a file.
 
@@ -124,21 +114,21 @@ def export(  # noqa: PLR0913 - the options
     from playhead.spans.destination import require_opentelemetry
 
     require_opentelemetry()
+    from playhead.cli.exporting import Export, counts
     from playhead.spans import SpanOptions
 
     shown = SpanOptions(content=not no_content, gen_ai=gen_ai, **({"max_messages": None} if all_messages else {}))
-    order = Order(paths, destination, shown, **how)
     where = destination.name if destination is not None else "stdout" if output is None else str(output)
-    with _sink(destination, form or "", output, paths) as sink:
-        summaries, code = _Export(order, sink, where).run()
+    with _sink(destination, form or "", output) as sink:
+        summaries, code = Export(paths, destination, shown, **how).to(sink, where)
     if form is not None and output is None:  # stdout is where the spans are
         for run in summaries:
-            note(f"{run['run']}: {_counts(run, 'written')}")
+            note(f"{run['run']}: {counts(run, 'written')}")
     elif as_json:
         write_json(summaries)
     else:
         done = "sent" if form is None else "written"
-        lines = [Line((run["run"], "bold"), f"  {_counts(run, done)}", whole=True) for run in summaries]
+        lines = [Line((run["run"], "bold"), f"  {counts(run, done)}", whole=True) for run in summaries]
         text_console().print(*lines, Line(("to  ", "dim"), where, whole=True), crop=False)
     return code
 
@@ -183,58 +173,22 @@ def _began_us(path: Path) -> int:
 
 
 @contextmanager
-def _sink(destination: Destination | None, form: str, output: Path | None, paths: list[Path]) -> Iterator[Sink]:
-    """Open what takes the spans."""
+def _sink(destination: Destination | None, form: str, output: Path | None) -> Iterator[Sink]:
+    """Open what takes the spans; a file is opened when there is something to write, and only its owner can read it."""
     from playhead.spans.delivery import Otlp
     from playhead.spans.files import SpanFile
 
     if destination is not None:
-        sink = Otlp(destination)
-        try:
+        with closing(Otlp(destination)) as sink:
             yield sink
-        finally:
-            sink.close()
     elif output is None:
         yield SpanFile(sys.stdout, form)
+    elif _is_recording(output):
+        raise UsageError(f"-o {output} is a recording, and is not written over")
     else:
-        file = _OutputFile(output, paths)
-        yield SpanFile(file, form)
-        file.close()
-
-
-class _OutputFile:
-    """A text file that is opened when there is something to write: until then, what was there stays as it is."""
-
-    def __init__(self, path: Path, traces: list[Path]) -> None:
-        """Refuse what cannot be written, and what was recorded."""
-        if any(path.exists() and each.exists() and path.samefile(each) for each in traces) or _is_recording(path):
-            raise UsageError(f"-o {path} is a recording, and is not written over")
-        if path.is_dir() or not path.parent.is_dir():
-            why = "it is a folder; name a file in it" if path.is_dir() else f"there is no folder {path.parent}"
-            raise UsageError(f"-o {path} cannot be written: {why}")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise UsageError(f"-o {path} cannot be written: Permission denied")
-        self._path = path
-        self._file: IO[str] | None = None
-
-    def write(self, text: str) -> int:
-        """Write text."""
-        if self._file is None:
-            own = partial(os.open, mode=0o600)  # readable by its owner only
-            self._file = open(self._path, "w", encoding="utf-8", opener=own)  # noqa: SIM115 - see `close`
-        return self._file.write(text)
-
-    def flush(self) -> None:
-        """Hand over what was written, also to who reads while it grows."""
-        if self._file is not None:
-            self._file.flush()
-
-    def close(self) -> None:
-        """Close it; when nothing was written, say so."""
-        if self._file is None:
-            note(f"there were no spans to write: {self._path} is as it was")
-        else:
-            self._file.close()
+        os.umask(0o077)
+        with click.open_file(str(output), "w", encoding="utf-8", lazy=True) as file:
+            yield SpanFile(file, form)
 
 
 def _is_recording(path: Path) -> bool:
@@ -246,171 +200,3 @@ def _is_recording(path: Path) -> bool:
             with open_trace(path) as file:
                 return b'"kind":"run-started"' in file.read(BEGINNING)
     return False
-
-
-# --- exporting --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be exported, and how."""
-
-    paths: list[Path]
-    """The traces."""
-    destination: Destination | None
-    """The collector; None: the spans are written as text."""
-    shown: SpanOptions
-    """What the spans show."""
-    resume: bool
-    """Whether to leave out what the collector has acknowledged."""
-    follow: bool
-    """Whether to go on until runs that go on have ended."""
-    patience_s: float
-    """Seconds for which a collector is asked that does not answer, the last request included."""
-    assume_dead: bool = False
-    """Whether a run is over of which it cannot be seen from here."""
-
-    def run(self, path: Path) -> RunExport:
-        """Return a run on its way."""
-        from playhead.spans import SpanBuilder
-        from playhead.spans.cursor import Cursor
-        from playhead.spans.run_export import RunExport
-        from playhead.spans.sources import TraceSource, is_over
-        from playhead.trace.blobs import run_id_of
-
-        cursor = None if self.destination is None else Cursor(path, self.destination)
-        source = partial(TraceSource, path, partial(is_over, path, assume_dead=self.assume_dead))
-        return RunExport(run_id_of(path), path, source, partial(SpanBuilder, self.shown), cursor, resume=self.resume)
-
-    def perhaps_on(self, run: RunExport) -> str | None:
-        """Return the other machine on which a run may go on, so that its open spans are not sent."""
-        from playhead.spans.sources import perhaps_on
-
-        return None if self.assume_dead or run.done or run.path is None else perhaps_on(run.path)
-
-
-class _Export:
-    """Sends the spans of traces, and says on stderr what is not as it should be."""
-
-    def __init__(self, order: Order, sink: Sink, where: str) -> None:
-        from playhead.spans.pump import Pump
-
-        self._order, self._where = order, where
-        self._runs = [order.run(path) for path in order.paths]
-        self._pump: Pump = Pump(sink)
-        self._pump.runs.extend(self._runs)
-        self._unseen: set[RunExport] = set()
-
-    def run(self) -> tuple[list[dict[str, Any]], int]:
-        """Return what became of each run's spans, and the exit code."""
-        self._send()
-        summaries = self._summaries()
-        self._note_mishaps()
-        self._note_unseen()
-        return summaries, self._exit_code(summaries)
-
-    def _send(self) -> None:
-        """Send until everything is sent, or nobody takes anything for too long."""
-        pump, order = self._pump, self._order
-        late_at = time.monotonic() + order.patience_s
-        while True:
-            step = pump.step(timeout_s=max(late_at - time.monotonic(), LEAST_S))
-            pump.finished()
-            if step != "stuck" or pump.stopped is None:
-                late_at = time.monotonic() + order.patience_s
-            elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at:
-                return  # trying again is of no use: somebody has to mend the endpoint, or the time for it is over
-            if step == "idle":
-                if not (order.follow and pump.runs):
-                    return
-                self._note_unseen()
-            if step != "sent":
-                wait_s = min(pump.patience.again_at - time.monotonic(), 1.0) if step == "stuck" else POLL_S
-                time.sleep(max(wait_s, POLL_S))
-
-    def _summaries(self) -> list[dict[str, Any]]:
-        from playhead.spans.notices import Undelivered, count_undelivered
-        from playhead.spans.sources import is_running
-
-        late_at, nothing = time.monotonic() + TO_COUNT_S, Undelivered((), 0, all_counted=True)
-        left = {run: count_undelivered([run], late_at) for run in self._pump.runs if self._pump.stopped}
-        return [
-            {
-                "run": run.run_id,
-                "path": str(path),
-                "to": self._where,
-                "sent": run.accepted,
-                "refused": run.refused,
-                "skipped": run.skipped - run.refused_before,
-                "refused_before": run.refused_before,
-                "undelivered": left.get(run, nothing).spans,
-                "all_counted": left.get(run, nothing).all_counted,
-                "interrupted": run.interrupted,
-                "running": not run.done and is_running(path),
-                "perhaps_on": self._order.perhaps_on(run),
-                "error": run.failure,
-            }
-            for path, run in zip(self._order.paths, self._runs, strict=True)
-        ]
-
-    def _exit_code(self, summaries: list[dict[str, Any]]) -> int:
-        if any(run.failure is not None for run in self._runs):
-            return exits.UNREADABLE
-        refused = any(run.refused or run.refused_before for run in self._runs)
-        damaged = any(problem.kind != "truncated" for run in self._runs for problem in run.problems)
-        unsent = any(summary["perhaps_on"] for summary in summaries)
-        return exits.FAILED if self._pump.stopped or refused or damaged or unsent else exits.OK
-
-    def _note_unseen(self) -> None:
-        """Say once of which runs it cannot be seen whether they go on, and what to do then."""
-        from playhead.spans.sources import SILENT_S, silent_s
-
-        for run in self._pump.runs:
-            host = None if run in self._unseen else self._order.perhaps_on(run)
-            if host is not None and run.path is not None:
-                self._unseen.add(run)
-                note(
-                    f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it goes on there cannot be "
-                    f"seen from here; its last event is {max(silent_s(run.path), 0):.0f} seconds old. Its open spans are "
-                    f"sent when that is {SILENT_S / 60:.0f} minutes, or at once with --assume-dead"
-                )
-
-    def _note_mishaps(self) -> None:
-        from playhead.spans.notices import notices
-
-        pump, where = self._pump, self._where
-        for run in self._runs:
-            run.close()
-            said = list(notices(run, where))
-            if run.refused_before:
-                said.append("what was refused before is sent again by the same command without --resume")
-            if run.cursor is not None and run.cursor.error is not None:
-                said.append(f"what was sent cannot be written down: {run.cursor.error}: {run.cursor.path}")
-            for what in said:
-                note(f"{run.run_id}: {what}")
-        for remark in pump.totals.remarks:
-            note(f"{where} takes the spans, and says: {remark}")
-        if pump.stopped is not None:
-            without = sum(not (run.accepted or run.skipped) for run in pump.runs)
-            nothing = f"Nothing of {without:,} runs was delivered. " if without > 1 else ""
-            note(
-                f"{where} takes nothing: {pump.stopped.reason}. {nothing}The same command with --resume sends the rest"
-            )
-
-
-def _counts(run: dict[str, Any], done: str) -> str:
-    known = run["all_counted"]
-    parts = {
-        "interrupted": run["interrupted"],
-        "there already": run["skipped"],
-        "refused": run["refused"],
-        "refused before": run["refused_before"],
-        "not delivered": run["undelivered"] if known else 0,
-    }
-    said = [f"{run['sent']:,} span{'' if run['sent'] == 1 else 's'} {done}"]
-    said += [f"{count:,} {what}" for what, count in parts.items() if count]
-    if not known:
-        said += [f"at least {run['undelivered']:,} not delivered" if run["undelivered"] else "the rest not delivered"]
-    said += ["it still goes on"] if run["running"] else []
-    said += ["it may still go on elsewhere"] if run["perhaps_on"] else []
-    return ", ".join(said)

@@ -12,9 +12,9 @@ import click
 
 from playhead.cli import exits, options, suggestions
 from playhead.cli.output import PROSE_WIDTH, note, text_console, write_json
-from playhead.cli.reading import NEWEST, noted, open_store
+from playhead.cli.reading import NEWEST, Reading, noted, open_store
 from playhead.diagnose.terminal import Line
-from playhead.errors import NotATraceError, TraceError, TraceNotFoundError, UsageError, nearest
+from playhead.errors import NotATraceError, TraceNotFoundError, UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.reader import Problem
     from playhead.trace.recording import Recording
-    from playhead.trace.store import TraceStore
 
 BATCH: Final = 200
 """Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
@@ -47,7 +46,7 @@ SHOWN: Final = 20
 
 
 @options.command("list", example="playhead list --limit 5", exits={3: "the folder cannot be read"})
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Runs at most.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, help="Runs at most.")
 @options.counts_replays
 def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     """List recent runs, newest first: how each ended, how long it took, its tokens and its cost.
@@ -221,7 +220,10 @@ def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
 @options.command(
     "stats",
     example="playhead stats latest\n  playhead stats --last 100 --json",
-    exits={1: "a file is damaged; what can be read of it is counted all the same", **options.UNREADABLE},
+    exits={
+        1: "a file is damaged; what can be read of it is counted all the same",
+        3: "a run cannot be read; the others are counted",
+    },
 )
 @options.runs_argument
 @options.last_option
@@ -236,33 +238,15 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
 
     if runs and last is not None:
         raise UsageError("--last counts the newest runs; without it, name runs")
-    store = open_store(trace_dir)
-    statistics = run_statistics(_recordings(store, runs, last or NEWEST))
-    if not statistics.runs:
-        raise TraceNotFoundError(f"no run in {store.folder} can be read; `playhead demo` records one")
+    reading = Reading(open_store(trace_dir), runs, last or NEWEST)
+    statistics = run_statistics(reading)
     if as_json:
         write_json([statistics.model_dump(mode="json")])
     else:
         text_console(pipe_width=PROSE_WIDTH).print(StatisticsView(statistics), crop=False)
-    return exits.FAILED if "damaged" in statistics.recordings else exits.OK
-
-
-def _recordings(store: TraceStore, references: tuple[str, ...], newest: int) -> Iterator[Recording]:
-    """Yield one after the other, each run once, so that no more than one is in memory.
-
-    Without references the newest; then a file that is no trace is said and passed over.
-    """
-    from playhead.trace.recording import read_recording
-
-    for path in dict.fromkeys(map(store.resolve, references)) if references else store.paths()[:newest]:
-        try:
-            recording = read_recording(path)
-        except TraceError as error:
-            if references:
-                raise
-            note(f"not counted: {error}")
-        else:
-            yield noted(recording)
+    if reading.failed:
+        return exits.UNREADABLE
+    return exits.FAILED if "damaged" in reading.states else exits.OK
 
 
 # --- check ------------------------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ MODULES: Final = {
     **dict.fromkeys(("list", "show", "debrief", "stats", "check", "diff"), "look"),
     **dict.fromkeys(("reproduce", "replay"), "again"),
     **dict.fromkeys(("kill", "approvals", "approve", "deny"), "control"),
+    **dict.fromkeys(("import", "collect"), "imports"),
     "completion": "reference",
 }
 """The modules of commands, where they are not called as the command is."""
@@ -82,7 +83,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if cmd_name in ("import", "list") else cmd_name
-        module = import_module(f"playhead.cli.{MODULES.get(cmd_name, name)}")
+        module = import_module(f"playhead.cli.{MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, name)
         return command
 
@@ -124,7 +125,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="\b\nExample:\n  playhead demo\n\n`playhead COMMAND --help` explains a command.",
 )
 @click.version_option(package_name="playhead", message="playhead %(version)s")

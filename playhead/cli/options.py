@@ -20,7 +20,6 @@ import click
 
 from playhead.cli import suggestions
 from playhead.cli.reading import NEWEST, REPLAYS
-from playhead.cli.reading import open_store as open_store  # noqa: PLC0414
 from playhead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -224,6 +223,19 @@ switch_option: Final = repeatable(
     "EXPR",
     "A killswitch, such as 'timeout_after(\"2m\")' or 'budget_limit(max_tokens=20000)'.",
     type=switch,
+)
+system_prompt_option: Final = click.option(
+    "--system-prompt",
+    metavar="FILE|TEXT",
+    type=prompt,
+    shell_complete=suggestions.files,
+    help="Another prompt than the default or the recorded one: a file's content, or text.",
+)
+read_only_option: Final = repeatable(
+    "--read-only",
+    "read_only",
+    "TOOL",
+    "A tool without side effects, which an import does not know: no result is stale after it.",
 )
 rebind_option: Final = repeatable(
     "--rebind",

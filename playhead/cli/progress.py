@@ -12,33 +12,19 @@ import os
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from math import isfinite
 from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from playhead.cli import exits
 from playhead.cli.outcome import cost_figure, ending_line, result_as_json
-from playhead.cli.output import note, text_console, write_json
+from playhead.cli.output import elapsed_text, note, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.terminal import Line, fit
 from playhead.diagnose.tokens import cell
 from playhead.errors import PlayheadError, TraceError
+from playhead.trace import events as e
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import (
-    AgentCompleted,
-    ApprovalDecided,
-    ApprovalRequested,
-    LlmFailed,
-    LlmRequested,
-    LlmResponded,
-    LlmRetried,
-    ReplayDiverged,
-    RunCompleted,
-    RunStarted,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
 from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
@@ -146,10 +132,10 @@ class Progress:
         """Note one event, and tell it, if it is worth a line."""
         event = record.event
         with self._lock:
-            if isinstance(event, RunStarted):
+            if isinstance(event, e.RunStarted):
                 self.run_id, self._started_us = event.run_id, record.ts
             self._status.add(record)
-        if record.kind in LABELS and not (isinstance(event, ToolCallCompleted) and event.ok):
+        if record.kind in LABELS and not (isinstance(event, e.ToolCallCompleted) and event.ok):
             self._show(record)
 
     def ask(self, question: str) -> Callable[[bool], None]:
@@ -197,12 +183,12 @@ class Progress:
         label, style = LABELS[record.kind]
         who = "" if record.owner == "root" else f"{record.owner.rpartition('/')[2]} "
         when = f"{(record.ts - self._started_us) / 1e6:>7.1f}s  "
-        what = event.what if isinstance(event, ReplayDiverged) else summarise(event)
-        if isinstance(event, RunCompleted):
+        what = event.what if isinstance(event, e.ReplayDiverged) else summarise(event)
+        if isinstance(event, e.RunCompleted):
             what = ending_line(event)
-        ends = isinstance(event, RunCompleted)
+        ends = isinstance(event, e.RunCompleted)
         yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)  # whole: the cost is last
-        if isinstance(event, ToolCallStarted) and event.rationale is not None:
+        if isinstance(event, e.ToolCallStarted) and event.rationale is not None:
             yield Line((f"{'':>17}└ {event.rationale.why}", "dim"))
 
     # --- in the thread that writes ------------------------------------------------------------------------------------
@@ -263,24 +249,24 @@ class Status:
             self._turn = record.iteration + 1
         self._spent.take(event)
         match event:
-            case RunStarted():
+            case e.RunStarted():
                 self._limit = event.agent.max_iterations
-            case LlmRequested(request=key):
+            case e.LlmRequested(request=key):
                 awaited[owner, key] = f"waiting for {event.model}"
-            case LlmRetried(request=key):
+            case e.LlmRetried(request=key):
                 awaited[owner, key] = f"waiting {event.delay_s:g}s to try again"
-            case LlmResponded(request=key):
+            case e.LlmResponded(request=key):
                 self._answers += 1
                 awaited.pop((owner, key), None)
-            case LlmFailed(request=key) | ToolCallCompleted(call_id=key):
+            case e.LlmFailed(request=key) | e.ToolCallCompleted(call_id=key):
                 awaited.pop((owner, key), None)
-            case ToolCallStarted(call_id=key):
+            case e.ToolCallStarted(call_id=key):
                 awaited[owner, key] = f"running {event.tool}"
-            case ApprovalRequested(call_id=key):
+            case e.ApprovalRequested(call_id=key):
                 awaited[owner, f"approval of {key}"] = f"waiting for approval of {event.tool}"
-            case ApprovalDecided(call_id=key):
+            case e.ApprovalDecided(call_id=key):
                 awaited.pop((owner, f"approval of {key}"), None)
-            case AgentCompleted() | RunCompleted():
+            case e.AgentCompleted() | e.RunCompleted():
                 self._awaited = {key: what for key, what in awaited.items() if key[0] != owner}
 
     def text(self) -> str:
@@ -325,11 +311,3 @@ class _Printed(io.TextIOBase):
         """Show what was begun and not ended."""
         if self._text:
             self.write("\n")
-
-
-def elapsed_text(seconds: float) -> str:
-    """Return a time that goes on: `3.2s`, and from a minute on `2m05s`."""
-    if not isfinite(seconds):  # in a file that was not written by us
-        return "?"
-    minutes, rest = divmod(int(max(seconds, 0.0)), 60)  # a clock may have been set back
-    return f"{minutes}m{rest:02d}s" if minutes else f"{max(seconds, 0.0):.1f}s"

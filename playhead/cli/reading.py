@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from playhead.cli.output import note
+from playhead.errors import TraceError, TraceNotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playhead.trace.recording import Recording
@@ -39,6 +41,56 @@ def _default_trace_dir() -> Path:
     from playhead.settings import load_settings  # costs 70 ms, and only without --trace-dir
 
     return load_settings().trace_dir
+
+
+class Reading:
+    """The runs that are meant, each once and one after the other, so that no more than one is in memory.
+
+    What cannot be read is said and passed over.
+    """
+
+    def __init__(self, store: TraceStore, references: tuple[str, ...], newest: int) -> None:
+        """Read these runs, or without any as many of the newest."""
+        self.failed = False
+        """Whether one of them could not be read."""
+        self.states: set[str] = set()
+        """In which states the others were."""
+        self._store, self._references, self._newest = store, references, newest
+
+    def __iter__(self) -> Iterator[Recording]:
+        """Yield them.
+
+        Raises:
+            TraceNotFoundError: there is none that can be read.
+        """
+        from playhead.trace.recording import read_recording
+
+        for path in self._paths():
+            try:
+                recording = read_recording(path)
+            except TraceError as error:
+                self._fail(error)
+            else:
+                self.states.add(recording.status)
+                yield noted(recording)
+        if not self.states:
+            where = "none of these runs" if self._references else f"no run in {self._store.folder}"
+            raise TraceNotFoundError(f"{where} can be read; `playhead list` shows runs, `playhead demo` records one")
+
+    def _paths(self) -> list[Path]:
+        if not self._references:
+            return self._store.paths()[: self._newest]
+        found: list[Path] = []
+        for reference in self._references:
+            try:
+                found.append(self._store.resolve(reference))
+            except TraceError as error:
+                self._fail(error)
+        return list(dict.fromkeys(found))
+
+    def _fail(self, error: TraceError) -> None:
+        self.failed = True
+        note(f"not read: {error}")
 
 
 def option_of(trace_dir: Path | None) -> str:

@@ -57,17 +57,10 @@ _approve_option = click.option(
 )
 @options.tools_option
 @options.mcp_option
-@click.option(
-    "--system-prompt",
-    metavar="FILE|TEXT",
-    type=options.prompt,
-    shell_complete=suggestions.files,
-    help="Replaces the default prompt: a file's content, or text.",
-)
+@options.system_prompt_option
 @click.option(
     "--strategy",
     default="reactive",
-    show_default=True,
     shell_complete=suggestions.strategies,
     help="How to work on the task: adaptive, autonomous, chain-of-thought, code-action, direct, plan-execute-reflect, "
     "reactive, reflexion, tree-of-thought, or one that a module of --tools registers.",

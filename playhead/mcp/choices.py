@@ -1,76 +1,119 @@
-"""What the user says of a server's tools."""
+"""What the user says of a server and its tools, and what may be shown of what a server says.
+
+What a server says about itself is hostile text: it is cleaned before a model, a terminal or a log gets it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Final
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from playhead.errors import UsageError
-from playhead.kernel import checks
 
 _SECRET: Final = re.compile(r"authorization|cookie|key|passw|secret|token", re.IGNORECASE)
 """In the name of a variable or a header: its value is nobody's business."""
+_INTERPRETER: Final = re.compile(
+    r"(?:python|pypy)[\d.]*(?:\.exe)?|node|bun|deno|ruby|perl|(?:ba|da|z)?sh|npx|bunx|uvx", re.IGNORECASE
+)
+_KEPT: Final = "\n\t"
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Unicode's controls, invisible formatting (direction marks, tags), private use, lone surrogates, line separators."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """Which tools, and what of them; all names are the server's own."""
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("no program can be given a NUL character")
+    return text
 
-    names: Collection[str] | None
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+Names = tuple[Text, ...] | bool
+"""Some of a server's tools, by the server's own names; True for all."""
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Choices(BaseModel):
+    """How a server is reached, which of its tools are offered, and what of them."""
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    command: tuple[Text, ...] | None = None
+    url: str | None = None
+    names: tuple[Text, ...] | None = None
     """Those to offer; None for all."""
-    prefix: str
+    prefix: Text = ""
     """Put before every name."""
-    read_only: Collection[str] | bool
-    """Those without side effects; True for all."""
-    trust_annotations: bool
+    read_only: Names = ()
+    """Those without side effects."""
+    trust_annotations: bool = False
     """Whether the server's own word for that is believed, too."""
-    requires_approval: Collection[str] | bool
-    """Those that somebody has to allow; True for all."""
-    timeout_s: float | None
+    requires_approval: Names = ()
+    """Those that somebody has to allow."""
+    untrusted: Names = ()
+    """Those whose results strangers may have written."""
+    timeout_s: Seconds | None = None
     """Seconds a call may take."""
-    untrusted: Collection[str] | bool = ()
-    """Those whose results strangers may have written; True for all."""
+    start_timeout_s: Seconds = 30.0
+    """Seconds the server may take to start and list its tools."""
+    env: Mapping[Text, Text] | None = None
+    cwd: Path | None = None
+    headers: Mapping[Text, Text] | None = None
 
-    def __post_init__(self) -> None:
-        """Look at each."""
-        for what in ("names", "read_only", "requires_approval", "untrusted"):
-            given = getattr(self, what)
-            if given is not None and not isinstance(given, bool):
-                checked_texts(what, checks.listed(what, given))
-        checked_texts("prefix", [self.prefix])
-        checked_limit("timeout_s", self.timeout_s)
+    @property
+    def given(self) -> dict[str, str]:
+        """What the server is given: variables, or headers."""
+        return dict((self.env if self.url is None else self.headers) or {})
 
+    @property
+    def secrets(self) -> dict[str, str]:
+        """What of that nobody may record, as its name says, and the same values without `Bearer` and the like."""
+        found = {name: value for name, value in self.given.items() if _SECRET.search(name)}
+        bare = {f"{name} (bare)": value.partition(" ")[2].strip() for name, value in found.items() if " " in value}
+        return {**found, **bare}
 
-def checked_texts(what: str, values: Collection[str]) -> tuple[str, ...]:
-    """Return texts that a program can be given."""
-    for each in values:
-        if not isinstance(each, str) or "\0" in each:
-            raise UsageError(f"{what} must hold text; {each!r} is none")
-    return tuple(values)
-
-
-def checked_pairs(what: str, values: Mapping[str, str] | None) -> dict[str, str]:
-    """Return environment variables or headers."""
-    if values is None:
-        return {}
-    if not isinstance(values, Mapping):
-        raise UsageError(f"{what} must be a dictionary of texts; it is {type(values).__name__}")
-    checked_texts(what, tuple(values))
-    checked_texts(f"the values of {what}", tuple(values.values()))
-    return dict(values)
+    @property
+    def server(self) -> str:
+        """What the server is called in messages."""
+        return server_name(self.command or ()) if self.url is None else shown_url(self.url)
 
 
-def named_secrets(pairs: Mapping[str, str]) -> dict[str, str]:
-    """Return those pairs whose name says that the value is secret, and the same values without `Bearer` and the like."""
-    found = {name: value for name, value in pairs.items() if _SECRET.search(name)}
-    bare = {f"{name} (bare)": value.partition(" ")[2].strip() for name, value in found.items() if " " in value}
-    return {**found, **bare}
+def server_name(command: tuple[str, ...] | list[str]) -> str:
+    """Return what a program is called: of an interpreter, the first argument that is no option."""
+    program = Path(command[0]).name
+    shown = command[1:] if _INTERPRETER.fullmatch(program) else ()
+    return one_line(next((Path(each).name for each in shown if not each.startswith("-")), program), 60)
 
 
-def checked_limit(what: str, value: float | None) -> float | None:
-    """Return a time limit in seconds, or None for no limit."""
-    if value is not None and checks.seconds(what, value) == 0:
-        raise UsageError(f"{what} must be above 0, or None for no limit")
-    return value
+def shown_url(url: str) -> str:
+    """Return an address as it may be shown: without a password and a query, which may be secret.
+
+    Raises:
+        UsageError: it is no http address.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError("url must be an http(s) address, such as http://127.0.0.1:8000/mcp")
+    return one_line(f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
+
+
+def cleaned(text: str, limit: int) -> str:
+    """Return the text without characters that nobody sees, cut to `limit` characters; a cut is said at its end."""
+    looked_at = text[: 4 * limit]
+    seen = "".join(each for each in looked_at if each in _KEPT or unicodedata.category(each) not in _UNSEEN)
+    more = len(seen) - limit + len(text) - len(looked_at)
+    return seen if more <= 0 else f"{seen[:limit]}… ({more} more characters)"
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """Return the text for an error or a log: cleaned, on one line, short."""
+    return cleaned(" ".join(text[: 10 * limit].split()), limit)

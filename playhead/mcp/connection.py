@@ -1,56 +1,180 @@
-"""A connection to one server, in a loop and a daemon thread of its own: agents of any loop and thread may use it."""
+"""A connection to one server, in a loop and a daemon thread of its own: agents of any loop and thread may use it.
+
+The server is a process of ours, spoken to over its standard input and output, or stands at an address; both through the
+transports of the `mcp` package.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
 import os
+import signal
+import threading
+from collections import deque
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import CONNECTION_CLOSED, CallToolRequest, CallToolRequestParams, CallToolResult, Implementation
 from pydantic import ValidationError
 
 from playhead.errors import ToolServerError
 from playhead.kernel.describe import describe
 from playhead.kernel.lifecycle.threads import running_loop
-from playhead.mcp.definition import MAX_TOOLS
-from playhead.mcp.plain import one_line
+from playhead.mcp.choices import one_line
 from playhead.trace import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     import mcp_types
     from anyio.abc import TaskStatus
 
-    from playhead.mcp.http import HttpServer
-    from playhead.mcp.stdio import StdioServer
+    from playhead.mcp.choices import Choices
 
+log = logging.getLogger("playhead.mcp")
+
+MAX_TOOLS: Final = 1_000
+MAX_MESSAGE_BYTES: Final = 64 * 2**20
+"""The longest message that a server may send."""
 LONGEST: Final = 2000
-"""Characters of what the server or the protocol's package says in an error."""
+"""Characters of what the server or the protocol's package says in an error, and of a line that it writes."""
+LAST_WORDS_S: Final = 0.3
+"""Seconds that an error waits for what a server that has ended wrote last."""
+_LAST_WORDS: Final = 5
+"""Lines of standard error that an error message quotes."""
+_SAY_GROUP_AND_RUN: Final = 'echo $$ >&2; exec "$0" "$@"'
+"""The package keeps the process to itself; it leads its process group, so its id is that of the group."""
 
 for _name in ("mcp", "client"):  # the package's own loggers: what servers send must not reach a terminal unescaped
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
+@dataclass
+class HttpServer:
+    """A server at an address."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    trouble: str | None = None
+    """What went wrong on the wire, when we know it."""
+
+    def account(self) -> str:
+        """Return what is known of the connection's end, for an error message."""
+        return self.trouble or ""
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncGenerator[Any, None]:
+        """Connect when the first message is sent."""
+        headers = {"Accept-Encoding": "identity", **self.headers}
+        async with create_mcp_http_client(headers=headers) as client:
+            client.event_hooks = {"response": [self._bound]}
+            async with streamable_http_client(
+                self.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
+            ) as streams:
+                yield streams
+
+    async def _bound(self, response: httpx2.Response) -> None:
+        """See to it that an answer that is no stream of events is read to a limit only."""
+        if response.headers.get("content-encoding", "identity") != "identity":
+            self.trouble = "it sent a compressed answer, which nobody asked for"
+            raise httpx2.DecodingError(self.trouble, request=response.request)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _Bounded(response.stream, self)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: Any, server: HttpServer) -> None:  # noqa: ANN401 - sync or async by its type, async here
+        self._stream = stream
+        self._server = server
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = 0
+        async for part in self._stream:
+            total += len(part)
+            if total > MAX_MESSAGE_BYTES:
+                self._server.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
+                raise httpx2.ReadError(self._server.trouble)
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+@dataclass
+class StdioServer:
+    """A program that is started as a server, and what it writes to its standard error."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Added to the few variables that are safe to hand on (PATH, HOME …)."""
+    cwd: str | Path | None = None
+    last_words: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_WORDS))
+    """The newest lines of its standard error, cleaned."""
+    _overhearing: threading.Thread | None = None
+    _group: int | None = None
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncGenerator[Any, None]:
+        """Start the program; when this is left, nothing of its process group runs any more."""
+        arguments = ["-c", _SAY_GROUP_AND_RUN, *self.command]
+        parameters = StdioServerParameters(command="/bin/sh", args=arguments, env=dict(self.env), cwd=self.cwd)
+        reading, writing = os.pipe()
+        self._overhearing = threading.Thread(target=self._overhear, args=(reading,), name="playhead-mcp", daemon=True)
+        self._overhearing.start()
+        try:
+            with os.fdopen(writing, "w") as errors:
+                async with stdio_client(parameters, errors) as streams:
+                    errors.close()  # so that the end of the server is the end of what we read
+                    yield streams
+        finally:  # the package ends the group only of a server that does not end by itself
+            if self._group is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._group, signal.SIGKILL)
+
+    def account(self) -> str:
+        """Return what is known of the server, for an error message: its output may end just before its last words are read."""
+        if self._overhearing is not None:
+            self._overhearing.join(LAST_WORDS_S)
+        said = " | ".join(self.last_words)
+        return f"it said last: {said}" if said else "it said nothing"
+
+    def _overhear(self, reading: int) -> None:
+        """Read the standard error on, so that the server never waits for us, and keep its newest lines."""
+        with os.fdopen(reading, errors="replace") as stream:
+            first = stream.readline(LONGEST)
+            self._group = int(first) if first.strip().isdecimal() else None
+            while line := stream.readline(LONGEST):
+                if line.strip():
+                    self.last_words.append(one_line(line))
+                    log.info("%s: %s", self.command[0], self.last_words[-1])
+
+
 class Connection:
     """An open connection. What is public may be called from any thread."""
 
-    def __init__(
-        self, name: str, server: StdioServer | HttpServer, start_timeout_s: float, secrets: Mapping[str, str]
-    ) -> None:
+    def __init__(self, name: str, choices: Choices) -> None:
         """Describe it; nothing is started before `open`."""
         self.name = name
-        self.secrets = secrets
+        self.secrets = choices.secrets
         """What was given to the server and nobody may record, by name."""
-        self._server = server
-        self._start_timeout_s = start_timeout_s
+        self._server: StdioServer | HttpServer
+        if choices.url is None:
+            self._server = StdioServer(choices.command or (), choices.given, choices.cwd)
+        else:
+            self._server = HttpServer(choices.url, choices.given)
+        self._start_timeout_s = choices.start_timeout_s
         self._thread: AbstractContextManager[BlockingPortal] = start_blocking_portal()
         self._portal: BlockingPortal | None = None
         self._client: Client | None = None

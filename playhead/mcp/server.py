@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import shlex
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from pydantic import ValidationError
 
-from playhead.errors import MissingDependencyError, UsageError
-from playhead.kernel import checks
+from playhead.errors import MissingDependencyError, UsageError, first_problem
 from playhead.kernel.lifecycle.bodies import run_in_thread
 from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
-from playhead.mcp.choices import Choices, checked_limit, checked_pairs, checked_texts, named_secrets
-from playhead.mcp.plain import one_line
+from playhead.mcp.choices import Choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from playhead.mcp.connection import Connection
-    from playhead.mcp.tool import McpTool
+    from playhead.mcp.tools import McpTool
 
 START_TIMEOUT_S: Final = 30.0
-_INTERPRETER: Final = re.compile(
-    r"(?:python|pypy)[\d.]*(?:\.exe)?|node|bun|deno|ruby|perl|(?:ba|da|z)?sh|npx|bunx|uvx", re.IGNORECASE
-)
 
 
 class McpServer:
@@ -50,19 +45,17 @@ class McpServer:
             ToolServerError: it cannot be started or reached, or does not answer as an MCP server.
             ToolDefinitionError: a tool that was named is not there, or one cannot be offered.
         """
-        from playhead.mcp.definition import define_all  # noqa: PLC0415 - with the server
-        from playhead.mcp.tool import McpTool  # noqa: PLC0415 - with the server
+        from playhead.mcp.tools import define_all  # noqa: PLC0415 - with the server
 
         if self._connection is not None:
             raise UsageError("this mcp_tools(…) is open already; call mcp_tools again for another connection")
         self._connection = connection = self._connect()
         atexit.register(self.__exit__)
         try:
-            defined = define_all(connection.name, connection.open(), self._choices)
+            return define_all(connection, connection.open(), self._choices)
         except BaseException:
             self.__exit__()
             raise
-        return [McpTool(connection, each) for each in defined]
 
     def __exit__(self, *_: object) -> None:
         """End the connection and wait until the server has ended."""
@@ -123,58 +116,35 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
         MissingDependencyError: the `mcp` package is not installed.
         UsageError: an argument is not valid.
     """
-    choices = Choices(
-        names=names,
-        prefix=prefix,
-        read_only=read_only,
-        trust_annotations=trust_annotations,
-        requires_approval=requires_approval,
-        timeout_s=timeout_s,
-        untrusted=untrusted,
-    )
-    start_s = checked_limit("start_timeout_s", start_timeout_s) or START_TIMEOUT_S
+    choices = _read(dict(locals()))
     if (command is None) == (url is None):
         raise UsageError("mcp_tools needs a command= to start a server, or the url= of one: give one of the two")
     if command is not None and headers is not None:
         raise UsageError("headers= are for a server at a url=; give a program variables with env=")
     if url is not None and (env is not None or cwd is not None):
         raise UsageError("env= and cwd= are for a command=; a server at a url= runs already")
-    parts = () if command is None else _parts(command)
-    given = checked_pairs("headers", headers) if command is None else checked_pairs("env", env)
+    if command is not None and os.name != "posix":
+        raise UsageError("a command= needs POSIX: on Windows start the server yourself and give its url=")
+    if choices.command == ():
+        raise UsageError("command is empty; give the program and its arguments")
     try:
         from playhead.mcp.connection import Connection  # noqa: PLC0415 - with the protocol's package
-        from playhead.mcp.http import HttpServer, checked_url  # noqa: PLC0415 - the same
-        from playhead.mcp.stdio import StdioServer  # noqa: PLC0415 - the same
     except ImportError as error:
         raise MissingDependencyError(
             f"MCP servers need the package mcp 2.3 or newer ({error}); the fix: pip install 'playhead[mcp]'"
         ) from error
-    name = one_line(server_name(parts), 60) if url is None else checked_url(url)
-
-    def connect() -> Connection:
-        server = StdioServer(parts, given, cwd) if url is None else HttpServer(url, given)
-        return Connection(name, server, start_s, named_secrets(given))
-
-    return McpServer(connect, choices)
+    name = choices.server
+    return McpServer(lambda: Connection(name, choices), choices)
 
 
-def _parts(command: Sequence[str] | str) -> tuple[str, ...]:
-    if os.name != "posix":
-        raise UsageError(
-            "a command= needs POSIX: process groups; on Windows start the server yourself and give its url="
-        )
+def _read(given: dict[str, Any]) -> Choices:
+    """Return what `mcp_tools` was given, checked."""
+    command = given["command"]
     try:
-        parts = shlex.split(command) if isinstance(command, str) else command
+        given["command"] = tuple(shlex.split(command)) if isinstance(command, str) else command
     except ValueError as error:
         raise UsageError(f"command {command!r} is no command line: {error}") from None
-    parts = checked_texts("command", checks.listed("command", parts))
-    if not parts:
-        raise UsageError("command is empty; give the program and its arguments")
-    return parts
-
-
-def server_name(command: Sequence[str]) -> str:
-    """Return what a program is called: of an interpreter, the first argument that is no option."""
-    program = Path(command[0]).name
-    shown = command[1:] if _INTERPRETER.fullmatch(program) else ()
-    return next((Path(each).name for each in shown if not each.startswith("-")), program)
+    try:
+        return Choices(**given)
+    except ValidationError as error:
+        raise UsageError(f"mcp_tools: {first_problem(error)}") from None

@@ -44,7 +44,7 @@ def files(store: Path, home: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize("command", ["show", "check", "reproduce", "debrief", "stats", "diff", "replay"])
+@pytest.mark.parametrize("command", ["show", "check", "reproduce", "debrief", "diff", "replay"])
 @pytest.mark.parametrize(
     ("reference", "code", "said"),
     [

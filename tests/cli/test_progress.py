@@ -16,7 +16,8 @@ import pytest
 from rich.console import Console
 
 from playhead import Agent
-from playhead.cli.progress import WAITING, Progress, elapsed_text
+from playhead.cli.output import elapsed_text
+from playhead.cli.progress import WAITING, Progress
 from playhead.diagnose.terminal import escape
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, text

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.cli import collect as collect_command
-from playhead.cli import exits
+from playhead.cli import exits, imports
 from playhead.errors import UsageError
 from playhead.importing.collect import collector as collector_module
 from playhead.importing.collect.collector import FOLDER, Collected, Collector
@@ -344,12 +343,12 @@ def test_traces_that_are_no_runs_are_told_once(tmp_path: Path) -> None:
     assert post(running.address, document(), JSON)[0] == 200
     code, out, err = running.end(signal.SIGTERM)
     assert (code, len(out.splitlines())) == (0, 1)
-    assert err.count("no run") == 1
+    assert err.count("playhead: left out: traces in which no span") == 1
     assert "left out: 3 traces in which no span is an agent" in err
     again = Process(tmp_path)
     post(again.address, document(), JSON)
     code, out, err = again.end(signal.SIGTERM)
-    assert (code, out, err) == (0, "", "came again: spans of 1 recorded traces, of which nothing was new\n")
+    assert (code, out, err) == (0, "", "left out: 1 recorded traces that came again, with nothing new\n")
 
 
 def test_late_spans_are_told_without_a_word_that_would_lose_others(tmp_path: Path) -> None:
@@ -414,7 +413,7 @@ def test_the_second_signal_ends_it_at_once(number: int, code: int) -> None:
     """The first one asks it to record what it has; who cannot wait for that sends another, as with any command."""
 
     def stopped_twice() -> None:
-        with collect_command._stopping() as stop:
+        with imports.stopping() as stop:
             signal.raise_signal(number)
             assert stop.is_set()
             signal.raise_signal(number)

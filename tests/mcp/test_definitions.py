@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,14 +15,12 @@ from mcp_types import Tool
 
 from playhead import Agent
 from playhead.errors import ToolDefinitionError
-from playhead.mcp.choices import Choices
-from playhead.mcp.definition import MAX_DESCRIPTION, define_all, tool_name
-from playhead.mcp.plain import cleaned, one_line
-from playhead.mcp.server import server_name
+from playhead.mcp.choices import Choices, cleaned, one_line, server_name
+from playhead.mcp.tools import MAX_DESCRIPTION, define_all, tool_name
 from playhead.testing import ScriptedModel
 from tests.mcp.serving import raw
 
-NOTHING = Choices(None, "", (), trust_annotations=False, requires_approval=(), timeout_s=None)
+SERVER: Any = SimpleNamespace(name="srv", secrets={})
 
 
 def listed(name: str = "act", schema: dict[str, Any] | None = None, **fields: Any) -> Tool:
@@ -31,9 +30,7 @@ def listed(name: str = "act", schema: dict[str, Any] | None = None, **fields: An
 
 def defined(*tools: Tool, **choices: Any) -> Any:
     """Return what becomes of them."""
-    return define_all(
-        "srv", tools, Choices(**{**{name: getattr(NOTHING, name) for name in NOTHING.__slots__}, **choices})
-    )
+    return define_all(SERVER, tools, Choices(**choices))
 
 
 @given(st.text(max_size=100))
@@ -78,7 +75,7 @@ def test_names_that_would_be_the_same_are_refused():
         pytest.raises(ToolDefinitionError, match="two tools are called"),
     ):
         Agent(ScriptedModel([]), tools=tools)
-    assert [each.listed for each in defined(listed("a.b"), listed("a/b"), names=("a/b",))] == ["a/b"]
+    assert [each.listed_name for each in defined(listed("a.b"), listed("a/b"), names=("a/b",))] == ["a/b"]
 
 
 @pytest.mark.parametrize("what", ["names", "read_only", "requires_approval"])

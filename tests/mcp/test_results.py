@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,14 +11,13 @@ from hypothesis import strategies as st
 from mcp_types import CallToolResult, Tool
 
 from playhead.mcp.choices import Choices
-from playhead.mcp.definition import define_all
-from playhead.mcp.results import outcome_of
+from playhead.mcp.tools import define_all, outcome_of
 from playhead.trace.values import from_json, to_json
 
-CHOICES = Choices(None, "", (), trust_annotations=False, requires_approval=(), timeout_s=None)
-(PLAIN,) = define_all("srv", [Tool(name="act", input_schema={"type": "object"})], CHOICES)
+SERVER: Any = SimpleNamespace(name="srv", secrets={})
+(PLAIN,) = define_all(SERVER, [Tool(name="act", input_schema={"type": "object"})], Choices())
 (TYPED,) = define_all(
-    "srv", [Tool(name="act", input_schema={"type": "object"}, output_schema={"type": "object"})], CHOICES
+    SERVER, [Tool(name="act", input_schema={"type": "object"}, output_schema={"type": "object"})], Choices()
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5),

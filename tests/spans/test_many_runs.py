@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from playhead.cli import export
+from playhead.cli import exporting
 from tests.cli.command_line import objects, playhead
 from tests.spans.spans import record_run
 
@@ -19,7 +19,7 @@ DEAD = "http://127.0.0.1:9"
 
 def test_runs_do_not_each_wait_for_a_dead_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time to try and the time to count are for all of them, and how many got nowhere is said."""
-    monkeypatch.setattr(export, "TO_COUNT_S", 0.0)
+    monkeypatch.setattr(exporting, "TO_COUNT_S", 0.0)
     paths = [record_run(tmp_path, f"run-{number}") for number in range(8)]
     started = time.monotonic()
     result = playhead("export", *paths, "--to", DEAD, "--retry-for", "300ms")

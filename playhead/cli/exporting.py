@@ -1,0 +1,173 @@
+"""Sending the spans of runs, and what is said of it: per run what was sent, refused, left and there before."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.cli import exits
+from playhead.cli.output import note
+from playhead.spans import SpanBuilder
+from playhead.spans.cursor import Cursor
+from playhead.spans.notices import Undelivered, count_undelivered, notices
+from playhead.spans.pump import Pump
+from playhead.spans.run_export import RunExport
+from playhead.spans.sources import SILENT_S, TraceSource, is_over, is_running, perhaps_on, silent_s
+from playhead.trace.blobs import run_id_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.spans import SpanOptions
+    from playhead.spans.delivery import Sink
+    from playhead.spans.destination import Destination
+
+POLL_S: Final = 0.2
+"""Seconds between two looks at a run that goes on."""
+LEAST_S: Final = 0.01
+"""Seconds of a request at least."""
+TO_COUNT_S: Final = 5.0
+"""Seconds in which what could not be delivered is counted, of all runs."""
+LONGEST_HOST: Final = 80
+"""Characters of a machine's name that are shown."""
+
+
+class Export:
+    """Sends the spans of traces, and says on stderr what is not as it should be."""
+
+    def __init__(  # noqa: PLR0913 - options
+        self,
+        paths: list[Path],
+        destination: Destination | None,
+        shown: SpanOptions,
+        *,
+        resume: bool,
+        follow: bool,
+        assume_dead: bool,
+        patience_s: float,
+    ) -> None:
+        """Export these traces, to a collector or, without one, as text."""
+        self._paths, self._follow, self._assume_dead, self._patience_s = paths, follow, assume_dead, patience_s
+        self._unseen: set[RunExport] = set()
+        self._runs = []
+        for path in paths:
+            cursor = None if destination is None else Cursor(path, destination)
+            source = partial(TraceSource, path, partial(is_over, path, assume_dead=assume_dead))
+            self._runs.append(
+                RunExport(run_id_of(path), path, source, partial(SpanBuilder, shown), cursor, resume=resume)
+            )
+
+    def to(self, sink: Sink, where: str) -> tuple[list[dict[str, Any]], int]:
+        """Return what became of each run's spans, and the exit code."""
+        self._pump, self._where = Pump(sink), where
+        self._pump.runs.extend(self._runs)
+        self._send()
+        summaries = self._summaries()
+        self._note_mishaps()
+        self._note_unseen()
+        return summaries, self._exit_code(summaries)
+
+    def _send(self) -> None:
+        """Send until everything is sent, or nobody takes anything for too long."""
+        pump = self._pump
+        late_at = time.monotonic() + self._patience_s
+        while True:
+            step = pump.step(timeout_s=max(late_at - time.monotonic(), LEAST_S))
+            pump.finished()
+            if step != "stuck" or pump.stopped is None:
+                late_at = time.monotonic() + self._patience_s
+            elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at:
+                return  # trying again is of no use: somebody has to mend the endpoint, or the time for it is over
+            if step == "idle":
+                if not (self._follow and pump.runs):
+                    return
+                self._note_unseen()
+            if step != "sent":
+                wait_s = min(pump.patience.again_at - time.monotonic(), 1.0) if step == "stuck" else POLL_S
+                time.sleep(max(wait_s, POLL_S))
+
+    def _summaries(self) -> list[dict[str, Any]]:
+        late_at, nothing = time.monotonic() + TO_COUNT_S, Undelivered((), 0, all_counted=True)
+        left = {run: count_undelivered([run], late_at) for run in self._pump.runs if self._pump.stopped}
+        return [
+            {
+                "run": run.run_id,
+                "path": str(path),
+                "to": self._where,
+                "sent": run.accepted,
+                "refused": run.refused,
+                "skipped": run.skipped - run.refused_before,
+                "refused_before": run.refused_before,
+                "undelivered": left.get(run, nothing).spans,
+                "all_counted": left.get(run, nothing).all_counted,
+                "interrupted": run.interrupted,
+                "running": not run.done and is_running(path),
+                "perhaps_on": self._perhaps_on(run),
+                "error": run.failure,
+            }
+            for path, run in zip(self._paths, self._runs, strict=True)
+        ]
+
+    def _exit_code(self, summaries: list[dict[str, Any]]) -> int:
+        if any(run.failure is not None for run in self._runs):
+            return exits.UNREADABLE
+        refused = any(run.refused or run.refused_before for run in self._runs)
+        damaged = any(problem.kind != "truncated" for run in self._runs for problem in run.problems)
+        unsent = any(summary["perhaps_on"] for summary in summaries)
+        return exits.FAILED if self._pump.stopped or refused or damaged or unsent else exits.OK
+
+    def _perhaps_on(self, run: RunExport) -> str | None:
+        """Return the other machine on which a run may go on, so that its open spans are not sent."""
+        return None if self._assume_dead or run.done or run.path is None else perhaps_on(run.path)
+
+    def _note_unseen(self) -> None:
+        """Say once of which runs it cannot be seen whether they go on, and what to do then."""
+        for run in self._pump.runs:
+            host = None if run in self._unseen else self._perhaps_on(run)
+            if host is not None and run.path is not None:
+                self._unseen.add(run)
+                note(
+                    f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it goes on there cannot be "
+                    f"seen from here; its last event is {max(silent_s(run.path), 0):.0f} seconds old. Its open spans are "
+                    f"sent when that is {SILENT_S / 60:.0f} minutes, or at once with --assume-dead"
+                )
+
+    def _note_mishaps(self) -> None:
+        pump, where = self._pump, self._where
+        for run in self._runs:
+            run.close()
+            said = list(notices(run, where))
+            if run.refused_before:
+                said.append("what was refused before is sent again by the same command without --resume")
+            if run.cursor is not None and run.cursor.error is not None:
+                said.append(f"what was sent cannot be written down: {run.cursor.error}: {run.cursor.path}")
+            for what in said:
+                note(f"{run.run_id}: {what}")
+        for remark in pump.totals.remarks:
+            note(f"{where} takes the spans, and says: {remark}")
+        if pump.stopped is not None:
+            without = sum(not (run.accepted or run.skipped) for run in pump.runs)
+            nothing = f"Nothing of {without:,} runs was delivered. " if without > 1 else ""
+            note(
+                f"{where} takes nothing: {pump.stopped.reason}. {nothing}The same command with --resume sends the rest"
+            )
+
+
+def counts(run: dict[str, Any], done: str) -> str:
+    """Return in words what became of a run's spans."""
+    known = run["all_counted"]
+    parts = {
+        "interrupted": run["interrupted"],
+        "there already": run["skipped"],
+        "refused": run["refused"],
+        "refused before": run["refused_before"],
+        "not delivered": run["undelivered"] if known else 0,
+    }
+    said = [f"{run['sent']:,} span{'' if run['sent'] == 1 else 's'} {done}"]
+    said += [f"{count:,} {what}" for what, count in parts.items() if count]
+    if not known:
+        said += [f"at least {run['undelivered']:,} not delivered" if run["undelivered"] else "the rest not delivered"]
+    said += ["it still goes on"] if run["running"] else []
+    said += ["it may still go on elsewhere"] if run["perhaps_on"] else []
+    return ", ".join(said)

@@ -1,0 +1,263 @@
+"""A server's tools as an agent offers them: their names and schemas, a call of one, and what it answered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from pydantic import ValidationError
+
+from playhead.errors import ToolDefinitionError, ToolServerError, nearest
+from playhead.kernel.bounded_schema import BoundedSchema, UnusableSchemaError
+from playhead.kernel.describe import describe
+from playhead.kernel.outcome import Outcome
+from playhead.mcp.choices import cleaned, one_line
+from playhead.trace.events import ErrorInfo
+from playhead.trace.types import ToolSpec
+from playhead.trace.values import MAX_DEPTH, as_text, from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import mcp_types
+
+    from playhead.kernel.session import ToolContext
+    from playhead.mcp.choices import Choices
+    from playhead.mcp.connection import Connection
+    from playhead.trace.values import JsonValue
+
+log = logging.getLogger("playhead")
+
+MAX_NAME: Final = 64
+MAX_DESCRIPTION: Final = 16_000
+"""Characters of a description that a model is shown; servers are known that write whole manuals."""
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
+_TEXTS: Final = ("description", "title", "$comment")
+"""Where a schema speaks to the reader. All other text in it is data, and stays as it is."""
+
+
+def define_all(connection: Connection, listed: Sequence[mcp_types.Tool], choices: Choices) -> list[McpTool]:
+    """Return the tools of a server that the user chose.
+
+    Raises:
+        ToolDefinitionError: a name is unknown, or a tool cannot be offered.
+    """
+    known = {each.name for each in listed}
+    for what in ("names", "read_only", "requires_approval", "untrusted"):
+        _require_known(connection.name, what, getattr(choices, what), known)
+    chosen = [each for each in listed if choices.names is None or each.name in choices.names]
+    return [_define(connection, each, choices) for each in chosen]
+
+
+def problem_of(schema: BoundedSchema, value: JsonValue) -> str | None:
+    """Return what is wrong with a value, in words for a model; None when it fits the schema."""
+    try:
+        return "; ".join(map(one_line, schema.faults(value))) or None
+    except UnusableSchemaError as error:
+        return f"the schema cannot be applied: {one_line(str(error))}"
+
+
+def _require_known(server: str, what: str, names: Collection[str] | bool | None, known: Collection[str]) -> None:  # noqa: FBT001
+    for name in () if names is None or isinstance(names, bool) else names:
+        if name not in known:
+            near = nearest(name, map(one_line, known))
+            raise ToolDefinitionError(f"{what}: the MCP server {server} has no tool {name!r}.{near}")
+
+
+def _define(connection: Connection, tool: mcp_types.Tool, choices: Choices) -> McpTool:
+    server = connection.name
+    name = tool_name(f"{choices.prefix}{tool.name}")
+    if name != f"{choices.prefix}{tool.name}":
+        log.warning("%r of the MCP server %s is no tool name; it is offered as %s", one_line(tool.name), server, name)
+    hinted = choices.trust_annotations and tool.annotations is not None and tool.annotations.read_only_hint is True
+    try:
+        arguments = BoundedSchema(_object(tool.input_schema))
+        output = None if tool.output_schema is None else BoundedSchema(tool.output_schema)
+        spec = ToolSpec(
+            name=name,
+            description=cleaned(tool.description or tool.title or "", MAX_DESCRIPTION),
+            parameters=_readable(_object(tool.input_schema)),
+            read_only=hinted or _holds(choices.read_only, tool.name),
+            timeout_s=choices.timeout_s,
+            requires_approval=_holds(choices.requires_approval, tool.name),
+            untrusted=_holds(choices.untrusted, tool.name),
+        )
+    except (UnusableSchemaError, ValidationError) as error:
+        why = one_line(str(error))
+        raise ToolDefinitionError(
+            f"the tool {one_line(tool.name)!r} of the MCP server {server} has a schema that cannot be used: {why}. "
+            "Leave it out with names=[…]"
+        ) from None
+    return McpTool(connection, tool.name, spec, arguments, output)
+
+
+def _holds(names: Collection[str] | bool, name: str) -> bool:  # noqa: FBT001
+    return names if isinstance(names, bool) else name in names
+
+
+def tool_name(listed: str) -> str:
+    """Return the name under which a tool is offered: providers take letters, digits, `_` and `-`, at most 64."""
+    name = _FOREIGN.sub("_", listed) or "tool"
+    if name[0] in "0123456789-":
+        name = f"_{name}"
+    if len(name) > MAX_NAME:  # two long names may differ at their ends only
+        name = f"{name[: MAX_NAME - 9]}_{hashlib.sha256(listed.encode(errors='replace')).hexdigest()[:8]}"
+    return name
+
+
+def _object(schema: dict[str, Any]) -> dict[str, Any]:
+    if schema.get("type", "object") != "object":
+        raise UnusableSchemaError(f"arguments are an object, and this is of the type {one_line(repr(schema['type']))}")
+    return {"properties": {}, **schema, "type": "object"}
+
+
+def _readable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema as models and traces get it, its texts cleaned."""
+    kept = to_json(schema)
+    if kept != schema:
+        raise UnusableSchemaError(
+            f"it is nested deeper than {MAX_DEPTH} levels, or holds numbers that no JSON reader keeps"
+        )
+    return _cleaned(schema)  # type: ignore[no-any-return]
+
+
+def _cleaned(value: Any) -> Any:  # noqa: ANN401 - JSON, of a depth that has been checked
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: cleaned(each, MAX_DESCRIPTION) if name in _TEXTS and isinstance(each, str) else _cleaned(each)
+        for name, each in value.items()
+    }
+
+
+# --- the tool ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class McpTool:
+    """A server's tool as a tool of an agent: recorded, limited and approved like any other."""
+
+    connection: Connection
+    listed_name: str
+    """The server's own name for the tool."""
+    spec: ToolSpec
+    """Everything about the tool that is data."""
+    arguments: BoundedSchema
+    output: BoundedSchema | None
+    """What its structured results promise to be."""
+
+    @property
+    def server(self) -> str:
+        """What the server is called in messages."""
+        return self.connection.name
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """What the server was given and nobody may record, by name."""
+        return self.connection.secrets
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
+        """Return what does not fit the server's schema."""
+        problem = self._problem(from_json(arguments))
+        if problem is None:
+            return None
+        known = ", ".join(self.spec.parameters["properties"]) or "none"
+        message = f"the arguments do not fit {self.spec.name}: {problem}. Parameters: {known}"
+        return ErrorInfo(type="InvalidArguments", message=message)
+
+    def _problem(self, arguments: Any) -> str | None:  # noqa: ANN401 - JSON
+        try:
+            json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
+        except (ValueError, TypeError):
+            return "they hold a number or a text that JSON has no form for"
+        return problem_of(self.arguments, arguments)
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
+        """Ask the server, within the time limit; whatever goes wrong is a failed call."""
+        try:
+            with anyio.move_on_after(self.spec.timeout_s):
+                return outcome_of(await self.connection.call(self.listed_name, from_json(arguments)), self)
+        except ToolServerError as error:
+            return Outcome.failure("ToolServerError", describe(error))
+        message = (
+            f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s; the MCP server {self.server} was told to stop, "
+            "and whether it did is not known"
+        )
+        return replace(Outcome.failure("Timeout", message), ended="timeout")
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def outcome_of(answer: mcp_types.CallToolResult, tool: McpTool) -> Outcome:
+    """Return how the call ended.
+
+    One text is the result itself, and so is structured content that says the same as the text beside it. Everything else
+    is `{"content": [...], "structured": ...}` as the protocol writes it: images and sound in base64, resources with their
+    address. (`_meta` is for clients, by the protocol not for models, and is left out.)
+    """
+    result = to_json(_plain(answer))
+    if answer.is_error:
+        return Outcome.failure("ToolError", as_text(result) or "the tool failed and did not say why")
+    problem = _broken_promise(answer, tool)
+    if problem is not None:
+        what = f"{tool.spec.name} returned what its output schema does not allow ({problem}); it was"
+        return Outcome.failure("InvalidResult", f"{what}: {as_text(result)}")
+    return Outcome(ok=True, result=result)
+
+
+def _plain(answer: mcp_types.CallToolResult) -> JsonValue:
+    blocks = [
+        each.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) for each in answer.content
+    ]
+    texts = [each["text"] for each in blocks if each.keys() == {"type", "text"} and each["type"] == "text"]
+    only_text = texts[0] if len(texts) == len(blocks) == 1 else None
+    if not _is_structured(answer):
+        return only_text if only_text is not None else {"content": blocks} if blocks else ""
+    structured = answer.structured_content
+    if not blocks or (len(texts) == len(blocks) and _says_the_same(texts, structured)):
+        return _unwrapped(structured)
+    return {"content": blocks, "structured": structured}
+
+
+def _is_structured(answer: mcp_types.CallToolResult) -> bool:
+    return answer.structured_content is not None or "structured_content" in answer.model_fields_set
+
+
+def _unwrapped(structured: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return what stands in `{"result": …}`: the SDKs wrap so what is no object."""
+    return structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured
+
+
+def _says_the_same(texts: Sequence[str], structured: Any) -> bool:  # noqa: ANN401 - JSON
+    """Return whether the texts are the structured content once more, as the protocol recommends for old clients."""
+    value = _unwrapped(structured)
+    if len(texts) == 1:
+        return _is_text_of(texts[0], value) or _is_text_of(texts[0], structured)
+    return isinstance(value, list) and len(value) == len(texts) and all(map(_is_text_of, texts, value))
+
+
+def _is_text_of(text: str, value: Any) -> bool:  # noqa: ANN401 - JSON
+    if isinstance(value, str) and text == value:
+        return True
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    # Not by ==: to Python true is 1.
+    return json.dumps(parsed, sort_keys=True) == json.dumps(value, sort_keys=True)
+
+
+def _broken_promise(answer: mcp_types.CallToolResult, tool: McpTool) -> str | None:
+    if tool.output is None:
+        return None
+    if not _is_structured(answer):
+        return "no structured content"
+    return problem_of(tool.output, answer.structured_content)
