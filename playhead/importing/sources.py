@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from playhead.errors import NotImportableError, UsageError, nearest
 from playhead.importing.limits import MAX_DOCUMENT, Room
 from playhead.importing.readers.langfuse import is_langfuse, spans_of_langfuse
-from playhead.importing.readers.otlp import is_otlp, spans_of_message, spans_of_otlp
-from playhead.importing.readers.rows import is_openinference, is_phoenix, spans_of_rows
+from playhead.importing.readers.rows import is_openinference, is_otlp, is_phoenix, spans_of_message, spans_of_rows
 from playhead.importing.spans import (
     FORMATS,
     HALVES,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from playhead.importing.spans import ForeignSpan, Problems
 
 _READERS: Final[dict[str, tuple[Callable[[Any], bool], Callable[[Any, Problems], Iterator[ForeignSpan]]]]] = {
-    OTLP_JSON: (is_otlp, spans_of_otlp),
+    OTLP_JSON: (is_otlp, spans_of_rows),
     OPENINFERENCE_JSONL: (is_openinference, spans_of_rows),
     PHOENIX: (is_phoenix, spans_of_rows),
     LANGFUSE: (is_langfuse, spans_of_langfuse),

@@ -133,13 +133,18 @@ def integer_of(value: Any) -> int | None:  # noqa: ANN401
     return value if -INTEGER_LIMIT <= value < INTEGER_LIMIT else None
 
 
+def number_of(value: Any) -> int | float | None:  # noqa: ANN401
+    """Return the number, None for what is none, infinite or too large for an event."""
+    return value if isinstance(value, float) and math.isfinite(value) else integer_of(value)
+
+
 def count_of(value: Any) -> int:  # noqa: ANN401
     """Return the number, 0 when it is none or negative."""
     return max(0, integer_of(value) or 0)
 
 
 def nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
-    """Return a time in nanoseconds since the epoch: of a number of whatever unit by its size, or of an ISO 8601 text."""
+    """Return a time in nanoseconds since the epoch: of a number, whose unit its size tells, or of an ISO 8601 text."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
         try:
             moment = datetime.fromisoformat(value)
@@ -147,15 +152,10 @@ def nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
         except (ValueError, OverflowError):
             return None
         return min(max(0, since // timedelta(microseconds=1) * 1000), _LAST_NS)
-    number = value if isinstance(value, float) and math.isfinite(value) else integer_of(value)
+    number = number_of(value)
     if number is None or number < 0:
         return None
     return min(int(number * next((factor for below, factor in _UNITS if number < below), 1)), _LAST_NS)
-
-
-def exact_nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
-    """Return a time that is given in nanoseconds, as OTLP does; None for 0, which stands for none."""
-    return min(count_of(value), _LAST_NS) or None
 
 
 def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401

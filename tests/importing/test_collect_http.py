@@ -20,7 +20,7 @@ from playhead.importing.collect import server as server_module
 from playhead.importing.collect.collector import FOLDER
 from playhead.importing.collect.server import MAX_BODY, CollectServer
 from playhead.importing.limits import Room
-from playhead.importing.readers.otlp import spans_of_message
+from playhead.importing.readers.rows import spans_of_message
 from tests.importing.collecting import (
     JSON,
     LANGGRAPH,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from playhead import PlayheadError, load_recording
 from playhead.importing import import_spans
-from playhead.importing.readers.otlp import spans_of_message
+from playhead.importing.readers.rows import spans_of_message
 from playhead.spans import SpanOptions, spans_of
 from playhead.spans.encoding import encode
 from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError, UsageError
 from playhead.importing.limits import MAX_SPANS, Room
-from playhead.importing.readers.otlp import spans_of_message, spans_of_otlp
+from playhead.importing.readers.rows import spans_of_message, spans_of_rows
 from playhead.importing.spans import HALVES
 from playhead.importing.store import import_spans
 from playhead.importing.values import field_of, read_json
@@ -121,7 +121,7 @@ def read_body(content_type: str, content: bytes) -> Body:
             spans = tuple(spans_of_message(content, problems, room))
         else:
             room.take_json(content)
-            spans = tuple(spans_of_otlp(_document(content, problems), problems))
+            spans = tuple(spans_of_rows(_document(content, problems), problems))
     except MissingDependencyError as error:
         raise RefusedError(415, str(error)) from None
     except NotImportableError as error:
