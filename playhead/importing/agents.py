@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from playhead.importing.conventions import AgentReading, ModelReading, ToolReading, read
+from playhead.importing.conventions import ToolReading, read
 from playhead.importing.limits import MAX_NESTING
 from playhead.importing.values import NOTHING
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from playhead.importing.conventions import Kind, OwnAgent, Reading
     from playhead.importing.spans import ForeignSpan
-    from playhead.trace.events import ErrorInfo
 
 INTERRUPTED: Final = "playhead.interrupted"
 """What marks a span of ours whose end is only that of its recording."""
@@ -47,69 +46,58 @@ class Tree:
 
 
 @dataclass(eq=False)
-class ModelItem:
-    """A model call of an agent."""
+class Item:
+    """A model call, a tool call, or an agent: one that a call entered, or the one whose work it is."""
 
     span: ForeignSpan
-    reading: ModelReading
-    error: ErrorInfo | None
-
-
-@dataclass(eq=False)
-class ToolItem:
-    """A tool call of an agent, or an agent that it entered."""
-
-    span: ForeignSpan
-    reading: ToolReading
-    error: ErrorInfo | None
+    said: Reading
     inside: Work | None = None
-    """What happened below it."""
-    is_agent_span: bool = False
-    """Whether an agent's span stands for a call that has no span of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentSpan:
-    """The span of an agent, or the outermost one of a program."""
-
-    span: ForeignSpan
-    reading: AgentReading
-    error: ErrorInfo | None
-    asks: bool
-    """Whether model calls are right below it: else it only stands around other agents."""
+    """What happened below a call."""
+    asks: bool = False
+    """Whether model calls are right below an agent's span: else it only stands around other agents."""
     depth: int = 0
-    """Spans of agents that it is in, and the outermost one."""
+    """Spans of agents that an agent's span is in, and the outermost one."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, else the span's."""
+        return self.said.tool.name or self.span.name
 
 
 @dataclass(eq=False)
 class Work:
     """What an agent did, or a tool's body."""
 
-    items: list[ModelItem | ToolItem] = field(default_factory=list)
-    """In the order in which they began."""
-    agents: list[AgentSpan] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    """Calls of models and tools, in the order in which they began."""
+    agents: list[Item] = field(default_factory=list)
     """The agents whose spans these are: none for a tool's body, more than one where they took turns."""
 
     @property
-    def models(self) -> list[ModelItem]:
+    def models(self) -> list[Item]:
         """The model calls."""
-        return [item for item in self.items if isinstance(item, ModelItem)]
+        return [item for item in self.items if item.said.kind == "model"]
+
+    @property
+    def calls(self) -> list[Item]:
+        """The tool calls, and the agents that were entered without one."""
+        return [item for item in self.items if item.said.kind != "model"]
 
     @property
     def own(self) -> OwnAgent | None:
         """What Playhead's own export said of the agent, when it is one agent's work."""
-        return self.agents[0].reading.own if len(self.agents) == 1 else None
+        return self.agents[0].said.agent.own if len(self.agents) == 1 else None
 
     @property
-    def outermost(self) -> list[AgentSpan]:
+    def outermost(self) -> list[Item]:
         """The agents' spans that none of the others is around."""
         least = min((each.depth for each in self.agents), default=0)
         return [each for each in self.agents if each.depth == least]
 
     @property
-    def speaker(self) -> AgentSpan | None:
+    def speaker(self) -> Item | None:
         """The agent's span that says what came of the work: the outermost that says anything, of several the last to end."""
-        said = [each for each in self.agents if each.error is not None or each.reading.output is not NOTHING]
+        said = [each for each in self.agents if each.said.error is not None or each.said.agent.output is not NOTHING]
         return max(
             said or self.agents, key=lambda each: (-each.depth, each.span.end_ns or 0, each.span.start_ns), default=None
         )
@@ -156,7 +144,7 @@ class _Place:
     """The nearest agent's span, or tool's."""
     in_model: bool = False
     """Whether it is inside a model call."""
-    tool: ToolItem | None = None
+    tool: Item | None = None
     """The tool call whose body it is in."""
     depth: int = 0
     around: int = 0
@@ -247,17 +235,16 @@ def works(root: Work, *, played: bool = False) -> list[Work]:
     """Return all work, the outermost first; `played`: of agents alone, for what is in a tool's body no replay runs."""
     found = [root]
     for work in found:
-        inside = (item.inside for item in work.items if isinstance(item, ToolItem))
+        inside = (item.inside for item in work.items)
         found += [each for each in inside if each is not None and (each.agents or not played)]
     return found
 
 
-def _order(item: ModelItem | ToolItem, places: dict[str, int]) -> tuple[int, int, int, bool, int]:
+def _order(item: Item, places: dict[str, int]) -> tuple[int, int, int, bool, int]:
     """Return when an item began; of one moment, the shorter prompt first, what failed before its retry, else as exported."""
-    said = item.reading.messages or () if isinstance(item, ModelItem) else ()
-    answered = isinstance(item, ModelItem) and item.reading.answer is not None
-    span = item.span
-    return span.start_ns, max(span.start_ns, span.end_ns or 0), len(said), answered, places[span.span_id]
+    said, span = item.said.model, item.span
+    end_ns = max(span.start_ns, span.end_ns or 0)
+    return span.start_ns, end_ns, len(said.messages or ()), said.answer is not None, places[span.span_id]
 
 
 def _agents_that_ask(tree: Tree, readings: dict[str, Reading]) -> set[str | None]:
@@ -290,16 +277,15 @@ def _model(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted) ->
     if place.in_model:
         found.doubled += 1
         return place
-    _work_of(place).items.append(ModelItem(span, reading.model or ModelReading(), reading.error))
+    _work_of(place).items.append(Item(span, reading))
     return replace(place, in_model=True)
 
 
 def _tool(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted) -> _Place:
-    said = reading.tool or ToolReading()
-    if place.tool is not None and place.tool.reading.name == said.name and place.tool.inside is None:
+    if place.tool is not None and place.tool.said.tool.name == reading.tool.name and place.tool.inside is None:
         found.doubled += 1
         return place
-    item = ToolItem(span, said, reading.error)
+    item = Item(span, reading)
     _work_of(place).items.append(item)
     return _Place(_work_of(place), span.span_id, tool=item, depth=place.depth + 1, around=place.around)
 
@@ -314,14 +300,13 @@ def _work_of(place: _Place) -> Work:
 
 
 def _agent(span: ForeignSpan, reading: Reading, place: _Place, asking: set[str | None]) -> _Place:
-    said = reading.agent or AgentReading()
-    work = _work_of(place)
+    said, work = reading.agent, _work_of(place)
     if place.tool is None and place.agent in asking and not place.outermost:
         work = Work()
         call = ToolReading(said.name, arguments=None if said.task is None else {"task": said.task}, result=said.output)
-        place.work.items.append(ToolItem(span, call, reading.error, work, is_agent_span=True))
+        place.work.items.append(Item(span, replace(reading, tool=call), work))
     around = place.around + (not place.outermost)
-    work.agents.append(AgentSpan(span, said, reading.error, span.span_id in asking, around))
+    work.agents.append(Item(span, reading, asks=span.span_id in asking, depth=around))
     return _Place(work, span.span_id, depth=place.depth + (work is not place.work), around=around)
 
 
@@ -333,4 +318,4 @@ def _name_root(tree: Tree, readings: dict[str, Reading], found: Sorted) -> None:
     if reading.kind == "other":
         # what goes wrong in a program around an agent is not the agent's error
         error = reading.error if reading.convention is not None or not found.root.agents else None
-        found.root.agents.insert(0, AgentSpan(root, reading.agent or AgentReading(), error, asks=False))
+        found.root.agents.insert(0, Item(root, replace(reading, error=error)))

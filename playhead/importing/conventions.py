@@ -171,9 +171,9 @@ class Reading:
 
     kind: Kind
     convention: str | None = None
-    model: ModelReading | None = None
-    tool: ToolReading | None = None
-    agent: AgentReading | None = None
+    model: ModelReading = ModelReading()
+    tool: ToolReading = ToolReading()
+    agent: AgentReading = AgentReading()
     error: ErrorInfo | None = None
     """What went wrong, when its status says so."""
 
@@ -186,9 +186,9 @@ def read(span: ForeignSpan) -> Reading:
     return Reading(
         kind=kind,
         convention=next((name for name, each in kinds.items() if each == kind), None),
-        model=_model(attributes) if kind == "model" else None,
-        tool=_tool(span, attributes) if kind == "tool" else None,
-        agent=_agent(span, attributes, kind) if kinds and kind in ("agent", "other") else None,
+        model=_model(attributes) if kind == "model" else ModelReading(),
+        tool=_tool(span, attributes) if kind == "tool" else ToolReading(),
+        agent=_agent(span, attributes, kind) if kinds and kind in ("agent", "other") else AgentReading(),
         error=_error(span, attributes),
     )
 

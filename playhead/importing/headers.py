@@ -76,11 +76,11 @@ class Toolbox:
 def beginning_of(work: Work, findings: Findings) -> Beginning:
     """Return what an agent began with; what is not known of it is a doubt."""
     models = work.models
-    first = models[0].reading if models else ModelReading()
+    first = models[0].said.model if models else ModelReading()
     system, before, asked, goes_on = _split(first.messages or ())
-    said = next((scrub(each.reading.task) for each in work.agents if each.reading.task), None)
+    said = next((scrub(each.said.agent.task) for each in work.agents if each.said.agent.task), None)
     asking = [each for each in work.agents if each.asks] or work.agents
-    names = [each.reading.name for each in (*asking, *work.agents)] + [each.span.name for each in asking]
+    names = [each.said.agent.name for each in (*asking, *work.agents)] + [each.span.name for each in asking]
     name, model = scrub(next(filter(None, names), "agent")), model_name(first)
     examples = tuple(map(_example, range(len(before)), before))
     header = (
@@ -116,7 +116,7 @@ def toolbox_of(
 ) -> Toolbox:
     """Return the tools of an agent; a tool's body has those alone that it offered."""
     own = () if work.own is None else work.own.tools
-    requested = [spec for item in work.models for spec in item.reading.tools or ()]
+    requested = [spec for item in work.models for spec in item.said.model.tools or ()]
     known: dict[str, ToolSpec] = {}
     for spec in (*own, *requested):
         known.setdefault(spec.name, spec)
@@ -131,7 +131,7 @@ def toolbox_of(
         for name in [name for name in calls if name not in known]:
             why = "which tools the model was offered is not in the spans, only which it called"
             findings.doubt("calls of tools that no request offered" if offered_known else why, name)
-            known[name] = _called(name, [each.item.reading for each in calls[name] if each.item is not None])
+            known[name] = _called(name, [each.item.said.tool for each in calls[name] if each.item is not None])
     agents = {name for name, asked in calls.items() if work.own is None and all(map(_enters, asked))}
     specs = [
         spec.model_copy(
@@ -166,7 +166,7 @@ def _own_header(work: Work, findings: Findings, told: AgentHeader) -> AgentHeade
         header = AgentHeader.model_validate({**own.header, **said})
     except ValidationError:
         return None
-    requests, calls = len(work.models), len(work.items) - len(work.models)
+    requests, calls = len(work.models), len(work.calls)
     if (requests, calls) != (own.requests, own.calls):
         findings.doubt(
             f"spans are missing: {header.name} made {own.requests:,} model calls and {own.calls:,} tool calls, and the spans "
@@ -216,7 +216,7 @@ def _example(number: int, message: ForeignMessage) -> Message:
 
 def _compare(work: Work, findings: Findings) -> None:
     """Find requests with other tools, parameters or models than the first, which a replay has in all of them."""
-    said = [item.reading for item in work.models]
+    said = [item.said.model for item in work.models]
     compared: dict[str, list[object]] = {
         "tools": [list(map(_described, each.tools or ())) for each in said],
         "parameters": [digest(to_json(each.parameters or {})) for each in said],

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.agents import ToolItem
 from playhead.importing.thread import digest
 from playhead.importing.values import NOTHING
 from playhead.trace.values import to_json
@@ -19,7 +18,7 @@ from playhead.trace.values import to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from playhead.importing.agents import ModelItem, Work
+    from playhead.importing.agents import Item, Work
     from playhead.importing.findings import Findings
     from playhead.importing.messages import ForeignCall, ForeignMessage
 
@@ -44,7 +43,7 @@ class Asked:
     call: ForeignCall
     told: ForeignMessage | None = None
     """The result, as a later prompt shows it."""
-    item: ToolItem | None = None
+    item: Item | None = None
     """The span that answers it."""
 
 
@@ -52,9 +51,9 @@ class Asked:
 class Turn:
     """A model call, and what came of it; without a model call, what came before the first."""
 
-    model: ModelItem | None
+    model: Item | None
     asked: list[Asked] = field(default_factory=list)
-    by_program: list[ToolItem] = field(default_factory=list)
+    by_program: list[Item] = field(default_factory=list)
     """Calls that no model asked for."""
 
 
@@ -63,9 +62,9 @@ def turns_of(work: Work, findings: Findings, otherwise: Findings) -> list[Turn]:
     turns = _turns(work)
     asked = [each for turn in turns for each in turn.asked]
     known = {each.call.id for each in asked} - {None}
-    items = [item for item in work.items if isinstance(item, ToolItem)]
-    named = [item for item in items if item.reading.call_id in known]
-    nameless = [item for item in items if item.reading.call_id is None]
+    items = work.calls
+    named = [item for item in items if item.said.tool.call_id in known]
+    nameless = [item for item in items if item.said.tool.call_id is None]
     for key in _BY_ID:
         named = _joined(key, asked, named, findings)
     findings.doubt("several spans answer one call, of which one is taken", times=len(named))
@@ -76,15 +75,15 @@ def turns_of(work: Work, findings: Findings, otherwise: Findings) -> list[Turn]:
         nameless = _joined(key, asked, nameless, findings)
     names = {plain_name(each.call.name) for each in asked}
     begun = [item.span.start_ns for item in work.models]
-    others = [item for item in items if item.reading.call_id is not None and item.reading.call_id not in known]
+    others = [item for item in items if item.said.tool.call_id is not None and item.said.tool.call_id not in known]
     for item in sorted((*nameless, *others), key=lambda item: item.span.start_ns):
         turns[bisect_right(begun, item.span.start_ns)].by_program.append(item)
-        if item.reading.call_id is not None:
-            otherwise.doubt("tool spans name calls that no span of a model call asked for", _name(item))
-        elif plain_name(_name(item)) in names:
-            findings.doubt(_NOT_CERTAIN, _name(item))
+        if item.said.tool.call_id is not None:
+            otherwise.doubt("tool spans name calls that no span of a model call asked for", item.name)
+        elif plain_name(item.name) in names:
+            findings.doubt(_NOT_CERTAIN, item.name)
         else:
-            findings.note("calls that no model asked for", _name(item))
+            findings.note("calls that no model asked for", item.name)
     return turns
 
 
@@ -98,45 +97,42 @@ def _turns(work: Work) -> list[Turn]:
     found: dict[str, list[ForeignMessage]] = defaultdict(list)
     for item in work.models:
         seen: Counter[str] = Counter()
-        for message in item.reading.messages or ():
+        for message in item.said.model.messages or ():
             if message.role == "tool" and message.call_id and message.known:
                 found[message.call_id] += [message] if seen[message.call_id] == len(found[message.call_id]) else []
                 seen[message.call_id] += 1
     results = {call_id: iter(told) for call_id, told in found.items()}
     turns = [Turn(None)]
     for item in work.models:
-        calls = item.reading.answer.calls if item.reading.answer is not None else ()
+        answer = item.said.model.answer
+        calls = answer.calls if answer is not None else ()
         turns.append(Turn(item, [Asked(call, next(results.get(call.id or "", iter(())), None)) for call in calls]))
     return turns
 
 
-def _joined(key_of: Key, asked: Sequence[Asked], items: list[ToolItem], findings: Findings) -> list[ToolItem]:
+def _joined(key_of: Key, asked: Sequence[Asked], items: list[Item], findings: Findings) -> list[Item]:
     """Put spans to calls of the same key, in order; return the spans that are left."""
     calls: dict[Hashable, list[Asked]] = defaultdict(list)
     for each in asked:
         if each.item is None:
             calls[key_of(each.call.id, plain_name(each.call.name), each.call.arguments)].append(each)
-    spans: dict[Hashable, list[ToolItem]] = defaultdict(list)
+    spans: dict[Hashable, list[Item]] = defaultdict(list)
     for item in items:
-        spans[key_of(item.reading.call_id, plain_name(_name(item)), item.reading.arguments)].append(item)
+        spans[key_of(item.said.tool.call_id, plain_name(item.name), item.said.tool.arguments)].append(item)
     left = spans.pop(None, [])
     for key, group in spans.items():
         mine = calls.get(key, [])
         left += group[len(mine) :]
         if mine and (len(mine) != len(group) or len({_outcome(item) for item in group}) > 1):
-            findings.doubt(_NOT_CERTAIN, _name(group[0]))
+            findings.doubt(_NOT_CERTAIN, group[0].name)
         for each, item in zip(mine, group, strict=False):
             each.item = item
     return left
 
 
-def _name(item: ToolItem) -> str:
-    return item.reading.name or item.span.name
-
-
-def _outcome(item: ToolItem) -> Hashable:
+def _outcome(item: Item) -> Hashable:
     """Return what a span says of a call; what was done inside one is not compared with another."""
-    said = item.reading
+    said = item.said.tool
     result = None if said.result is NOTHING else digest(to_json(said.result))
     given = None if said.arguments is None else digest(said.arguments)
-    return given, result, None if item.error is None else repr(item.error), id(item) if item.inside else None
+    return given, result, None if item.said.error is None else repr(item.said.error), id(item) if item.inside else None

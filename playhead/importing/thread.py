@@ -37,7 +37,7 @@ class ForeignThread:
     def answered(self, response: LlmResponded, answer: ForeignMessage | None) -> None:
         """Take an answer, with which a later prompt goes on."""
         calls = [[call.id, call.name, call.arguments, call.raw_arguments] for call in response.tool_calls]
-        self._answers[digest(["assistant", response.text, calls, None, None])] = response.request
+        self._answers[digest(["assistant", response.text, calls, None])] = response.request
         self._last = response
         self._next = [] if answer is None else [answer]
 
@@ -67,7 +67,7 @@ class ForeignThread:
             self._findings.doubt("the run goes on after an answer that calls no tool, where a replay ends")
         elif ids[: len(before)] != before:
             self._findings.doubt("prompts do not begin with the one before, as those of a replay do")
-        elif [_plain(each) for each in messages[len(before) :]] != [_plain(each) for each in self._next]:
+        elif [_key(each) for each in messages[len(before) :]] != [_key(each) for each in self._next]:
             self._findings.doubt(
                 "prompts go on with something else than the answer before and the results of its calls, which a replay "
                 "does not send"
@@ -113,16 +113,10 @@ def ranges_of(ids: Iterable[int]) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _plain(message: ForeignMessage) -> object:
-    """Return what of a message has to be the same in a replay."""
+def _key(message: ForeignMessage) -> str:
+    """Return a digest of what has to be the same of a message in a replay: by it messages are told apart, and compared."""
     content = message.content
     has_image = not isinstance(content, str) and any(part.type == "image" for part in content)
-    calls = [(call.id, call.name, call.arguments, call.raw) for call in message.calls]
-    return message.role, content if has_image else text_of(content), calls, message.call_id
-
-
-def _key(message: ForeignMessage) -> str:
-    content = message.content
-    said = content if isinstance(content, str) else [part.model_dump(mode="json") for part in content]
+    said = [part.model_dump(mode="json") for part in content] if has_image else text_of(content)  # type: ignore[union-attr]
     calls = [[call.id, call.name, call.arguments, call.raw] for call in message.calls]
-    return digest([message.role, said, calls, message.call_id, message.name])
+    return digest([message.role, said, calls, message.call_id])

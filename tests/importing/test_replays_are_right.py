@@ -10,7 +10,7 @@ from openinference.instrumentation import REDACTED_VALUE
 
 from playhead import Agent
 from playhead.importing import findings
-from playhead.importing.calls import IMAGES_LEFT_OUT
+from playhead.importing.model_calls import IMAGES_LEFT_OUT
 from playhead.replay import replay
 from playhead.spans import masking
 from playhead.testing import ScriptedModel, call, text
