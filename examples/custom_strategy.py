@@ -1,7 +1,7 @@
-"""A strategy and a kernel of one's own: chain of verification (Dhuliawala et al. 2023, arXiv:2309.11495).
+"""A strategy of one's own: chain of verification (Dhuliawala et al. 2023, arXiv:2309.11495).
 
-The strategy answers, lists the claims of its answer, checks each in a pass of its own, with tools, and revises. The kernel is
-the ReAct loop with one more step in its thinking. Both are recorded and reproduced like the built-in ones.
+It answers, lists the claims of its answer, checks each in a pass of its own, with tools, and revises. It is recorded and
+reproduced like the built-in ones.
 """
 
 from __future__ import annotations
@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from examples.tools import lookup
-from playhead import Agent, Strategy, load_recording, register_kernel
+from playhead import Agent, Strategy, load_recording
 from playhead.kernel import (
-    Kernel,
-    KernelName,
     Purpose,
-    act,
     answer_pass,
     ask_for,
     form_prompt,
     fresh_thread,
-    observe,
-    think,
     transition,
 )
 from playhead.testing import ScriptedModel, call, text
@@ -55,8 +50,6 @@ class ChainOfVerification(Strategy):
     """Claims of an answer that are checked."""
     turns_per_claim: int = Field(default=3, ge=1)
     """Turns with tools for each of them."""
-    kernel: KernelName = "react"
-    """The loop that the passes below think with."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Go from the first answer to the verified one."""
@@ -81,17 +74,8 @@ class ChainOfVerification(Strategy):
         return state
 
 
-async def think_twice(state: KernelState, session: Session) -> KernelState:
-    """Think as ReAct does, and write into the state's log what that led to."""
-    reached = await think(state, session)
-    return transition(reached, decision_log=(*reached.decision_log, f"turn {state.iteration}: {reached.status}"))
-
-
 def main() -> None:
-    """Run both, and reproduce the recording: that needs the code of the two, and nothing else."""
-    register_kernel(
-        "react-with-log", Kernel("react-with-log", {"thinking": think_twice, "acting": act, "observing": observe})
-    )
+    """Run it, and reproduce the recording: that needs the code of the strategy, and nothing else."""
     model = ScriptedModel(
         [
             text("Mount Zed is 4,810 feet high."),
@@ -102,7 +86,7 @@ def main() -> None:
         ]
     )
     with tempfile.TemporaryDirectory() as folder:
-        agent = Agent(model, tools=[lookup], strategy=ChainOfVerification(kernel="react-with-log"), trace=folder)
+        agent = Agent(model, tools=[lookup], strategy=ChainOfVerification(), trace=folder)
         result = agent.run_sync("How high is Mount Zed?")
         assert result.trace_path is not None
         recording = load_recording(result.trace_path)

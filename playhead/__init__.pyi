@@ -17,7 +17,6 @@ from playhead.errors import UsageError as UsageError
 from playhead.kernel.approval import Approval as Approval
 from playhead.kernel.approval import ApprovalRequest as ApprovalRequest
 from playhead.kernel.context.settings import context_profile as context_profile
-from playhead.kernel.kernels import register_kernel as register_kernel
 from playhead.kernel.models.base import Model as Model
 from playhead.kernel.models.litellm import LiteLLM as LiteLLM
 from playhead.kernel.models.ollama import Ollama as Ollama

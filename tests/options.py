@@ -55,9 +55,6 @@ def grouped(**options: Any) -> dict[str, Any]:
         else:
             arguments[name] = value
     settings = {**(arguments.pop("strategy_settings", None) or {})}
-    if arguments.get("kernel", "react") != "react":
-        settings["kernel"] = arguments["kernel"]
-    arguments.pop("kernel", None)
     if settings:
         arguments["strategy"] = make_strategy(arguments.get("strategy", "reactive"), settings)
     blocks += [policies.require_tools(**required)] if required else []

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead import Strategy, register_strategy
-from playhead.kernel import KernelName
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-
-class Of(Strategy):
-    """What they have in common: they think with the agent's kernel."""
-
-    kernel: KernelName = "react"
 
 
 def strategy_of(name: str, function: Callable[[Any, Any], Awaitable[Any]]) -> type[Strategy]:
@@ -23,7 +16,7 @@ def strategy_of(name: str, function: Callable[[Any, Any], Awaitable[Any]]) -> ty
     async def run(_self: Strategy, state: Any, session: Any) -> Any:
         return await function(state, session)
 
-    return subclass(Of, name=name, run=run, __doc__=function.__doc__)
+    return subclass(Strategy, name=name, run=run, __doc__=function.__doc__)
 
 
 def subclass(base: Any, **declared: Any) -> type[Strategy]:

@@ -136,7 +136,6 @@ class Agent(CustomTools):
             strategy=known.name,
             strategy_settings=settings,
             strategy_declares=known.declared(),
-            kernel=known.kernel_name,
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
             task_context=to_json(dict(context.facts)),
             examples=checks.checked_examples(examples),

@@ -1,7 +1,5 @@
 # The public names, each with its home: what a type checker sees, and what `__init__.py` loads when it is first used.
 
-from playhead.kernel.kernels import kernel_of as kernel_of
-from playhead.kernel.kernels import register_kernel as register_kernel
 from playhead.kernel.loop import run_kernel as run_kernel
 from playhead.kernel.meta_tools import Arguments as Arguments
 from playhead.kernel.meta_tools import MetaTool as MetaTool
@@ -11,6 +9,7 @@ from playhead.kernel.passes import fresh_thread as fresh_thread
 from playhead.kernel.passes import in_phase as in_phase
 from playhead.kernel.passes import run_pass as run_pass
 from playhead.kernel.place import Conclusion as Conclusion
+from playhead.kernel.react import REACT as REACT
 from playhead.kernel.react import act as act
 from playhead.kernel.react import observe as observe
 from playhead.kernel.react import think as think
@@ -20,7 +19,6 @@ from playhead.kernel.state import KernelState as KernelState
 from playhead.kernel.state import Step as Step
 from playhead.kernel.state import Thread as Thread
 from playhead.kernel.state import transition as transition
-from playhead.kernel.strategies.base import KernelName as KernelName
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.registry import register_strategy as register_strategy
 from playhead.kernel.structured import ask_for as ask_for

@@ -55,11 +55,6 @@ def named(text: str, names: Iterable[str]) -> str | None:
     return None
 
 
-def recorded_strategy(name: str, settings: Mapping[str, dict[str, Any]], session: Session) -> Strategy:
-    """Return a candidate with its settings among these; it thinks with the kernel of the agent's strategy."""
-    return strategy_class(name).from_recorded(settings[name], session.header.kernel)
-
-
 async def put_in_charge(strategy: Strategy, state: KernelState, session: Session) -> KernelState:
     """Let a strategy have its own tools and what it adds to the prompt; return the state it begins with.
 
@@ -139,8 +134,4 @@ def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> d
     for name in settings:
         if name not in names:
             raise UsageError(f"settings: {name!r} is none of the candidates: {', '.join(names)}")
-        if "kernel" in settings[name]:
-            raise UsageError(
-                f"settings: {name} thinks with the kernel of the agent's own strategy; give that one kernel="
-            )
     return {name: strategy_class(name)(**settings.get(name, {})).recorded() for name in names}

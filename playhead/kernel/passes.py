@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.kernels import kernel_of
 from playhead.kernel.loop import collect_spending, run_kernel
 from playhead.kernel.place import Conclusion, Pass
+from playhead.kernel.react import REACT
 from playhead.kernel.state import PlannedCall, Thread, transition
 from playhead.trace.events import PhaseCompleted, PhaseEntered
 from playhead.trace.types import ImagePart, TextPart
@@ -39,7 +39,7 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     purpose: str,
     max_iterations: int,
     tools: tuple[str, ...] | None = None,
-    kernel: Kernel | None = None,
+    kernel: Kernel = REACT,
     step: str | None = None,
     must_answer: bool = False,
 ) -> tuple[KernelState, Conclusion]:
@@ -52,7 +52,7 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
         purpose: what its requests are for, such as `improve`.
         max_iterations: turns of this pass at most.
         tools: names of the tools that are offered; None for all, `()` for none.
-        kernel: another kernel than the agent's.
+        kernel: another loop than ReAct.
         step: the step of a plan that it carries out.
         must_answer: whether one more turn without tools may give the answer when its turns are used up.
 
@@ -63,7 +63,7 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     inner = Pass(purpose, state.iteration + max_iterations, None if tools is None else frozenset(tools), step)
     begun = transition(state, thread=thread, status="thinking", pending=(), completed=())
     with session.at.inside(inner):
-        reached = await run_kernel(kernel or kernel_of(session), begun, session)
+        reached = await run_kernel(kernel, begun, session)
     # Not at its end, whatever ended the pass: the best answer that the strategy holds is kept.
     reached = session.reach(transition(reached, status="thinking"))
     session.require_running()

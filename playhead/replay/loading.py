@@ -83,11 +83,9 @@ def require_strategy(header: AgentHeader) -> None:
     """Refuse a strategy that is not there.
 
     Raises:
-        NotReplayableError: it is not registered, or its kernel is not.
+        NotReplayableError: it is not registered.
     """
     try:
         strategy_of(header)
     except UnknownStrategyError as error:
-        raise NotReplayableError(
-            f"{error} Register it before the replay, with playhead.register_strategy or register_kernel"
-        ) from None
+        raise NotReplayableError(f"{error} Register it before the replay, with playhead.register_strategy") from None

@@ -337,8 +337,6 @@ class AgentHeader(Value):
     """The strategy's own settings."""
     strategy_declares: StrategyFacts = Field(default_factory=StrategyFacts)
     """Its aliases, its phases, and what it asks the model for."""
-    kernel: str = "react"
-    """The registered name of the loop that the strategy thinks and acts with."""
     system_prompt: str | None = None
     """The prompt the user gave; what was sent is the thread's system message."""
     task_context: dict[str, JsonValue] = Field(default_factory=dict)

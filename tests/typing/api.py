@@ -120,7 +120,7 @@ agent = Agent(
     **grouped(
         name="boss",
         tools=[plain, declared, function, helper, helper.as_tool(read_only=True)],
-        strategy=Reflexion(max_retries=2, kernel="react"),
+        strategy=Reflexion(max_retries=2),
         system_prompt="Be brief.",
         examples=[Message(id=0, role="user", content="How high?")],
         parameters={"temperature": 0},

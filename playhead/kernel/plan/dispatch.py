@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from playhead.kernel.describe import shortened
-from playhead.kernel.kernels import kernel_of
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
 from playhead.kernel.plan.prompt import SHOWN, step_prompt
 from playhead.kernel.plan.steps import references, resolved
+from playhead.kernel.react import REACT
 from playhead.kernel.reply import with_offered_rationale
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing
@@ -61,8 +61,7 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
         pending = [await _planned(step, call, session) for step, call in asked]
         return transition(state, status="acting", pending=tuple(pending))
 
-    usual = kernel_of(session)
-    kernel = replace(usual, phases={**usual.phases, "thinking": think})
+    kernel = replace(REACT, phases={**REACT.phases, "thinking": think})
     thread = session.at.preamble
     plan.state, _ = await run_pass(plan.state, session, thread, purpose="step", max_iterations=1, kernel=kernel)
     plan.note_calls(asked[0][0], plan.state.steps[done_before:])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field, field_validator, model_validator
 
 from playhead.errors import UsageError
-from playhead.kernel import KernelName, KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
-from playhead.kernel.delegation import full_names, named, put_in_charge, recorded_strategy, told, with_defaults
+from playhead.kernel import KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
+from playhead.kernel.delegation import full_names, named, put_in_charge, told, with_defaults
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.strategies.registry import strategy_class, tools_of_all
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
@@ -43,22 +43,23 @@ class Adaptive(Strategy):
     """Settings of candidates, by their names; the others have their defaults."""
     preferred: str | None = None
     """The strategy that is taken when the model names none; None: the first candidate."""
-    kernel: KernelName = "react"
-    """The registered kernel, the loop that the chosen strategy thinks with, unless it has its own."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Choose a strategy and let it run; asked to go on, the same one goes on."""
         name = state.meta.get(NAME)
         if isinstance(name, str):
-            return await recorded_strategy(name, self.settings, session).run(state, session)
+            return await self._candidate(name).run(state, session)
         state, name = await self._choose(state, session)
-        chosen = recorded_strategy(name, self.settings, session)
+        chosen = self._candidate(name)
         state = transition(state, meta={**state.meta, NAME: name})
         return await chosen.run(await put_in_charge(chosen, state, session), session)
 
     def tools(self) -> list[Tool]:
         """Return the own tools of all candidates; only those of the chosen one are offered."""
         return list(tools_of_all(self.settings).values())
+
+    def _candidate(self, name: str) -> Strategy:
+        return strategy_class(name).from_recorded(self.settings[name])
 
     @field_validator("candidates")
     @classmethod

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from playhead.errors import UsageError, first_problem, nearest
-from playhead.kernel.kernels import checked_kernel
 from playhead.trace.types import Purpose, StrategyFacts
 from playhead.trace.values import to_json
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
     from playhead.trace.values import JsonValue
-
-KernelName = Annotated[str, AfterValidator(checked_kernel)]
-"""The field `kernel` of a strategy without a loop of its own: `kernel_of(session)` is the registered kernel of this name."""
 
 
 class Strategy(BaseModel):
@@ -80,30 +76,24 @@ class Strategy(BaseModel):
         return StrategyFacts(aliases=cls.short_names(), phases=cls.phases, purposes=cls.purposes)
 
     def recorded(self) -> dict[str, JsonValue]:
-        """Return the settings as a header holds them; the kernel has a place of its own there.
+        """Return the settings as a header holds them.
 
         Raises:
             UsageError: they cannot be made again from there.
         """
         try:
-            settings: Any = to_json(self.model_dump(mode="json", exclude={"kernel"}))
-            if self.from_recorded(settings, self.kernel_name) == self:
+            settings: Any = to_json(self.model_dump(mode="json"))
+            if self.from_recorded(settings) == self:
                 return settings  # type: ignore[no-any-return]
             why = "they read otherwise after that"
         except ValueError as error:
             why = str(error)
         raise UsageError(f"the settings of {self.name} cannot be recorded as JSON: {why}")
 
-    @property
-    def kernel_name(self) -> str:
-        """The name of the kernel that it runs on; `react` where it has a loop of its own."""
-        return getattr(self, "kernel", "react")
-
     @classmethod
-    def from_recorded(cls, settings: Mapping[str, JsonValue], kernel: str = "react") -> Self:
+    def from_recorded(cls, settings: Mapping[str, JsonValue]) -> Self:
         """Return the strategy that a header says; of another version of its settings, what is known."""
-        given = {**settings, "kernel": kernel}
-        return cls.model_validate({key: given[key] for key in given if key in cls.model_fields}, strict=False)
+        return cls.model_validate({key: settings[key] for key in settings if key in cls.model_fields}, strict=False)
 
     @model_validator(mode="wrap")
     @classmethod

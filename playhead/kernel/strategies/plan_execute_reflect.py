@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from playhead.kernel import KernelName, KernelState, Purpose, Session, Step, Strategy, transition
+from playhead.kernel import KernelState, Purpose, Session, Step, Strategy, transition
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import fresh_thread, offered_thread, run_pass
 from playhead.kernel.plan.dispatch import run_wave
@@ -71,8 +71,6 @@ class PlanExecuteReflect(Strategy):
     """Turns of a composite step at most."""
     max_replans: int = Field(default=3, ge=0, le=20)
     """How often steps are replaced because some failed."""
-    kernel: KernelName = "react"
-    """The registered kernel, the loop that makes the calls of a step, or thinks it out."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Go from the plan to the answer. Asked to go on, it does not plan again."""

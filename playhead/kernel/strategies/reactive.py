@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playhead.kernel import KernelName, KernelState, Session, Strategy, kernel_of, run_kernel
+from playhead.kernel import REACT, KernelState, Session, Strategy, run_kernel
 
 
 class Reactive(Strategy):
@@ -12,9 +12,6 @@ class Reactive(Strategy):
     aliases = ("react",)
     known_for = "thinks, acts, observes, one step at a time; for questions and everyday tasks"
 
-    kernel: KernelName = "react"
-    """The registered kernel, the loop that it thinks and acts with."""
-
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
-        return await run_kernel(kernel_of(session), state, session)
+        return await run_kernel(REACT, state, session)

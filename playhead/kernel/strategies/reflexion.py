@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from playhead.kernel import Conclusion, KernelName, KernelState, Purpose, Session, Step, Strategy, transition
+from playhead.kernel import Conclusion, KernelState, Purpose, Session, Step, Strategy, transition
 from playhead.kernel.passes import answer_pass, closed_thread, in_phase, offered_thread
 from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import Critique
@@ -52,8 +52,6 @@ class Reflexion(Strategy):
     """Turns with tools for one answer; if there is none then, one more turn without tools has to give it."""
     acceptance_threshold: float | None = Field(default=None, ge=0, le=10)
     """A score, 0 to 10, that is good enough even when the critic still wants more."""
-    kernel: KernelName = "react"
-    """The registered kernel, the loop that an answer is thought out with."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Answer, have the answer judged, and improve it."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UnknownStrategyError, UsageError, did_you_mean
 from playhead.kernel import strategies
-from playhead.kernel.kernels import check_new_name
 from playhead.kernel.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 BUILT_IN: Final = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): name for name in strategies.__all__}
 """The class of each strategy of Playhead's own, by its name; imported when first used."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _registry: dict[str, type[Strategy]] = {}
 """The strategies of users."""
 
@@ -41,7 +41,13 @@ def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> Non
     for name in (strategy.name, *strategy.short_names()):
         taken_by = meant.get(str(name).casefold())
         is_own = taken_by == strategy.name and (replace or taken_by not in BUILT_IN)
-        check_new_name("strategy", name, None if is_own else taken_by)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} cannot name a strategy: letters, digits, '_' and '-', at most 64")
+        if taken_by is not None and not is_own:
+            raise UsageError(
+                f"{name!r} means the strategy {taken_by!r}; choose another name, or replace that one everywhere: "
+                f"register_strategy(…, replace=True) with something called {taken_by!r}"
+            )
     _registry[strategy.name] = strategy
 
 
@@ -93,9 +99,9 @@ def strategy_of(header: AgentHeader) -> Strategy:
     """Return an agent's strategy, with its settings.
 
     Raises:
-        UnknownStrategyError: nothing is registered under its name, or its kernel's, any more.
+        UnknownStrategyError: nothing is registered under its name any more.
     """
-    return strategy_class(header.strategy).from_recorded(header.strategy_settings, header.kernel)
+    return strategy_class(header.strategy).from_recorded(header.strategy_settings)
 
 
 def strategy_if_known(header: AgentHeader) -> Strategy | None:

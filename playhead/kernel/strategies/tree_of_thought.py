@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from playhead.kernel import KernelName, KernelState, Purpose, Session, Step, Strategy, kernel_of, run_kernel, transition
+from playhead.kernel import REACT, KernelState, Purpose, Session, Step, Strategy, run_kernel, transition
 from playhead.kernel.lifecycle.steering import steered_outside
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import fresh_thread, in_phase
@@ -67,13 +67,11 @@ class TreeOfThought(Strategy):
     """A thought with a lower score is not followed."""
     good_enough: float | None = Field(default=0.9, ge=0, le=1)
     """A score from which on the search is over; None: it always goes to its depth."""
-    kernel: KernelName = "react"
-    """The registered kernel, the loop that follows the best path."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Search, then act on the best path. Asked to go on, it does not search again."""
         if NAME in state.meta:
-            return await run_kernel(kernel_of(session), state, session)
+            return await run_kernel(REACT, state, session)
         state, best = await self._search(state, session)
         state = transition(state, meta={**state.meta, NAME: best.name or None})
         if best.path:
@@ -83,7 +81,7 @@ class TreeOfThought(Strategy):
             why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
             session.emit(DecisionEvaluated(decision=f"{NAME}: no path", rationale=why))
             session.at.strategy = "reactive"
-        return await run_kernel(kernel_of(session), state, session)
+        return await run_kernel(REACT, state, session)
 
     async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node]:
         """Return the best thought of the deepest level that has one; the root when not even a first thought is good."""

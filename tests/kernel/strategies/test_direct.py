@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead import UsageError
-from playhead.kernel.strategies.registry import make_strategy
 from playhead.testing import call, calls, text
 from tests.kernel.runs import ended, ending
 from tests.kernel.strategies.looking import lookup, purposes, run
@@ -74,13 +72,3 @@ async def test_what_is_no_answer_is_told(tmp_path: Path, turns, options, expecte
     ran = await run(tmp_path, turns, lookup, **DIRECT, **options)
     assert ending(ran) == expected
     assert (ran.result.success, ran.events("nudge-issued")) == (False, [])
-
-
-def test_another_kernel_has_no_place_in_it(monkeypatch: pytest.MonkeyPatch):
-    """It thinks in its own way, so a kernel that would never be asked is refused."""
-    from playhead.kernel import kernels
-    from playhead.kernel.react import REACT
-
-    monkeypatch.setattr(kernels, "_registry", {"mine": REACT})
-    with pytest.raises(UsageError, match=r"direct has no setting 'kernel'. Known: none."):
-        make_strategy("direct", {"kernel": "mine"})

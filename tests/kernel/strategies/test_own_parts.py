@@ -14,13 +14,10 @@ from playhead.kernel import (
     answer_pass,
     ask_once,
     fresh_thread,
-    kernel_of,
     run_kernel,
     transition,
 )
-from playhead.kernel.kernels import register_kernel
 from playhead.kernel.react import REACT
-from playhead.kernel.strategies.reactive import Reactive
 from playhead.testing import call, text
 from tests.kernel.runs import ended, ending, make_agent
 from tests.kernel.strategies.looking import broken, lookup, purposes, run
@@ -49,7 +46,7 @@ class Counting(Strategy):
     async def run(self, state: Any, session: Any) -> Any:
         """Run the loop."""
         assert self.tool_name in session.toolset
-        return await run_kernel(kernel_of(session), state, session)
+        return await run_kernel(REACT, state, session)
 
     def added_prompt(self) -> str:
         """Return what the model is told."""
@@ -135,13 +132,3 @@ async def test_an_answer_pass(tmp_path: Path):
     assert [each.error.type for each in stubborn.events("tool-call-completed") if each.error] == ["ToolNotOffered"]
     # Each run is made twice: once live, once reproduced.
     assert concluded == [("end_turn", "42")] * 2 + [("max_iterations", "found a")] * 2
-
-
-def test_kernels_by_name(monkeypatch: pytest.MonkeyPatch):
-    """An unknown one is refused with the nearest."""
-    from playhead.kernel import kernels
-
-    monkeypatch.setattr(kernels, "_registry", {})
-    register_kernel("mine", REACT)
-    with pytest.raises(UsageError, match="there is no kernel 'reakt'"):
-        Reactive(kernel="reakt")

@@ -291,4 +291,4 @@ def test_the_settings_and_their_defaults():
     assert agent.header.strategy_settings == Reflexion().recorded()
     for wrong in ({"max_retrys": 1}, {"max_retries": -1}, {"acceptance_threshold": 11}):
         with pytest.raises(UsageError, match="reflexion"):
-            Reflexion(**wrong)  # type: ignore[arg-type]
+            Reflexion(**wrong)

@@ -1,4 +1,4 @@
-"""What strategies and kernels may be called, and what may be registered as one."""
+"""What strategies may be called, and what may be registered as one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Strategy, UsageError, register_kernel, register_strategy
+from playhead import Agent, Strategy, UsageError, register_strategy
 from playhead.errors import NotReplayableError, UnknownStrategyError, nearest
-from playhead.kernel import Kernel, act, kernels, observe, strategies, think
-from playhead.kernel.kernels import get_kernel
-from playhead.kernel.react import REACT
-from playhead.kernel.strategies import Direct, Reactive, Reflexion, registry
+from playhead.kernel import strategies
+from playhead.kernel.strategies import Direct, Reflexion, registry
 from playhead.kernel.strategies.registry import list_strategies, make_strategy, strategy_class
 from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, text
@@ -19,8 +17,6 @@ from tests.own_strategies import subclass
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-PHASES: dict[Any, Any] = {"thinking": think, "acting": act, "observing": observe}
 
 
 async def own(state: Any, session: Any) -> Any:
@@ -41,12 +37,6 @@ class Own(Strategy):
 def called(name: Any, **more: Any) -> Any:
     """Return a strategy of this name."""
     return subclass(Own, name=name, **more)
-
-
-@pytest.fixture(autouse=True)
-def kernels_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what kernels a test registered."""
-    monkeypatch.setattr(kernels, "_registry", {})
 
 
 class Nameless(Strategy):
@@ -146,48 +136,20 @@ def test_the_exports():
     assert sorted(getattr(strategies, each).name for each in strategies.__all__) == list_strategies()
 
 
-@pytest.mark.parametrize(
-    ("name", "kernel", "problem"),
-    [
-        ("react", REACT, "'react' means the kernel 'react'; choose another name, or replace that one everywhere"),
-        ("my kernel", REACT, "'my kernel' cannot name a kernel"),
-        ("mine", own, "the kernel 'mine' must be a Kernel(name, phases) with the phases thinking, acting, observing; it is <"),
-        ("mine", Kernel("mine", {"thinking": think, "acting": act}), "the kernel 'mine' must be a Kernel(name, phases)"),
-        ("mine", Kernel("mine", PHASES | {"reflecting": think}), "the kernel 'mine' must be a Kernel(name, phases)"),
-    ],
-    ids=range(5),
-)  # fmt: skip
-def test_what_is_no_kernel(name: Any, kernel: Any, problem: str):
-    """It is refused when it is registered, and not in the middle of a run."""
-    with pytest.raises(UsageError) as raised:
-        register_kernel(name, kernel)
-    assert str(raised.value).startswith(problem) or problem in str(raised.value)
-
-
-def test_a_kernel_of_ones_own():
-    """It is there under its name, and replaces a built-in one where that is said."""
-    mine = Kernel("mine", PHASES)
-    register_kernel("mine", mine)
-    register_kernel("react", mine, replace=True)
-    assert (get_kernel("mine"), get_kernel("react")) == (mine, mine)
-
-
-def test_a_replay_without_the_kernel(tmp_path: Path):
-    """It is refused like one without the strategy, and says what to register."""
-    register_kernel("mine", Kernel("mine", PHASES))
+def test_a_replay_without_the_strategy(tmp_path: Path):
+    """It is refused, and says what to register."""
     register_strategy(Own)
-    for strategy, name in ((Reactive(kernel="mine"), "kernel 'mine'"), (Own(), "strategy 'mine'")):
-        ran = Agent(ScriptedModel([text("a")]), strategy=strategy, trace=tmp_path).run_sync("Hi")
-        assert ran.trace_path is not None
-        assert reproduce_sync(ran.trace_path).identical
-        kernels._registry.clear()
-        registry._registry.clear()
-        with pytest.raises(NotReplayableError, match=f"^there is no {name}.* Register it before the replay, with "):
-            reproduce_sync(ran.trace_path)
-        register_strategy(Own)
+    ran = Agent(ScriptedModel([text("a")]), strategy=Own(), trace=tmp_path).run_sync("Hi")
+    assert ran.trace_path is not None
+    assert reproduce_sync(ran.trace_path).identical
+    registry._registry.clear()
+    with pytest.raises(
+        NotReplayableError, match=r"^there is no strategy 'mine'.* Register it before the replay, with "
+    ):
+        reproduce_sync(ran.trace_path)
 
 
-@pytest.mark.parametrize(("strategy", "known"), [("reactive", "kernel"), ("direct", "none")])
+@pytest.mark.parametrize(("strategy", "known"), [("reactive", "none"), ("direct", "none")])
 def test_settings_that_nobody_reads(strategy: str, known: str):
     """A strategy without settings says so, instead of recording what does nothing."""
     with pytest.raises(UsageError, match=f"{strategy} has no setting 'max_tool_steps'. Known: {known}."):

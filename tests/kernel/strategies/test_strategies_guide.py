@@ -31,7 +31,7 @@ def test_every_setting_and_its_default() -> None:
 
 
 def test_all_settings_are_told() -> None:
-    """The table has every setting of every strategy but `kernel`, which is told below it."""
+    """The table has every setting of every strategy."""
     told: dict[str, list[str]] = {}
     for strategy, settings, *_ in rows("The settings"):
         if strategy:
@@ -39,9 +39,6 @@ def test_all_settings_are_told() -> None:
         said += re.findall(r"`(\w+)`", settings)
     assert told.pop("code-action") == []  # which has a page of its own
     assert told == {name: list(strategy_class(name)().recorded()) for name in told}
-    on_kernels = [name for name in list_strategies() if "kernel" in strategy_class(name).model_fields]
-    sentence = GUIDE.split("Those without a loop of their own (")[1].split(")")[0]
-    assert sorted(re.findall(r"`([\w-]+)`", sentence)) == on_kernels
     assert {*told} == {*list_strategies()} - {"reactive", "direct", "chain-of-thought", "code-action"}
 
 
