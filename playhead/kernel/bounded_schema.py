@@ -28,8 +28,6 @@ SHOWN: Final = 5
 """Faults named at once."""
 LONGEST: Final = 500
 """Characters of one fault."""
-_WHOLE: Final = "urn:whole"
-"""The schema that the references in a part of it refer to."""
 _SAME_VALUE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
 _FLAT: Final = frozenset({"type", "properties", "required", "description", "additionalProperties"})
 _PLAIN: Final = frozenset({"type", "description", "default", "minimum", "maximum", "minLength", "maxLength"})
@@ -45,22 +43,20 @@ class UnusableSchemaError(Exception):
 class BoundedSchema:
     """A schema that can be asked what is wrong with a value."""
 
-    def __init__(self, schema: dict[str, Any], whole: BoundedSchema | None = None) -> None:
-        """Read a schema, or a part of a whole one, which its references are about.
+    def __init__(self, schema: dict[str, Any]) -> None:
+        """Read a schema.
 
         Raises:
             UnusableSchemaError: it is no JSON schema, refers to what is not in it, or is too large.
         """
         import jsonschema_rs as library  # noqa: PLC0415 - only where a schema is applied
 
-        self.schema, self._root = schema, schema if whole is None else whole.schema
+        self.schema = schema
         try:
             _require_small(schema)
             own = {word: each for word, each in schema.items() if word != "$id"}  # an address that nobody asks
-            self.registry: Any = library.Registry([(_WHOLE, own)]) if whole is None else whole.registry
             self._validator = library.validator_for(
-                own if whole is None else _part_of_whole(own),
-                registry=self.registry,
+                own,
                 offline=True,
                 pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),
                 keywords={"format": _Format, **dict.fromkeys(_NOT_APPLIED, _Ignored)},
@@ -86,7 +82,7 @@ class BoundedSchema:
         Raises:
             UnusableSchemaError: applying the schema to this value takes too many steps.
         """
-        require_affordable(self.schema, value, self._root)
+        require_affordable(self.schema, value)
         try:
             found = list(islice(self._validator.iter_errors(value), SHOWN))
         except Exception as error:  # noqa: BLE001 - such as a text that is no UTF-8
@@ -122,7 +118,7 @@ def _require_small(schema: dict[str, Any]) -> None:
         raise UnusableSchemaError(f"it has more than {MAX_CHARACTERS} characters")
 
 
-def require_affordable(schema: dict[str, Any], value: JsonValue, root: dict[str, Any]) -> int:
+def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
     """Return how many steps applying a schema to a value takes at most, whoever applies it.
 
     Raises:
@@ -134,7 +130,7 @@ def require_affordable(schema: dict[str, Any], value: JsonValue, root: dict[str,
         part, of_value, depth = waiting.pop()
         if depth and (isinstance(part.get("$id"), str) or isinstance(part.get("id"), str)):
             raise UnusableSchemaError("a part of it has an address of its own ($id)")
-        applied = list(islice(_applications(part, of_value, root), MAX_STEPS))
+        applied = list(islice(_applications(part, of_value, schema), MAX_STEPS))
         choices = part.get("enum")
         steps += 1 + len(applied) + (len(choices) if isinstance(choices, list) else 0)
         if steps > MAX_STEPS or depth > MAX_DEPTH:
@@ -185,18 +181,6 @@ def resolved(reference: str, root: dict[str, Any]) -> Any:  # noqa: ANN401 - JSO
         else:
             raise UnusableSchemaError(f"the reference {reference[:200]!r} leads nowhere")
     return found
-
-
-def _part_of_whole(part: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a part of a schema with references into the whole one."""
-    if isinstance(part, list):
-        return [_part_of_whole(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        word: f"{_WHOLE}{each}" if word == "$ref" and isinstance(each, str) else _part_of_whole(each)
-        for word, each in part.items()
-    }
 
 
 def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

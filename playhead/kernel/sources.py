@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, NoneType
+from types import FunctionType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.source_text import Piece, UnknownSourceError, pieces
@@ -158,13 +158,9 @@ def _parts_of_object(thing: Any) -> Parts:  # noqa: ANN401 - anything
     if not own and not callable(thing):
         return
     state = {name for each in own for piece in pieces(*each) for name in piece.state}
-    for base in type(thing).__mro__:
-        for name, slot in vars(base).items():
-            if type(slot) is MemberDescriptorType and name not in state and name[:2] != "__":
-                with suppress(AttributeError):  # nothing was put there yet
-                    yield name, slot.__get__(thing)
-    with suppress(AttributeError):
-        for name, value in object.__getattribute__(thing, "__dict__").items():
+    held = object.__getstate__(thing)  # its attributes and slots, without a method of its own
+    for each in held if type(held) is tuple else (held,):
+        for name, value in (each or {}).items():
             if name == "__wrapped__" or (name not in state and name[:2] != "__"):
                 yield name, value
 

@@ -7,19 +7,19 @@ is None: nobody makes up a default.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from playhead.errors import problems
 from playhead.kernel.passes import ask_model
 from playhead.kernel.repair.lenient_json import json_blocks
+from playhead.kernel.repair.schema import Schema, choices, options
 from playhead.trace.events import StructuredOutputFailed
 from playhead.trace.finish_reasons import incomplete
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, Thread
@@ -34,14 +34,6 @@ _EXAMPLE_DEPTH: Final = 6
 _SCALARS: Final[dict[str, JsonValue]] = {"boolean": True, "integer": 1, "number": 0.5, "null": None}
 
 Form = TypeVar("Form", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class FormError:
-    """Why a text does not have the form that was asked for."""
-
-    message: str
-    """What is wrong, as the model is told; short, one mistake a line."""
 
 
 async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
@@ -77,63 +69,56 @@ async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
     for attempt in range(retries + 1):
         state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
         answer = _read_response(response, form, check)
-        if not isinstance(answer, FormError):
+        if not isinstance(answer, str):
             return state, answer
-        session.emit(StructuredOutputFailed(expected=form.__name__, error=answer.message, attempt=attempt))
+        session.emit(StructuredOutputFailed(expected=form.__name__, error=answer, attempt=attempt))
         if attempt < retries:
             thread = await _told(thread, response, answer, session)
     return state, None
 
 
-def read_form(text: str, form: type[Form]) -> Form | FormError:
-    """Return the first object or list in a text that has the form, or what is wrong with the first one."""
-    first: FormError | None = None
+def read_form(text: str, form: type[Form]) -> Form | str:
+    """Return the first object or list in a text that has the form, or what is wrong with the first one, a mistake a line."""
+    first = ""
     for block in json_blocks(text):
         try:
             if block.problem is None:
                 return form.model_validate(block.value)
-            error = FormError(block.problem)
+            first = first or block.problem
         except ValidationError as invalid:
-            error = FormError(_problems(invalid))
-        first = first or error
-    return first or FormError("it holds no JSON")
+            first = first or _shown([f"- {each}" for each in problems(invalid, "the whole")])
+    return first or "it holds no JSON"
 
 
 def form_prompt(form: type[BaseModel]) -> str:
     """Return what tells a model to answer in this form: an example, and what may be chosen or left out."""
     schema = form.model_json_schema(by_alias=False)
-    example = json.dumps(_example(schema, schema.get("$defs", {}), _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
+    example = json.dumps(_example(schema, schema, _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
     rules = "\n".join(_rules(schema))
     asked = f"Reply with one JSON object of this form and nothing else:\n{example}"
     return f"{asked}\n\nRules:\n{rules}" if rules else asked
 
 
-def _read_response(
-    response: LlmResponded, form: type[Form], check: Callable[[Form], str | None] | None
-) -> Form | FormError:
+def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Form], str | None] | None) -> Form | str:
     """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
     answer = read_form(response.text, form)
     is_cut = incomplete(response.finish_reason) == "output_truncated"
-    if is_cut and (isinstance(answer, FormError) or not all(block.closed for block in json_blocks(response.text))):
-        return FormError("the answer was cut off because it is too long; give a shorter one")
-    if isinstance(answer, FormError) or check is None or (problem := check(answer)) is None:
+    if is_cut and (isinstance(answer, str) or not all(block.closed for block in json_blocks(response.text))):
+        return "the answer was cut off because it is too long; give a shorter one"
+    if isinstance(answer, str) or check is None or (problem := check(answer)) is None:
         return answer
-    return FormError(_shown(problem.splitlines()))
+    return _shown(problem.splitlines())
 
 
-async def _told(thread: Thread, response: LlmResponded, error: FormError, session: Session) -> Thread:
+async def _told(thread: Thread, response: LlmResponded, problem: str, session: Session) -> Thread:
     """Return the thread with the answer and what is wrong with it."""
     messages = session.messages
     if response.tool_calls:  # nobody will answer them, and providers want that for each
         answer = await messages.add_assistant(response.text or "(no text)")
     else:
         answer = await messages.add_reply(response)
-    told = f"That is not right:\n{error.message}\nReply again with the whole JSON, corrected, and nothing else."
+    told = f"That is not right:\n{problem}\nReply again with the whole JSON, corrected, and nothing else."
     return thread.add(answer, await messages.add_user(told))
-
-
-def _problems(invalid: ValidationError) -> str:
-    return _shown([f"- {each}" for each in problems(invalid, "the whole")])
 
 
 def _shown(lines: list[str]) -> str:
@@ -142,28 +127,24 @@ def _shown(lines: list[str]) -> str:
     return "\n".join([each[:MAX_TOLD] for each in lines[:MAX_PROBLEMS]] + more)
 
 
-def _example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> JsonValue:
+def _example(schema: Schema, root: Schema, depth: int) -> JsonValue:
     """Return a value of a schema: its example where it gives one, else its description where a text belongs."""
-    schema = {**definitions.get(str(schema.get("$ref")).rpartition("/")[2], {}), **schema}
-    options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
-    if options:
-        rest = {key: value for key, value in schema.items() if key != "anyOf"}
-        return _example({**options[0], **rest}, definitions, depth)
-    given = schema.get("examples") or schema.get("enum") or ([schema["const"]] if "const" in schema else ())
+    schema = next((each for each in options(schema, root) if each.get("type") != "null"), {})
+    given = schema.get("examples") or choices(schema)
     if given:
         return given[0]
     match schema.get("type"):
         case "object":
             fields = schema.get("properties", {}) if depth else {}
-            return {name: _example(each, definitions, depth - 1) for name, each in fields.items()}
+            return {name: _example(each, root, depth - 1) for name, each in fields.items()}
         case "array":
-            return [_example(schema.get("items", {}), definitions, depth - 1)] if depth else []
+            return [_example(schema.get("items", {}), root, depth - 1)] if depth else []
         case kind:
             text = f"<{schema['description']}>" if "description" in schema else "..."
             return _SCALARS.get(str(kind), text)
 
 
-def _rules(schema: Mapping[str, Any]) -> list[str]:
+def _rules(schema: Schema) -> list[str]:
     """Return a line for each field that has a choice or may be left out."""
     lines = []
     for model in (schema, *schema.get("$defs", {}).values()):

@@ -44,7 +44,7 @@ class FunctionTool:
         """Return what does not fit the schema, in the words the model needs to mend it."""
         try:
             if "$defs" in self.spec.parameters:  # only a schema that refers to itself can cost more than its value
-                require_affordable(self.spec.parameters, arguments, self.spec.parameters)
+                require_affordable(self.spec.parameters, arguments)
             self._arguments.check(arguments)
         except ValidationError as error:
             return ErrorInfo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from playhead.kernel.strategies.reflexion import Judgement, critique_prompt
-from playhead.kernel.structured import FormError, read_form
+from playhead.kernel.structured import read_form
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_counts(said: str, satisfied: bool, share: float | None, text: str)
 )
 def test_what_does_not_count(said: str):
     """Nobody guesses a verdict: not from praise, not from a quote in the middle, not from a score alone."""
-    assert isinstance(read_form(said, Judgement), FormError)
+    assert isinstance(read_form(said, Judgement), str)
 
 
 def test_the_prompt():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.adapter import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
-from playhead.kernel.repair.lenient_json import once
+from playhead.kernel.repair.lenient_json import strict_json
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
 from playhead.trace.usage import Usage
 from playhead.trace.values import as_text, scrub, to_json, untagged
@@ -146,16 +146,12 @@ def parsed_arguments(text: JsonValue) -> dict[str, JsonValue] | None:
     """
     if isinstance(text, str) and text.strip():
         try:
-            text = json.loads(text, parse_constant=_refuse, object_pairs_hook=once)
+            text = strict_json(text)
         except (ValueError, RecursionError):
             return None
     elif not text:
         return {}
     return text if isinstance(text, dict) else None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)  # NaN and Infinity are Python's idea of JSON
 
 
 def usage_of(response: Any) -> Usage:  # noqa: ANN401 - litellm's, or a part of one that is streamed

@@ -83,6 +83,11 @@ def read_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
     return block.value
 
 
+def strict_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what JSON says that is nothing else: no NaN, and no key with two values; raises `ValueError`."""
+    return _DECODER.decode(text)
+
+
 def unwrapped(text: str) -> str:
     """Return a text without fences, tags and blanks."""
     return re.sub(_WRAPPING, "", text)
@@ -112,7 +117,7 @@ def _checked(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any JSON valu
     return scrub(value) if isinstance(value, str) else value
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; a key with two different values is an error."""
     found: dict[str, Any] = {}
     for key, value in pairs:
@@ -125,7 +130,7 @@ def _no_number(name: str) -> Any:  # noqa: ANN401 - never returns
     raise BrokenJsonError(f"{name} is not a JSON number")
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=once)
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_once)
 
 
 class _Writing:

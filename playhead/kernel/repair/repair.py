@@ -52,26 +52,20 @@ def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired
     tool = meant_tool(name.partition("<|")[0], specs)  # some servers append a token to a name
     if tool is None:
         return Repaired(name, None)
-    read = _for_tool(specs[tool], arguments)
-    if read.arguments is None or tool == name:
-        return read
-    return Repaired(tool, read.arguments, ((NAME, name, tool), *read.steps))
+    spec, steps = specs[tool], () if tool == name else ((NAME, name, tool),)
+    if is_healthy(spec, arguments):
+        return Repaired(tool, arguments, steps)
+    try:
+        reading = Reading(spec)
+        value, faults = reading.arguments(arguments), tuple(dict.fromkeys(reading.faults))
+    except UnusableSchemaError as error:
+        value, faults = None, (f"its schema cannot be used: {error}",)
+    return (
+        Repaired(tool, None, (), faults) if faults else Repaired(tool, value, (*steps, (ARGUMENTS, arguments, value)))
+    )
 
 
 def unread_arguments(spec: ToolSpec, faults: Sequence[str]) -> str:
     """Return every fault of the arguments of a call, and what the tool takes."""
     takes = facts(spec.parameters, spec.parameters)
     return "\n- ".join([f"the arguments of {spec.name} cannot be read:", *faults]) + f"\n{spec.name} takes {takes}"
-
-
-def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any JSON value
-    if is_healthy(spec, arguments):
-        return Repaired(spec.name, arguments)
-    try:
-        reading = Reading(spec)
-        value = reading.arguments(arguments)
-    except UnusableSchemaError as error:
-        return Repaired(spec.name, None, faults=(f"its schema cannot be used: {error}",))
-    if reading.faults:
-        return Repaired(spec.name, None, faults=tuple(dict.fromkeys(reading.faults)))
-    return Repaired(spec.name, value, ((ARGUMENTS, arguments, value),))

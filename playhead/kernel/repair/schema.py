@@ -107,7 +107,9 @@ class Check:
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self._whole = schema_of(root)
+        schema_of(root)  # raises where the whole cannot be used
+        self._shared = {word: root[word] for word in ("$defs", "definitions") if word in root}
+        """What references in the parts are about."""
         self._left = MAX_STEPS
         self._known: Facts = {}
         """What has been said of the root's parts."""
@@ -124,10 +126,11 @@ class Check:
         """
         if not isinstance(schema, dict) or not schema:
             return schema is not False
-        self._left -= 1 + require_affordable(schema, value, self.root)
+        part = {**self._shared, **schema}
+        self._left -= 1 + require_affordable(part, value)
         if self._left < 0:
             raise UnusableSchemaError(f"it takes more than {MAX_STEPS} steps to read this call")
-        return not BoundedSchema(schema, self._whole).faults(value)
+        return not BoundedSchema(part).faults(value)
 
 
 def _resolved(schema: object, root: Schema) -> Schema:
