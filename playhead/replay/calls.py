@@ -178,11 +178,6 @@ def scope_of(owner: str, call: RecordedCall) -> str:
     return owner_inside(owner, call.started.tool, call.iteration, call.started.position)
 
 
-def same_call(started: ToolCallStarted, tool: str, args_hash: str) -> bool:
-    """Return whether a recorded call is one of this tool and these arguments."""
-    return started.tool == tool and started.args_hash == args_hash
-
-
 def _is_body(path: str, owners: Mapping[str, OwnerRecording]) -> bool:
     """Return whether an owner is the body of a tool: no agent, or one that a function entered, as imported runs have them."""
     owner, above = owners.get(path), owners.get(parent_of(path))

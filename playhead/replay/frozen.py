@@ -13,7 +13,7 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
-from playhead.replay.calls import facts_of, meta_tool, outermost_scope, same_call, scope_of
+from playhead.replay.calls import facts_of, inside_bodies, meta_tool, scope_of
 from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss
@@ -22,7 +22,7 @@ from playhead.trace.owners import is_within
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
@@ -52,7 +52,9 @@ class FrozenWorld(World):
         for owner in recording.owners.values():
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
-        self._spent = _spent_by_scope(recording)
+        self._bodies: dict[str, list[EventBase]] = defaultdict(list)
+        for name, scope in inside_bodies(recording).items():
+            self._bodies[scope] += [record.event for record in recording.owners[name].records]
         self._ended_from_outside = ended_from_outside(recording)
         self.interrupts = Interrupts(recording)
         """Who ends agents that were ended from outside."""
@@ -97,7 +99,12 @@ class FrozenWorld(World):
         self.interrupts.sessions[session.owner] = session
         if recorded is None:
             return ()
-        return recorded_guards(session, recorded, self._fired_in_bodies(recorded), self.interrupts)
+        fired = {
+            call_id: [each for each in self._bodies[scope] if isinstance(each, KillswitchFired) and each.ends]
+            for call_id, call in recorded.calls.items()
+            if (scope := scope_of(recorded.owner, call)) in self._bodies
+        }
+        return recorded_guards(session, recorded, fired, self.interrupts)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
@@ -118,23 +125,21 @@ class FrozenWorld(World):
             raise self.unanswered(owner, f"{owner} is entered, which the recording does not hold")
         return found
 
-    def call_at(self, owner: str, iteration: int | None, position: int) -> RecordedCall | None:
-        """Return the call that this owner made at this place of this turn."""
-        return self._calls.get((owner, iteration, position))
+    def call_at(self, context: ToolContext) -> RecordedCall | None:
+        """Return the call that this owner made at this place of this turn, if it is this one."""
+        call = self._calls.get((context.owner, context.iteration, context.position))
+        same = call is not None and (call.started.tool, call.started.args_hash) == (context.tool, context.args_hash)
+        return call if same else None
 
-    def was_served(self, owner: str, call: RecordedCall) -> bool:
-        """Return whether a replay, of which this is the recording, ended the call before anything was asked or entered."""
-        completed = call.completed
-        ended = completed is None or completed.rung is not None or completed.ended == "cancelled"
-        return (
-            ended
-            and self._recording.header.replay_of is not None
-            and (owner, call.started.call_id) not in self._approvals
-        )
-
-    def was_asked_about(self, owner: str, call_id: str) -> bool:
+    def was_asked_about(self, context: ToolContext) -> bool:
         """Return whether somebody was asked to approve a call."""
-        return (owner, call_id) in self._approvals
+        return (context.owner, context.call_id) in self._approvals
+
+    def was_served(self, context: ToolContext, call: RecordedCall) -> bool:
+        """Return whether a replay, of which this is the recording, ended the call before anything was asked or entered."""
+        done = call.completed
+        ended = done is None or done.rung is not None or done.ended == "cancelled"
+        return ended and self._recording.header.replay_of is not None and not self.was_asked_about(context)
 
     def declared(self, context: ToolContext, agent: AgentTool, then: AgentHeader) -> AgentHeader:
         """Return the header of an agent that code declares, with its hooks; how its own code differs is noted."""
@@ -147,9 +152,9 @@ class FrozenWorld(World):
         """Return whether the recording holds this agent."""
         return owner in self._recording.owners
 
-    def spent_in(self, scope: str) -> Sequence[EventBase]:
-        """Return the events that tell what was spent inside a tool's body, which a replay does not run."""
-        return self._spent[scope]
+    def spent_in(self, scope: str) -> Iterator[EventBase]:
+        """Yield the events that tell what was spent inside a tool's body, which a replay does not run."""
+        yield from (event for event in self._bodies.get(scope, ()) if isinstance(event, (LlmResponded, LlmFailed)))
 
     async def answers(self, owner: str, what: object, at: str) -> None:
         """Be about to answer something: where a switch fired at that, when all that came before it has come."""
@@ -182,21 +187,7 @@ class FrozenWorld(World):
         return UnrecordedCallError(message)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
-        if spec.kind == "meta":
-            return meta_tool(spec, given)
-        return FrozenAgent(self, spec, given) if spec.kind == "agent" else FrozenTool(self, spec)
-
-    def _fired_in_bodies(self, owner: OwnerRecording) -> dict[str, list[KillswitchFired]]:
-        """Return, by the call, the killswitches that fired inside the bodies of an agent's tools: those do not run again."""
-        calls = {scope_of(owner.owner, call): call_id for call_id, call in owner.calls.items()}
-        found: dict[str, list[KillswitchFired]] = defaultdict(list)
-        for name, below in self._recording.owners.items():
-            scope = outermost_scope(name, self._recording.owners)
-            if scope in calls:
-                found[calls[scope]] += [
-                    each.event for each in below.records if isinstance(each.event, KillswitchFired) and each.event.ends
-                ]
-        return found
+        return meta_tool(spec, given) if spec.kind == "meta" else FrozenTool(self, spec, given)
 
 
 def as_declared(header: AgentHeader, then: AgentHeader) -> AgentHeader:
@@ -210,18 +201,6 @@ def as_declared(header: AgentHeader, then: AgentHeader) -> AgentHeader:
         ),
     }
     return header.model_copy(update=update)
-
-
-def _spent_by_scope(recording: Recording) -> dict[str, list[EventBase]]:
-    """Return what tells what each tool's body spent, each attempt once, whoever below it made it."""
-    spent: dict[str, list[EventBase]] = defaultdict(list)
-    for name, owner in recording.owners.items():
-        scope = outermost_scope(name, recording.owners)
-        if scope is not None:
-            spent[scope] += [
-                record.event for record in owner.records if isinstance(record.event, (LlmResponded, LlmFailed))
-            ]
-    return spent
 
 
 class FrozenModel:
@@ -260,25 +239,33 @@ class FrozenModel:
 
 
 class FrozenTool:
-    """Gives the recorded result of exactly the call that is asked for; never runs anything."""
+    """Gives the recorded result of exactly the call that is asked for, and enters agents; never runs anything else.
 
-    def __init__(self, world: FrozenWorld, spec: ToolSpec) -> None:
+    The model, tools and facts of an agent that is entered are frozen in their turn.
+    """
+
+    def __init__(self, world: FrozenWorld, spec: ToolSpec, given: Tool | None = None) -> None:
         self.spec = spec
         self._world = world
+        self._given = given if isinstance(given, AgentTool) else None
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Return the recorded refusal, if the call was refused, or what a replay answered without asking for approval."""
+        """Return the recorded refusal, if the call was refused, or what a replay answered without asking or entering anybody."""
+        world, is_agent = self._world, self.spec.kind == "agent"
+        problem = check_agent_call(self.spec.name, arguments, context) if is_agent else None
+        if problem is not None or (is_agent and world.was_entered(context.child_owner)):
+            return problem
         call = self.recorded(arguments, context)
-        completed = call.completed
-        asked = self._world.was_asked_about(context.owner, context.call_id)
-        if completed is not None and completed.ended == "refused" and not asked:
-            return completed.error
-        if self.spec.requires_approval and self._world.was_served(context.owner, call):
-            return self.outcome(call, context)
-        return None
+        done = call.completed
+        if done is not None and done.ended == "refused" and not is_agent and not world.was_asked_about(context):
+            return done.error
+        may_be_served = (is_agent or self.spec.requires_approval) and world.was_served(context, call)
+        return self.outcome(call, context) if may_be_served else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Return the recorded result."""
+        """Return the recorded result, or run the agent's loop again on what was recorded of it."""
+        if self.spec.kind == "agent":
+            return await self._enter(arguments, context)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         for event in self._world.spent_in(context.child_owner):
             context.session.bill(event)
@@ -297,12 +284,10 @@ class FrozenTool:
         Raises:
             RecordingEndedError: the recording ends before it did.
         """
-        completed = call.completed
-        if completed is None or completed.ended == "cancelled":
+        done = call.completed
+        if done is None or done.ended == "cancelled":
             raise self._world.ended(context.owner, f"the recording ends while {context.owner} waits for {context.tool}")
-        return Outcome(
-            completed.ok, completed.result, completed.error, completed.cached, completed.abandoned, completed.ended
-        )
+        return Outcome(done.ok, done.result, done.error, done.cached, done.abandoned, done.ended)
 
     def recorded(self, arguments: dict[str, JsonValue], context: ToolContext) -> RecordedCall:
         """Return the recorded call: the same owner, turn, place, tool and arguments.
@@ -311,38 +296,21 @@ class FrozenTool:
             UnrecordedCallError: there is none; the message names the nearest and what differs.
             RecordingEndedError: the recording ends before it.
         """
-        call = self._world.call_at(context.owner, context.iteration, context.position)
-        if call and same_call(call.started, context.tool, context.args_hash):
+        call = self._world.call_at(context)
+        if call is not None:
             return call
-        calls = list(self._world.of(context.owner).calls.values())
+        calls = self._world.of(context.owner).calls.values()
         raise self._world.unanswered(context.owner, describe_miss(context, arguments, calls))
 
-
-class FrozenAgent(FrozenTool):
-    """Enters a recorded agent: its model, tools and facts are frozen in their turn."""
-
-    def __init__(self, world: FrozenWorld, spec: ToolSpec, given: Tool | None) -> None:
-        super().__init__(world, spec)
-        self._given = given if isinstance(given, AgentTool) else None
-
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Check the call as it was checked then; what a replay answered without entering the agent, it answers again."""
-        problem = check_agent_call(self.spec.name, arguments, context)
-        if problem is not None or self._world.was_entered(context.child_owner):
-            return problem
-        call = self.recorded(arguments, context)
-        return self.outcome(call, context) if self._world.was_served(context.owner, call) else None
-
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the agent's loop again on what was recorded of it."""
+    async def _enter(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         self.recorded(arguments, context)
-        recorded = self._world.of(context.child_owner)
+        recorded, given = self._world.of(context.child_owner), self._given
         if recorded.started is None:
             raise NotReplayableError(f"the recording does not say what agent {context.child_owner} is")
         then = recorded.started.agent
-        header = self._world.declared(context, self._given, then) if self._given else then
+        header = then if given is None else self._world.declared(context, given, then)
         model = FrozenModel(self._world, recorded, header.model)
-        return await AgentTool(header, model, self._given.tools if self._given else {}).run(arguments, context)
+        return await AgentTool(header, model, {} if given is None else given.tools).run(arguments, context)
 
 
 def _recorded_error(failed: LlmFailed) -> PlayheadError:

@@ -16,7 +16,7 @@ from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
-from playhead.replay.calls import outermost_scope
+from playhead.replay.calls import inside_bodies
 from playhead.replay.declared import SourceChange, changed_sources
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import ended_from_outside, raced
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording, RecordingStatus
-    from playhead.trace.types import AgentHeader
 
 STOPPED: Final = "replay_stopped"
 """How a run ends that is a replay and may not go on."""
@@ -88,7 +87,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent)
-    inside = _inside_tools(recording)
+    inside = inside_bodies(recording)
     known = _until_stopped(recording)
     beside = raced(recording)
     recorded = (
@@ -151,7 +150,9 @@ class _Follower:
 
     def __call__(self, record: Record) -> None:
         try:
-            if not _follows_from(self.ended, record):
+            # What an agent wrote only because the recording ended for it, or for one below it, is not compared; what runs
+            # beside it may go on properly, and is.
+            if not (is_ending(record) and any(is_within(owner, record.owner) for owner in self.ended)):
                 self.comparison.add(record)
         except Exception as error:  # noqa: BLE001 - raised again when the replay is over
             self.errors.append(error)
@@ -164,9 +165,9 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
     subscriptions.add(None, world.interrupts.follow)
     recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
-    header, tools = _parts(recording, agent)
+    header, tools = recording.header.agent, dict[str, "Tool"]()
     if agent is not None:
-        parts = agent.as_tool()
+        header, tools, parts = as_declared(agent.header, header), agent.tools, agent.as_tool()
         world.hooks[recording.root.owner] = parts.hooks()
         world.sources[recording.root.owner] = parts.sources()
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
@@ -208,23 +209,3 @@ def _until_stopped(recording: Recording) -> Recording:
 
 def _closes(record: Record) -> bool:
     return record.kind == "message-added" or is_ending(record)
-
-
-def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:
-    if agent is None:
-        return recording.header.agent, {}
-    return as_declared(agent.header, recording.header.agent), agent.tools
-
-
-def _inside_tools(recording: Recording) -> dict[str, str]:
-    """Return the owners that are inside the bodies of tools, each with the outermost body that it is in."""
-    scopes = {name: outermost_scope(name, recording.owners) for name in recording.owners}
-    return {name: scope for name, scope in scopes.items() if scope is not None}
-
-
-def _follows_from(ended: list[str], record: Record) -> bool:
-    """Return whether an agent wrote this only because the recording ended for it, or for an agent below it.
-
-    What runs beside it may go on properly, and is compared.
-    """
-    return is_ending(record) and any(is_within(owner, record.owner) for owner in ended)

@@ -5,14 +5,14 @@ What they changed or removed are events of its own; what they left alone stands 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.state import Step
 from playhead.replay.hooks import apply_emission, before_of, emissions_of, of_callers
-from playhead.trace.events import EmissionSuppressed, HookFailed, MessageAdded, NudgeIssued, RunStarted
+from playhead.trace.events import EmissionSuppressed, HookFailed, MessageAdded, NudgeIssued
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playhead.replay.hooks import Emission
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import AgentHeader, Message, Request
+    from playhead.trace.types import Message, Request
     from playhead.trace.values import JsonValue
 
 REQUEST: Final = "llm.request"
@@ -68,7 +68,7 @@ class SeenPayloads:
             if tag != REQUEST:
                 self._add(tag, key, events[0].before)
         for tag, key, before in _left_alone(owner, self._made):
-            if (tag, key) not in self._at:
+            if not key or (tag, key) not in self._at:
                 self._add(tag, key, before)
 
     def at(self, tag: str, key: str, before: str) -> Seen | None:
@@ -98,7 +98,8 @@ class SeenPayloads:
         if exchange is None:
             return seen if seen.failed else None
         recorded = self.owner.request(exchange.requested)
-        return seen if request_parts(recorded) == request_parts(request) and _same_thread(recorded, request) else None
+        same = request_parts(recorded) == request_parts(request) and _ranges(recorded) == _ranges(request)
+        return seen if same and self._holds(request) else None
 
     @property
     def tags(self) -> set[str]:
@@ -111,10 +112,8 @@ class SeenPayloads:
         return sorted({event.hook for event in made})
 
     def _add(self, tag: str, key: str, before: JsonValue) -> None:
-        name, seen = (
-            json_hash(before),
-            Seen(tuple(of_callers(self._made.get((tag, key), []))), self.failed.get((tag, key))),
-        )
+        name = json_hash(before)
+        seen = Seen(tuple(of_callers(self._made.get((tag, key), []))), self.failed.get((tag, key)))
         self._at[tag, key] = (name, seen)
         self._alike[tag, name].setdefault(seen.key, seen)
 
@@ -140,10 +139,10 @@ class SeenPayloads:
 def _left_alone(
     owner: OwnerRecording, made: dict[tuple[str, str], list[Emission]]
 ) -> Iterator[tuple[str, str, JsonValue]]:
-    """Yield tag, key and payload of what hooks may have looked at and did not change."""
-    if isinstance(owner.started, RunStarted) or owner.started is not None:
+    """Yield tag, key and payload of what hooks may have looked at and did not change; of a message that is no result no key."""
+    if owner.started is not None:
         yield "prompt.task", "0", before_of("prompt.task", owner.started.task)
-    yield from _of_thread(owner, _Counted(made), made)
+    yield from _of_thread(owner)
     for request, response in owner.responses.items():
         yield "llm.response", str(request), before_of("llm.response", response)
     for exchange in owner.exchanges:
@@ -157,63 +156,18 @@ def _left_alone(
         yield "answer.final", "0", owner.completed.output
 
 
-class _Counted:
-    """Counts the emissions of a tag; those that were removed have left nothing behind, but a place."""
-
-    def __init__(self, made: dict[tuple[str, str], list[Emission]]) -> None:
-        self._made = made
-        self._next: Counter[str] = Counter()
-
-    def key(self, tag: str) -> str:
-        while True:
-            key = str(self._next[tag])
-            self._next[tag] += 1
-            events = self._made.get((tag, key), ())
-            if not any(isinstance(event, EmissionSuppressed) for event in events):
-                return key
-
-
-def _of_thread(
-    owner: OwnerRecording, counted: _Counted, made: dict[tuple[str, str], list[Emission]]
-) -> Iterator[tuple[str, str, JsonValue]]:
-    examples = Counter(_roles_of_examples(owner.started.agent)) if owner.started else Counter()
-    for record in owner.records:
-        event = record.event
-        if isinstance(event, NudgeIssued):
-            tag = f"nudge.{event.nudge}"
-            yield tag, counted.key(tag), event.text
-        if not isinstance(event, MessageAdded) or event.transient:
-            continue
-        if event.role != "system" and examples[event.role] > 0:
-            examples[event.role] -= 1
-            continue
-        message = owner.message(event.id)
-        call_id = event.tool_call_id or (event.ref.call if event.ref else None)
-        if event.role == "system":
-            yield "prompt.system", "0", message.content
-        elif call_id is not None:
-            whole = message if event.stored is None else _whole(message, owner.calls.get(call_id), made)
-            yield "message.tool-result", call_id, before_of("message.tool-result", whole)
-        elif event.role in ("user", "assistant") and event.name is None:
-            tag = f"message.{event.role}"
-            yield tag, counted.key(tag), before_of(tag, message)
-
-
-def _roles_of_examples(header: AgentHeader) -> Iterator[str]:
-    """Yield who speaks in the examples: a result in text is a message of the user's."""
-    in_text = header.tool_format == "text"
-    yield from ("user" if in_text and each.role == "tool" else each.role for each in header.examples)
-
-
-def _whole(message: Message, call: RecordedCall | None, made: dict[tuple[str, str], list[Emission]]) -> Message:
-    """Return the message of a result as hooks saw it, before it was shortened."""
-    if call is None or call.completed is None:
-        return message
-    completed = call.completed
-    for event in made.get(("tool.result", completed.call_id), ()):
-        if not isinstance(event, EmissionSuppressed):
-            completed = apply_emission(event, completed)
-    return message.model_copy(update={"content": completed.message_text(message.role)})
+def _of_thread(owner: OwnerRecording) -> Iterator[tuple[str, str, JsonValue]]:
+    events = [record.event for record in owner.records]
+    added = [event for event in events if isinstance(event, MessageAdded) and not event.transient]
+    yield from ((f"nudge.{event.nudge}", "", event.text) for event in events if isinstance(event, NudgeIssued))
+    yield from (("prompt.system", "0", owner.message(event.id).content) for event in added if event.role == "system")
+    said = [event for event in added if event.role != "system"]
+    for event in said[len(owner.started.agent.examples) if owner.started else 0 :]:
+        message, call_id = owner.message(event.id), event.tool_call_id or (event.ref.call if event.ref else None)
+        if call_id is not None and event.stored is None:
+            yield "message.tool-result", call_id, before_of("message.tool-result", message)
+        elif call_id is None and event.role in ("user", "assistant") and event.name is None:
+            yield f"message.{event.role}", "", before_of(f"message.{event.role}", message)
 
 
 def _of_call(
@@ -236,15 +190,7 @@ def _of_call(
 
 def _ranges(request: Request) -> JsonValue:
     """Return the messages of a request as a recorded change names them."""
-    return chokepoint(REQUEST).written(request, _without_messages(request))[0]["messages"]
-
-
-def _without_messages(request: Request) -> Request:
-    return replace(request, messages=())
-
-
-def _same_thread(recorded: Request, request: Request) -> bool:
-    return [_says(each) for each in recorded.messages] == [_says(each) for each in request.messages]
+    return chokepoint(REQUEST).written(request, replace(request, messages=()))[0]["messages"]
 
 
 def _says(message: Message) -> tuple[Any, ...]:

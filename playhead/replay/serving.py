@@ -25,7 +25,7 @@ from playhead.replay.calls import Call
 from playhead.replay.matching import Match, Matcher, Place, Places
 from playhead.replay.misses import MissedCall, describe_miss, name_call, policy_of, simulated
 from playhead.replay.state import NOTHING, State, touched, union
-from playhead.trace.events import ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
+from playhead.trace.events import ErrorInfo, ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.owners import agent_path
 from playhead.trace.values import content_hash, from_json, to_json
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from playhead.replay.misses import OnMissing
     from playhead.replay.overrides import ResultOverride
     from playhead.replay.redacted import Rebinding
-    from playhead.trace.events import ErrorInfo
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
@@ -145,15 +144,17 @@ class Answers:
         self, spec: ToolSpec, arguments: dict[str, JsonValue], context: ToolContext, given: Tool | None
     ) -> ErrorInfo | Outcome | None:
         """Return why a call cannot run: as the code says, where it was given, else as it was said of these arguments then."""
-        call = self._noted.get((context.owner, context.call_id)) or _too_late(context, arguments)
+        call = self._noted.get((context.owner, context.call_id))
+        if call is None:
+            return ErrorInfo(type="Cancelled", message="the run had ended, so the call is not recorded")
         call.spec = spec
         asked = Asked(call, self.places.of(context.owner), spec, arguments, context, given)
+        problem: ErrorInfo | Outcome | None = None
         if given is not None:
             problem = given.check(arguments, context)
-        else:
+        elif not self._doubt(asked):
             keys = ((source, spec.name, call.identity) for source in asked.place.sources)
-            known = None if self._doubt(asked) else next((self._unfit[key] for key in keys if key in self._unfit), None)
-            problem = known
+            problem = next((self._unfit[key] for key in keys if key in self._unfit), None)
         if problem is None:
             self._asked[context.owner, context.call_id] = asked
         return problem
@@ -394,15 +395,3 @@ def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
         for call, error in refused
         if error is not None and error.type == "InvalidArguments"
     }
-
-
-def _too_late(context: ToolContext, arguments: dict[str, JsonValue]) -> Call:
-    """Return a call that came too late to be recorded."""
-    started = ToolCallStarted(
-        call_id=context.call_id,
-        tool=context.tool,
-        position=context.position,
-        args=arguments,
-        args_hash=context.args_hash,
-    )
-    return Call(context.owner, started, context.iteration, 0)
