@@ -298,8 +298,7 @@ def check_rows(checked: Check) -> Iterator[Line]:
     for problem in shown:
         yield Line(("!! ", "bold red"), str(problem))
     if len(rest) > 1:
-        more = sum(problem.count for problem in rest[:-1])
-        yield Line(f"… and {more:,} more problems; --json names more of them")
+        yield Line(f"… and {len(rest) - 1:,} more problems; --json names them")
     for problem in rest[-1:]:  # the last one says where the reading ended
         yield Line(("!! ", "bold red"), str(problem), whole=True)
 

@@ -38,7 +38,7 @@ class Check:
     erased: int
     """Lines of which something was erased on request."""
     problems: tuple[Problem, ...]
-    """Everything that is wrong, in the order of the file; after the first 1,000, how many more there are."""
+    """Everything that is wrong, in the order of the file; what stands behind 1,000 problems is not read."""
 
     @property
     def ok(self) -> bool:
@@ -69,7 +69,7 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
     if verdict in {"ok", "open"} and expected_run not in {None, run_id}:
         verdict = "other-run"
     lost = sum(problem.events for problem in problems if problem.kind == "lost-events")
-    erased = sum(problem.count for problem in problems if problem.kind == "erased")
+    erased = sum(problem.kind == "erased" for problem in problems)
     if head is not None and head != found:
         verdict = "other-head"
     return Check(path, run_id, verdict, events, found if verdict in _SOUND else None, lost, erased, tuple(problems))

@@ -13,9 +13,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache, wraps
+from functools import lru_cache, wraps
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
@@ -110,9 +110,9 @@ class Envelope(NamedTuple):
 
 
 def encode_data(event: EventBase) -> bytes:
-    """Return the JSON of the event's own fields; never raises. A field that is None is left out where it can be."""
+    """Return the JSON of the event's own fields; never raises. What is None is left out, but in fields of a newer format."""
     try:
-        if not (event.__pydantic_extra__ or _none_matters(type(event))) or _nones_can_go(event):
+        if None not in (event.__pydantic_extra__ or {}).values():
             data = event.__pydantic_serializer__.to_json(event, exclude_none=True)
             is_flat = len(data) < _SHORT or data.count(b"[") + data.count(b"{") < _BRACKETS
             # Text that only says NaN costs the careful way, nothing else.
@@ -240,28 +240,6 @@ def owner_of(quoted: bytes) -> str:
     return str(json.loads(quoted))
 
 
-def _nones_can_go(event: EventBase) -> bool:
-    """Return whether every field of the event that is None would be None, too, if it were left out."""
-    extra = event.__pydantic_extra__
-    if extra and None in extra.values():
-        return False
-    matter = _none_matters(type(event))
-    return not matter or all(getattr(event, name) is not None for name in matter)
-
-
-@cache
-def _none_matters(model: type[BaseModel]) -> tuple[str, ...]:
-    def may_be_none(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
-        return annotation is Any or type(None) in get_args(annotation)
-
-    fields = model.model_fields.items()
-    return tuple(
-        name
-        for name, field in fields
-        if may_be_none(field.annotation) and field.get_default(call_default_factory=True) is not None
-    )
-
-
 def _is_read(data: bytes) -> bool:
     """Return whether parsers read this, and it does not nest too deep for them."""
     try:
@@ -273,14 +251,10 @@ def _is_read(data: bytes) -> bool:
 
 def _fields_of(model: BaseModel) -> dict[str, JsonValue]:
     """Return the model's fields as strict JSON, one by one: slow, and right whatever they hold."""
-    extra = model.__pydantic_extra__ or {}
-    kept = {*_none_matters(type(model)), *extra}
     declared = type(model).model_fields
-    return {
-        scrub(name): _field(value, declared.get(name))
-        for name, value in {**model.__dict__, **extra}.items()
-        if value is not None or name in kept
-    }
+    known = {name: value for name, value in model.__dict__.items() if value is not None}
+    values = {**known, **(model.__pydantic_extra__ or {})}
+    return {scrub(name): _field(value, declared.get(name)) for name, value in values.items()}
 
 
 def _field(value: Any, declared: FieldInfo | None) -> JsonValue:  # noqa: ANN401 - any field of any event

@@ -36,7 +36,7 @@ from playhead.trace.line import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 MAX_LINE: Final = 64 * 1024 * 1024
@@ -44,9 +44,10 @@ MAX_LINE: Final = 64 * 1024 * 1024
 CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""
 MAX_PROBLEMS: Final = 1000
-"""Problems of a file that are reported one by one; later ones are counted."""
-MAX_JUNK: Final = 10_000
-"""Consecutive lines that are not events, after which reading stops: a scan of junk must not cost minutes."""
+"""Lines that are no events, or do not stand where they should, after which a file is not read on: a scan of junk must not cost
+minutes."""
+_OF_ONE_EVENT: Final = frozenset({"blob", "erased", "lost-events"})
+"""Problems that say nothing against the events behind them."""
 
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
 
@@ -69,8 +70,6 @@ class Problem:
     """What is wrong."""
     events: int = 0
     """Events that are missing here, for `lost-events` and `gap`."""
-    count: int = 1
-    """Problems that this one stands for: more than one for those after the first `MAX_PROBLEMS`, by kind."""
 
     def __str__(self) -> str:
         """Return the problem as one line."""
@@ -78,9 +77,7 @@ class Problem:
 
 
 def scan(path: Path) -> Iterator[Record | Problem]:
-    """Yield every event of a trace, and every problem at the place where it is.
-
-    Of the problems after the first `MAX_PROBLEMS`, one of each kind at the end says how many there are.
+    """Yield every event of a trace, and every problem at the place where it is; after `MAX_PROBLEMS` it is not read on.
 
     Raises:
         TraceNotFoundError: there is no such file, or it cannot be read.
@@ -186,8 +183,7 @@ class _Scan:
         self._erased: dict[int, str] = {}
         self._said_erased: set[int] = set()
         self._problems = 0
-        self._junk = 0
-        self._more: dict[ProblemKind, Problem] = {}
+        self._left = False  # whether there are lines that are not read
 
     def run(self) -> Iterator[Record | Problem]:
         yield from self.whole_lines()
@@ -196,27 +192,25 @@ class _Scan:
     def whole_lines(self) -> Iterator[Record | Problem]:
         """Yield the events and problems of the complete lines; call it again when the file has grown."""
         for line in self._lines:
-            if self._junk > MAX_JUNK:
+            if self._problems >= MAX_PROBLEMS:
+                self._left = True
                 return
             if not self._number:
                 _require_trace(line, self._name)
             self._number += 1
             record = self._sound(line)
-            if record is not None:
-                self._junk = 0
+            if record is None:
+                yield from self._careful(line)
+            else:
                 yield record
-                continue
-            yield from self._reported(self._careful(line))
 
     def ending(self) -> Iterator[Record | Problem]:
         """Yield the problems at the end of the file."""
         unsaid = ", ".join(map(str, sorted(self._erased.keys() - self._said_erased)[:10]))
         if unsaid:
             yield self._problem("chain", f"no event says who erased content of event {unsaid}")
-        yield from self._more.values()
-        if self._junk > MAX_JUNK:
-            rest = f"{MAX_JUNK:,} lines in a row are no events: what stands behind them is not read"
-            yield self._problem("bad-line", rest)
+        if self._left:
+            yield self._problem("bad-line", f"{MAX_PROBLEMS:,} problems stand up to here: the rest is not read")
         elif self._lines.rest or self._lines.broken:
             yield self._cut_off()
         elif not self._number:
@@ -251,10 +245,8 @@ class _Scan:
         try:
             body, h, envelope = _split(line)
         except LineError as error:
-            self._junk += 1
             yield self._problem("lost-events" if line.endswith(TORN) else "bad-line", str(error))
             return
-        self._junk = 0
         intact = chain(self._previous, body) == h
         if envelope.erased:
             self._erased[envelope.seq] = self._previous.decode()
@@ -316,23 +308,8 @@ class _Scan:
             return self._problem("truncated", f"the compressed data end here: {self._lines.broken}")
         return self._problem("truncated", f"it ends after {len(rest)} bytes without a newline")
 
-    def _reported(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
-        """Yield records and the first `MAX_PROBLEMS` problems; count later problems by kind."""
-        for item in items:
-            if isinstance(item, Problem):
-                self._problems += 1
-                if self._problems > MAX_PROBLEMS:
-                    self._count(item)
-                    continue
-            yield item
-
-    def _count(self, problem: Problem) -> None:
-        known = self._more.get(problem.kind)
-        count, events = (known.count, known.events) if known else (0, 0)
-        message = f"and {count + 1:,} more, up to this line"
-        self._more[problem.kind] = Problem(problem.kind, problem.line, message, events + problem.events, count + 1)
-
     def _problem(self, kind: ProblemKind, message: str, events: int = 0) -> Problem:
+        self._problems += kind not in _OF_ONE_EVENT
         return Problem(kind, self._number, message, events)
 
 

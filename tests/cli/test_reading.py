@@ -182,7 +182,7 @@ def test_check_prints_no_more_problems_than_anybody_reads(store: Path) -> None:
     result = playhead("check", "bad")
     assert result.exit_code == 1
     assert result.stdout.count("!!") == 21  # the last one too, which says where the reading ended
-    assert "… and 979 more problems; --json names more of them" in result.stdout
+    assert "… and 979 more problems; --json names them" in result.stdout
     assert len(objects(playhead("check", "bad", "--json"))[0]["problems"]) == 1000
 
 

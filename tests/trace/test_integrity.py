@@ -262,18 +262,11 @@ def test_a_file_that_holds_another_run(path: Path, content: bytes):
 
 
 def test_more_problems_than_anybody_reads(path: Path, content: bytes):
-    """The first thousand are kept; of the others one for each kind says how many, and the verdict counts them too."""
+    """After a thousand a file is not read on, and that is said; lines that were erased or lost a blob are no such problems."""
     first, *rest = content.splitlines(keepends=True)
-    check = changed(path, [first, *[b"\n"] * (MAX_PROBLEMS + 5_000), *rest, rest[-1], b"torn"])
-    assert [str(problem) for problem in check.problems[MAX_PROBLEMS:]] == [
-        "line 6001: bad-line: and 5,000 more, up to this line",
-        f"line {6000 + COUNT + 1}: chain: and 1 more, up to this line",
-        f"line {6000 + COUNT + 1}: duplicate: and 1 more, up to this line",
-        f"line {6000 + COUNT + 1}: after-end: and 1 more, up to this line",
-        f"line {6000 + COUNT + 2}: truncated: it ends after 4 bytes without a newline",
-    ]
-    assert sum(problem.count for problem in check.problems) == MAX_PROBLEMS + 5_000 + 4
-    assert (check.verdict, check.events) == ("damaged", COUNT + 1)
+    check = changed(path, [first, *[b"\n"] * (MAX_PROBLEMS + 5_000), *rest])
+    assert str(check.problems[-1]) == "line 1001: bad-line: 1,000 problems stand up to here: the rest is not read"
+    assert (len(check.problems), check.verdict, check.events) == (MAX_PROBLEMS + 1, "damaged", 1)
     assert read_recording(path).problems == check.problems
 
 

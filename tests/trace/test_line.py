@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from playhead.trace.events import (
     EVENT_TYPES,
-    DebriefCompleted,
     EventBase,
     FactRecorded,
     RunCompleted,
     Thought,
-    ToolCallStarted,
 )
 from playhead.trace.line import (
     LineError,
@@ -117,14 +115,12 @@ def test_none_is_left_out_where_absence_means_none():
 @pytest.mark.parametrize(
     "event",
     [
-        ToolCallStarted(call_id="c", tool="t", position=0, args=None, args_hash="h"),
-        DebriefCompleted(debrief=None),
         unknown("new", value=None),
         Thought(request=1, new_field=None),  # type: ignore[call-arg]
     ],
 )
-def test_none_is_written_where_absence_means_something_else(event: EventBase):
-    """A None that the default would not bring back is null in the file."""
+def test_none_is_written_where_absence_may_mean_something_else(event: EventBase):
+    """A None of a newer format, whose defaults are not known here, is null in the file."""
     assert again(event) == event
     assert b"null" in encode_data(event)
 

@@ -217,5 +217,5 @@ class DebriefCompleted(EventBase):
 
     incidental: ClassVar = True
     kind: Literal["debrief-completed"] = "debrief-completed"
-    debrief: JsonValue
+    debrief: JsonValue = None
     """The debrief."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import Field
-
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.frozen import VOLATILE, EventBase, Integer
 from playhead.trace.telemetry import SpanIds
@@ -74,7 +72,7 @@ class ToolCallStarted(EventBase):
     """The tool's name."""
     position: Integer
     """Place of the call among those of its iteration, from 0."""
-    args: JsonValue = Field(default_factory=dict)
+    args: JsonValue = None
     """The arguments that the body gets, or the model's text when it is no JSON object."""
     args_hash: Annotated[str, VOLATILE]
     """SHA-256 of the canonical JSON of `args`."""
