@@ -6,7 +6,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.kernel.describe import describe
-from playhead.kernel.hooks import Answer, Nudge, Recover, Recovery, Resume, Skip, Stop, SwitchTo, Terminate, Unmet
+from playhead.kernel.hooks import Answer, Nudge, Recover, Resume, Skip, Stop, SwitchTo, Terminate, Unmet
 from playhead.kernel.phases import state_changes
 from playhead.kernel.state import KernelState
 from playhead.kernel.strategies.registry import make_strategy
@@ -68,7 +68,7 @@ def problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa:
         return f"it returned Recover({_shown(answer.state)}); it takes a state, and a reason that is text"
     try:
         KernelState.model_validate(answer.state.__dict__)
-        state_changes(state, Recovery("", answer.state))
+        state_changes(state, answer.state)
     except Exception as error:  # noqa: BLE001 - a state may be made with anything in it
         return f"it returned Recover with a state that is not right: {described(error)}"
     return None

@@ -21,7 +21,7 @@ from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.hooks import (
     PHASES,
     SUPPRESS,
-    Recovery,
+    Recover,
     Refuse,
     Said,
     SwitchTo,
@@ -195,47 +195,33 @@ class ComposedHooks(Hooks):
         """Return whether any hook is registered for this phase."""
         return phase in self._phases or (self._first is not None and self._first.at_phase(phase))
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
+    async def ask(
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
+    ) -> Said | None:
         """Return what the first hook that wants to steer says; those after it are not asked any more."""
         session.reach(state)
-        if self._first is not None and (said := await self._first.ask(session, phase, timing, state)) is not None:
-            return said
+        if self._first is not None:
+            said = await self._first.ask(session, phase, timing, state, error)
+            if said is not None:
+                return said
         at = _Place(session, f"{timing} {phase}")
         for hook in self._at(timing, phase):
-            answer = await _call(hook, at, _phase_context(session, phase, timing))
+            context = _phase_context(session, phase, timing)
+            answer = await _call(hook, at, *((context,) if error is None else (error, context)))
             if answer is None:
                 continue
-            problem = problem_of(answer, phase, timing)
+            problem = problem_of(answer, phase, timing) if error is None else problem_of_recovery(answer, state)
+            if problem is None and isinstance(answer, SwitchTo):
+                strategy = make_strategy(cast("str", answer.strategy))
+                answer, problem = replace(answer, strategy=strategy), problem_of_switch(strategy.name, state, session)
             if problem is not None:
                 fail(hook, at, problem)
                 continue
-            if isinstance(answer, SwitchTo):
-                strategy = make_strategy(cast("str", answer.strategy))
-                if (problem := problem_of_switch(strategy.name, state, session)) is not None:
-                    fail(hook, at, problem)
-                    continue
-                answer = replace(answer, strategy=strategy)
+            if isinstance(answer, Recover):
+                answer = replace(answer, reason=scrub(answer.reason))
             said = Said(hook.name, answer, hook.policy)
             if not await is_taken_up(said, phase, timing, session):
                 return said
-        return None
-
-    async def ask_after_error(
-        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
-    ) -> Recovery | None:
-        """Return how the first hook that knows one wants to go on."""
-        session.reach(state)
-        if self._first is not None:
-            return await self._first.ask_after_error(session, phase, state, error)
-        at = _Place(session, f"on-error {phase}")
-        for hook in self._at("on-error", phase):
-            answer = await _call(hook, at, error, _phase_context(session, phase, "on-error"))
-            if answer is None:
-                continue
-            problem = problem_of_recovery(answer, state)
-            if problem is None:
-                return Recovery(hook.name, answer.state, scrub(answer.reason))
-            fail(hook, at, problem)
         return None
 
     def _blocks(self) -> dict[Policy, None]:

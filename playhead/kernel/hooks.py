@@ -38,7 +38,7 @@ LOOP_PHASES: Final[tuple[PhaseName, ...]] = ("think", "act", "observe")
 """Those that repeat, and in which an error may be survived."""
 PHASE_OF: Final[dict[Status, PhaseName]] = {"thinking": "think", "acting": "act", "observing": "observe"}
 """The phase of each status that is not final."""
-Timing = Literal["before", "after"]
+Timing = Literal["before", "after", "on-error"]
 
 
 class Suppressed(Enum):
@@ -52,9 +52,7 @@ SUPPRESS: Final = Suppressed.SUPPRESS
 
 
 @dataclass(frozen=True)
-class Stop:
-    """End the run in order: status `done`, the best output so far is kept."""
-
+class _End:
     reason: str = ""
     """Why, for people; it stands in the result and in the trace."""
     switch: str | None = None
@@ -63,14 +61,14 @@ class Stop:
     """The reason code of the result."""
 
 
+class Stop(_End):
+    """End the run in order: status `done`, the best output so far is kept."""
+
+
 @dataclass(frozen=True)
-class Terminate:
+class Terminate(_End):
     """End the run as failed."""
 
-    reason: str = ""
-    """Why, for people; it stands in the result and in the trace."""
-    switch: str | None = None
-    """Name of the killswitch that says so; None for a plain hook."""
     terminated_by: str = "hook_terminate"
     """The reason code of the result."""
 
@@ -144,7 +142,7 @@ class Unmet:
     """Results that the tool still has to return."""
 
 
-PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo
+PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo | Recover
 
 
 @dataclass(frozen=True)
@@ -157,18 +155,6 @@ class Said:
     """What it wants."""
     policy: str | None = None
     """The policy of Playhead's own that the hook belongs to."""
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """How a run goes on after an error, and who says so."""
-
-    hook: str
-    """The hook's name."""
-    state: KernelState
-    """The state to go on from."""
-    reason: str = ""
-    """Why."""
 
 
 @dataclass(frozen=True)

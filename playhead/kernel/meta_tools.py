@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -90,9 +89,13 @@ class MetaTool:
 
 
 def _last_turn_failed(session: Session, state: KernelState) -> bool:
-    last_turn = takewhile(lambda step: step.iteration >= state.iteration - 1, reversed(state.steps))
-    failed = (step.tool for step in last_turn if step.ok is False and step.tool in session.toolset)
-    return any(session.toolset[name].spec.kind != "meta" for name in failed if name is not None)
+    for step in reversed(state.steps):
+        if step.iteration < state.iteration - 1:
+            break
+        tool = session.toolset.get(step.tool) if step.tool is not None and step.ok is False else None
+        if tool is not None and tool.spec.kind != "meta":
+            return True
+    return False
 
 
 def visible_tools(session: Session, state: KernelState) -> tuple[ToolSpec, ...]:

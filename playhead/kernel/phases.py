@@ -18,7 +18,7 @@ from playhead.trace.values import repair_json
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
+    from playhead.kernel.hooks import PhaseName, Recover, Said, Timing
     from playhead.kernel.session import Session
 
 RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
@@ -148,10 +148,12 @@ def of_policy(policy: str | None) -> dict[str, Any]:
     return {} if policy is None else {"policy": policy}
 
 
-def record_steering(said: Said, phase: PhaseName, timing: Timing, session: Session) -> None:
-    """Record that a phase hook steers the run."""
+def record_steering(
+    said: Said, phase: PhaseName, timing: Timing, session: Session, changes: dict[str, Any] | None = None
+) -> None:
+    """Record that a phase hook steers the run; `changes` are those that an error hook made to the state."""
     answer = said.answer
-    fields = of_policy(said.policy)
+    fields = of_policy(said.policy) | ({} if changes is None else {"changes": changes})
     reason, action = getattr(answer, "reason", ""), type(answer).__name__.lower()
     match answer:
         case Stop() | Terminate():
@@ -184,26 +186,16 @@ async def recover(phase: PhaseName, state: KernelState, session: Session, error:
     hooks = session.gate.hooks
     if hooks is None or isinstance(error, (RunEndedError, TraceWriteError, ReplayError)) or not hooks.at_phase(phase):
         return None
-    recovery = await hooks.ask_after_error(session, phase, state, error)
-    if recovery is None or session.ended:
+    said = await hooks.ask(session, phase, "on-error", state, error)
+    if said is None or session.ended:
         return None
-    changes = state_changes(state, recovery)
-    session.emit(
-        HookFired(
-            hook=recovery.hook,
-            phase=phase,
-            timing="on-error",
-            action="recover",
-            reason=recovery.reason or None,
-            changes=changes,
-        )
-    )
+    changes = state_changes(state, cast("Recover", said.answer).state)
+    record_steering(said, phase, "on-error", session, changes)
     return apply_changes(state, changes)
 
 
-def state_changes(state: KernelState, recovery: Recovery) -> dict[str, Any]:
+def state_changes(state: KernelState, given: KernelState) -> dict[str, Any]:
     """Return, as JSON, what of a state an error hook set; messages by their ids."""
-    given = recovery.state
     found: dict[str, Any] = {}
     if given.thread.ranges != state.thread.ranges:
         known = {message.id for message in state.thread.messages}

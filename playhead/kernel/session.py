@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from playhead.kernel.approval import Approver
-    from playhead.kernel.hooks import PhaseName, Recovery, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
+    from playhead.kernel.hooks import PhaseName, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.ports import CuratorPort, ModelPort, ThreadPort, ToolPort
@@ -412,14 +412,10 @@ class Hooks:
         """Return whether anything is to be asked before, after or at an error of this phase."""
         return False
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
-        """Return what the first hook that wants to steer says."""
-        return None
-
-    async def ask_after_error(
-        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
-    ) -> Recovery | None:
-        """Return how to go on after an error, or None."""
+    async def ask(
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
+    ) -> Said | None:
+        """Return what the first hook that wants to steer says; after an `error`, how it wants to go on."""
         return None
 
 

@@ -15,7 +15,7 @@ from playhead.kernel.hooks import (
     SUPPRESS,
     Answer,
     Nudge,
-    Recovery,
+    Recover,
     Refuse,
     Resume,
     Said,
@@ -108,12 +108,19 @@ class RecordedHooks(Hooks):
         """Return whether anything was said at this phase."""
         return phase in self._phases
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:  # noqa: ARG002
+    async def ask(
+        self,
+        session: Session,
+        phase: PhaseName,
+        timing: Timing,
+        state: KernelState,
+        error: Exception | None = None,  # noqa: ARG002
+    ) -> Said | None:
         """Return what was said here."""
         self._fail_again(session, f"{timing} {phase}", "")
         fired = self._fired.get((phase, timing, session.iteration))
         while fired:
-            said = _said_again(fired.popleft())
+            said = _said_again(fired.popleft(), state)
             if said is None:  # what this version does not know
                 return None
             if self.is_said(session, said, phase, timing) and not await is_taken_up(said, phase, timing, session):
@@ -123,21 +130,6 @@ class RecordedHooks(Hooks):
     def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:  # noqa: ARG002
         """Return whether it holds here."""
         return True
-
-    async def ask_after_error(
-        self,
-        session: Session,
-        phase: PhaseName,
-        state: KernelState,
-        error: Exception,  # noqa: ARG002
-    ) -> Recovery | None:
-        """Return how the run went on here."""
-        self._fail_again(session, f"on-error {phase}", "")
-        fired = self._fired.get((phase, "on-error", session.iteration))
-        if not fired:
-            return None
-        event = fired.popleft()
-        return Recovery(event.hook, apply_changes(state, event.changes or {}), event.reason or "")
 
     def _fail_again(self, session: Session, where: str, key: str) -> None:
         failed = self.failed.pop((where, key, session.iteration), None)
@@ -187,8 +179,10 @@ def _switch(why: str, given: dict[str, Any]) -> SwitchTo:
     return SwitchTo(strategy_class(str(given["strategy"])).from_recorded(given.get("settings", {})), why)
 
 
-def _said_again(event: HookFired) -> Said | None:
+def _said_again(event: HookFired, state: KernelState) -> Said | None:
     """Return what a phase hook said, or None for what this version does not know."""
+    if event.action == "recover":
+        return Said(event.hook, Recover(apply_changes(state, event.changes or {}), event.reason or ""))
     answer = _ANSWERS.get(event.action)
     return None if answer is None else Said(event.hook, answer(event))
 

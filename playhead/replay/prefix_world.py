@@ -36,7 +36,7 @@ from playhead.trace.values import content_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
+    from playhead.kernel.hooks import PhaseName, Said, Timing, Unmet
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session, Tool, ToolContext
@@ -343,19 +343,13 @@ class PrefixHooks(RecordedHooks):
         """Return whether anything is, or was, asked at this phase."""
         return super().at_phase(phase) or self._then.at_phase(phase)
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
+    async def ask(
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
+    ) -> Said | None:
         """Return what was said here, or what is said now."""
         if await self._is_over(session):
-            return await self._then.ask(session, phase, timing, state)
-        return await super().ask(session, phase, timing, state)
-
-    async def ask_after_error(
-        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
-    ) -> Recovery | None:
-        """Return how the run went on here, or how it is to go on."""
-        if await self._is_over(session):
-            return await self._then.ask_after_error(session, phase, state, error)
-        return await super().ask_after_error(session, phase, state, error)
+            return await self._then.ask(session, phase, timing, state, error)
+        return await super().ask(session, phase, timing, state, error)
 
     async def _is_over(self, session: Session) -> bool:
         over = self._world.is_over(session.owner)

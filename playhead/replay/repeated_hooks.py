@@ -23,7 +23,7 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
+    from playhead.kernel.hooks import PhaseName, Said, Timing, Unmet
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.replay.hooks import Emission
@@ -135,12 +135,21 @@ class RepeatedHooks(RecordedHooks):
         """Return whether anything was said at this phase, or a required hook is asked at it."""
         return super().at_phase(phase) or self._gate(phase) is not None
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
-        """Return what was said in the same turn, if it ends or skips something.
+    async def ask(
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
+    ) -> Said | None:
+        """Return what was said in the same turn, if it ends or skips something; what a hook would do with an error is not known.
 
         Raises:
             NotReplayableError: a required hook has to be asked here.
         """
+        if error is not None:
+            asked = [hook.name for hook in self._hooks if hook.role == "on-error" and hook.at in ("*", phase)]
+            if asked:
+                self._say(
+                    session, f"{', '.join(asked)} was not asked about an error in {phase}: {type(error).__name__}"
+                )
+            return None
         gate = self._gate(phase, timing)
         if gate is not None:
             raise NotReplayableError(
@@ -157,19 +166,6 @@ class RepeatedHooks(RecordedHooks):
             return False
         self._say(session, f"{what} when this was recorded; the replay did the same, without asking it")
         return True
-
-    async def ask_after_error(
-        self,
-        session: Session,
-        phase: PhaseName,
-        state: KernelState,  # noqa: ARG002
-        error: Exception,
-    ) -> Recovery | None:
-        """Return None: what the hook would do with this error is not known."""
-        asked = [hook.name for hook in self._hooks if hook.role == "on-error" and hook.at in ("*", phase)]
-        if asked:
-            self._say(session, f"{', '.join(asked)} was not asked about an error in {phase}: {type(error).__name__}")
-        return None
 
     def _find(self, owner: str, tag: str, payload: Any, key: str) -> Seen | None:  # noqa: ANN401 - by tag
         """Return what became of the payload at its place, or of all equal ones when that was the same."""
