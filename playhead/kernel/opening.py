@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.kernel.context import curator_for
+from playhead.kernel.context.settings import curator_for
 from playhead.kernel.guards import Composition
 from playhead.kernel.messages import ThreadRecord
 from playhead.kernel.model_port import ModelDoor

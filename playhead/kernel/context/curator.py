@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import RunEndedError
 from playhead.kernel.context.prior_work import CHARS_PER_TOKEN, Kind, Line, PriorWork, estimated, split
-from playhead.kernel.context.settings import RECALL
-from playhead.kernel.context.shelf import Shelf, cut
+from playhead.kernel.context.shelf import RECALL, Shelf, cut
 from playhead.kernel.ports import Shown
 from playhead.kernel.state import Thread, transition
 from playhead.trace.events import ContextSynthesized, CuratorDecision

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
+from playhead.kernel.context.shelf import RECALL
 from playhead.trace.types import Compression, ContextProfile, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-RECALL: Final = "recall"
-SHELF_TOOLS: Final = frozenset({RECALL})
-"""The tool of the kernel that looks at what is kept beside the thread."""
+    from playhead.kernel.ports import CuratorPort
+    from playhead.kernel.session import Session
+
 NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "local": {
         "compact_after_steps": 4, "full_detail_steps": 3, "tool_result_max_chars": 400, "argument_chars": 100,
@@ -79,3 +80,15 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
         raise UsageError(f"there is no profile {tier!r}.{nearest(str(tier), TIERS)}")
     fields = {"tier": tier, **NUMBERS[tier], **changes}
     return ContextProfile.model_validate(checks.checked_option("context_profile", fields, ContextProfile))
+
+
+def curator_for(session: Session) -> CuratorPort | None:
+    """Return who looks after the thread of an agent; None when that is nobody."""
+    header = session.header
+    shelves = header.compression is not None or RECALL in header.meta_tools
+    marks = any(tool.spec.untrusted for tool in session.toolset.values())
+    if session.agent is not session or not (shelves or marks or header.profile is not None):
+        return None
+    from playhead.kernel.context.curator import Curator  # noqa: PLC0415 - only for agents that ask for it
+
+    return Curator(session)

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from playhead.trace.types import Compression
 
+RECALL: Final = "recall"
+"""The tool of the kernel that looks at what is kept beside the thread."""
 LONGEST_PARSED: Final = 10_000_000
 """Characters of a text that is looked at for whether it is JSON."""
 MAX_FIELDS: Final = 30
