@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import InitErrorDetails, to_json
+from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from playhead.errors import ToolDefinitionError
@@ -81,13 +81,11 @@ class Arguments:
             self.adapter.validator.validate_json(text, strict=True)
         except ValidationError as error:
             self.read(arguments)
-            coerced = [
-                InitErrorDetails(type=each["type"], loc=each["loc"], input=each["input"])
-                for each in error.errors(include_url=False)
-                if each["type"] == "bool_type" or (each["type"] in _NUMBERS and isinstance(each["input"], (bool, str)))
-            ]
-            if coerced:
-                raise ValidationError.from_exception_data(error.title, coerced) from None
+            wrong = [(each["type"], each["input"]) for each in error.errors(include_url=False)]
+            if any(
+                kind == "bool_type" or (kind in _NUMBERS and isinstance(given, (bool, str))) for kind, given in wrong
+            ):
+                raise
         except Exception:  # noqa: BLE001 - a type of the user's may not know JSON
             self.read(arguments)
 

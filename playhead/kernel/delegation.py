@@ -35,11 +35,9 @@ _HANDOFF: Final = (
 
 def told(names: Iterable[str]) -> str:
     """Return the strategies as a list for a model to choose from."""
-    kinds = {name: strategy_class(name) for name in names}
-    docs = {
-        name: (kind.__doc__ or "a strategy of the user's").strip().partition("\n")[0] for name, kind in kinds.items()
-    }
-    return "\n".join(f"- {name}: {kind.known_for or docs[name]}" for name, kind in kinds.items())
+    kinds = [(name, strategy_class(name)) for name in names]
+    known = [(name, kind.known_for or (kind.__doc__ or "").strip().partition("\n")[0]) for name, kind in kinds]
+    return "\n".join(f"- {name}: {what}" for name, what in known)
 
 
 def named(text: str, names: Iterable[str]) -> str | None:
