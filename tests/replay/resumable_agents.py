@@ -78,7 +78,7 @@ def _agent(chance: random.Random, outside: Outside, depth: int, **options: Any) 
             max_parallel=chance.randint(1, 3),
             rationale=chance.random() < 0.5,
             required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
-            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "recall")]),
+            meta_tools=chance.choice([(), ("final-answer",)]),
             approver=_approver(chance.choice(KEYS), outside),
             compose=chance.sample(_blocks(chance), k=chance.choice([0, 0, 1, 2, 3])),
             **options,
