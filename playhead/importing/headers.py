@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from playhead.importing.conventions import ModelReading
 from playhead.importing.findings import is_hidden
+from playhead.importing.messages import tool_calls
 from playhead.importing.pairing import plain_name
-from playhead.importing.thread import digest, tool_calls
+from playhead.importing.values import digest
 from playhead.trace.types import AgentHeader, Message, ToolSpec, text_of
 from playhead.trace.values import scrub, to_json
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.values import NOTHING, at, first_text, object_of, objects_of, parsed_json, text_of
-from playhead.trace.types import ImagePart, TextPart
+from playhead.trace.types import ImagePart, TextPart, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +63,16 @@ class ForeignMessage:
     """Kinds of parts that have no place in a recording, such as `audio`."""
     known: bool = True
     """Whether its content is in the span: only that there is a message may be."""
+
+
+def tool_calls(calls: Sequence[ForeignCall], number: int) -> tuple[ToolCall, ...]:
+    """Return the calls of a message as events hold them; those without an id get one of the message's number."""
+    return tuple(
+        ToolCall(
+            id=call.id or f"call_{number}_{place}", name=call.name, arguments=call.arguments, raw_arguments=call.raw
+        )
+        for place, call in enumerate(calls)
+    )
 
 
 def arguments_of(value: Any) -> tuple[dict[str, Any] | None, str | None]:  # noqa: ANN401 - any JSON value

@@ -11,8 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.thread import digest
-from playhead.importing.values import NOTHING
+from playhead.importing.values import NOTHING, digest
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import shutil
@@ -20,8 +19,7 @@ from playhead.importing.conventions import context_of
 from playhead.importing.conversion import ROOT, Conversion
 from playhead.importing.findings import Findings, look_at_spans
 from playhead.importing.sources import read_source
-from playhead.importing.thread import digest
-from playhead.importing.values import first_text
+from playhead.importing.values import digest, first_text
 from playhead.settings import load_settings
 from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
@@ -225,8 +223,7 @@ class _Import:
     def _run_id(self) -> str:
         """The id of the run that the trace becomes, always the same one."""
         name = self._trace_id
-        digested = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
-        return f"import-{name if _SAFE.fullmatch(name) else digested}"
+        return f"import-{name if _SAFE.fullmatch(name) else digest(name)}"
 
     @property
     def _path(self) -> Path:
@@ -245,7 +242,7 @@ class _Import:
             trace_id=self._trace_id,
             root_span_id=next((root.span_id for root in self._tree.roots if root.parent_id is None), None),
             spans=len(spans),
-            digest=hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest(),
+            digest=digest(lines),
             left_out=found.left_out + found.too_deep,
             reasons=() if found.tops else (NO_RUN,),
             service=first_text(span.resource.get("service.name") for span in spans),

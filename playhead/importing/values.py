@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import re
@@ -41,6 +42,12 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
+
+
+def digest(value: object) -> str:
+    """Return a digest of a JSON value: long prompts come again with every model call, and are compared by it."""
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - any JSON value

@@ -38,7 +38,7 @@ from playhead.spans.owner import OpenRequest, Phases, SpanOwner
 from playhead.spans.thread import Opening, SpanThread
 from playhead.spans.tree import SpanTree, failed, noted, outer_span, trace_of
 from playhead.trace import events as e
-from playhead.trace.owners import owner_inside
+from playhead.trace.owners import owner_inside, parent_of
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
@@ -140,7 +140,7 @@ class RunSpans:
 
     def _above(self, name: str) -> SpanOwner | None:
         for _ in range(_DEEPEST):
-            name = name.rpartition("/")[0]
+            name = parent_of(name)
             if name in self._owners or not name:
                 break
         return self._owners.get(name) or self._owners.get("root")
@@ -255,7 +255,7 @@ class RunSpans:
     def _tool(self, owner: SpanOwner, name: str) -> ToolSpec | None:
         """Return a tool of an agent; where a tool's body calls it, of the agent whose tool that is."""
         own = owner.thread.tool(name)
-        above = self._owners.get(owner.name.rpartition("/")[0])
+        above = self._owners.get(parent_of(owner.name))
         return own if own is not None or above is None else above.thread.tool(name)
 
     def _call_completed(self, _record: Record, event: e.ToolCallCompleted, owner: SpanOwner, now: int) -> Ended:

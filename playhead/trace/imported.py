@@ -26,7 +26,7 @@ class ImportedFrom(Value):
     spans: Integer
     """Spans of the trace that the export holds."""
     digest: str
-    """SHA-256 over the ids and times of the spans: tells whether another export holds the same ones."""
+    """A digest of the spans, with what they say: tells whether another export holds the same ones."""
     left_out: Integer = 0
     """Spans that tell of no agent, model call or tool call, and so have no place in a recording."""
     replayability: Replayability = "not"

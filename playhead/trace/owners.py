@@ -29,7 +29,8 @@ def lineage(owner: str) -> list[str]:
 
 def parent_of(owner: str) -> str:
     """Return the owner whose call an owner is; empty for the root."""
-    return ["", *lineage(owner)][-2]
+    ends = [0, len(owner.partition("/")[0]), *(place.end() for place in _PLACE.finditer(owner))]
+    return owner[: ends[-2]]
 
 
 def call_of(owner: str) -> str:
