@@ -29,10 +29,15 @@ from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.run_ids import new_run_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.agent.agent import Agent
     from playhead.kernel.session import Tool
     from playhead.trace.line import Record
+    from playhead.trace.recorder import OnRecord
     from playhead.trace.recording import Recording, RecordingStatus
+    from playhead.trace.redaction import Redactor
+    from playhead.trace.types import Content
 
 STOPPED: Final = "replay_stopped"
 """How a run ends that is a replay and may not go on."""
@@ -97,7 +102,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     )
     open_ended = known.status in ("open", "truncated") or bool(ended_from_outside(recording))
     follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=beside))
-    world = await _run_frozen(known, agent, follower)
+    world = await run_frozen(known, agent, follower, follower.ended.append)
     if follower.errors:
         raise follower.errors[0]
     cut_short = bool(follower.ended) or known is not recording
@@ -158,12 +163,20 @@ class _Follower:
             self.errors.append(error)
 
 
-async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Follower) -> FrozenWorld:
+async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
+    recording: Recording,
+    agent: Agent | None,
+    hear: OnRecord,
+    on_end: Callable[[str], None],
+    task: Content | None = None,
+    redactor: Redactor | None = None,
+) -> FrozenWorld:
+    """Run a recording again with nothing live at all; `on_end` hears who asked what it does not answer any more."""
     subscriptions = Subscriptions()
-    subscriptions.add(None, follower)
-    world = FrozenWorld(recording, follower.ended.append, tools_from_code=agent is not None)
+    subscriptions.add(None, hear)
+    world = FrozenWorld(recording, on_end, tools_from_code=agent is not None)
     subscriptions.add(None, world.interrupts.follow)
-    recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
+    recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = recording.header.agent, dict[str, "Tool"]()
     if agent is not None:
@@ -176,7 +189,7 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
             header,
             world.root_model(),
             tools,
-            recording.header.task,
+            recording.header.task if task is None else task,
             replay_of=recording.run_id,
             replay_mode="reproduce",
         )

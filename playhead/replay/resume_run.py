@@ -10,26 +10,25 @@ from __future__ import annotations
 import errno
 import json
 import logging
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
 from playhead.agent.options import DEFAULT, Default
-from playhead.agent.running import Beginning, record_run, redactor_of
+from playhead.agent.running import Beginning, redactor_of
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
-from playhead.kernel.session import RunContext, World
+from playhead.kernel.session import World
 from playhead.replay.following import Follower
-from playhead.replay.frozen import FrozenWorld
 from playhead.replay.loading import read_reference, require_resumable, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, caught_up, prefix_of
 from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
+from playhead.replay.reproduction import run_frozen
 from playhead.replay.resume_calls import resolve
 from playhead.replay.stops import recorded_stops
-from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
     EmissionChanged,
     FactRecorded,
@@ -38,7 +37,6 @@ from playhead.trace.events import (
 )
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
-from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording, read_recording
 from playhead.trace.run_ids import new_run_id
 from playhead.trace.store import TraceStore, summarise
@@ -177,17 +175,10 @@ async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterab
     Raises:
         DivergedError: it does not.
     """
-    follower, subscriptions, redactor = Follower(prefix), Subscriptions(), redactor_of(agent.as_tool())
-    subscriptions.add(None, follower)
+    follower, redactor = Follower(prefix), redactor_of(agent.as_tool())
     for name, value in secrets:
         redactor.add_secret(value, name)
-    world = FrozenWorld(prefix.recording, lambda _: None, tools_from_code=True)
-    subscriptions.add(None, world.interrupts.follow)
-    recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
-    run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(prefix.recording))
-    header = agent.header.model_copy(update={"prices": prefix.recording.header.agent.prices})
-    with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
-        await record_run(run, header, world.root_model(), agent.tools, task, replay_mode="reproduce")
+    await run_frozen(prefix.recording, agent, follower, lambda _: None, task, redactor)
     follower.require_same(complete=True)
 
 
@@ -210,17 +201,8 @@ def _whole_task(prefix: Prefix, rebinding: Rebinding) -> Content:
 def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
     """Yield what a live model will read of the recording."""
     for record in prefix.recording.records:
-        name = f"line {prefix.lines[record.seq]}"
-        match record.event:
-            case LlmResponded() as event:
-                calls = [call.model_dump(mode="json") for call in event.tool_calls]
-                yield name, [event.text, event.thinking, calls]
-            case ToolCallCompleted() as event:
-                yield name, [event.result, event.error and event.error.message]
-            case FactRecorded() as event:
-                yield name, event.value
-            case EmissionChanged() as event:
-                yield name, event.after
+        if isinstance(record.event, (LlmResponded, ToolCallCompleted, FactRecorded, EmissionChanged)):
+            yield f"line {prefix.lines[record.seq]}", record.event.model_dump(mode="json", exclude={"before"})
 
 
 @contextmanager
