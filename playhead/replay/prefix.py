@@ -13,7 +13,6 @@ from playhead.diagnose.divergence import is_ending
 from playhead.diagnose.lanes import call_of
 from playhead.errors import NotReplayableError
 from playhead.replay.calls import outermost_scope, scope_of
-from playhead.replay.loading import require_own
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
@@ -149,7 +148,6 @@ def caught_up(recording: Recording) -> bool:
 
 def _require_resumable(recording: Recording) -> None:
     header, ending = recording.header, recording.ending
-    require_own(recording, "there is nothing to go on with")
     if header.replay_of is not None:
         raise NotReplayableError(
             f"{recording.run_id} is a replay of {header.replay_of}: its tools never ran, so there is nothing to go on with"
@@ -163,12 +161,10 @@ def _require_resumable(recording: Recording) -> None:
         )
     if ending is None or ending.terminated_by in FROM_OUTSIDE | AT_A_LIMIT:
         return
+    known = ", ".join(sorted(FROM_OUTSIDE | AT_A_LIMIT))
+    why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of {known}"
     if ending.terminated_by in ANSWERED:
         why = "it has its answer"
-    else:
-        why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of " + ", ".join(
-            sorted(FROM_OUTSIDE | AT_A_LIMIT)
-        )
     raise NotReplayableError(f"{recording.run_id} is over: {why}. To run it again, use replay, or run the task anew")
 
 

@@ -20,7 +20,7 @@ from playhead.replay.calls import facts_of
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.hooks import RecordedHooks
-from playhead.replay.prefix import TOLD
+from playhead.replay.prefix import TOLD, Attempt
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     BudgetReserved,
@@ -205,31 +205,30 @@ class PrefixWorld(FrozenWorld):
 
     def _recall(self) -> None:
         """Let the killswitches count what was spent, called and failed; what was open may have happened."""
-        reserved: dict[tuple[str, int, int], BudgetReserved] = {}
-        records = self.prefix.whole.records
-        for record in records:
-            event, session = record.event, self.agent_of(record.owner)
-            if isinstance(event, BudgetReserved):
-                reserved.setdefault((record.owner, event.request, event.attempt), event)
-            if not isinstance(event, (LlmResponded, LlmFailed, ToolCallCompleted)):
-                continue
-            at = None if isinstance(event, ToolCallCompleted) else (record.owner, event.request, event.attempt)
+        prefix, reserved = self.prefix, dict[Attempt, BudgetReserved]()
+        told: list[tuple[str, EventBase, BudgetReserved | None]] = []
+        for record in prefix.whole.records:
+            match record.event:
+                case BudgetReserved() as event:
+                    reserved.setdefault((record.owner, event.request, event.attempt), event)
+                case LlmResponded() | LlmFailed() as event:
+                    told.append((record.owner, event, reserved.get((record.owner, event.request, event.attempt))))
+                case ToolCallCompleted() as event:
+                    told.append((record.owner, event, None))
+        told += [(at[0], each, each) for at, each in prefix.set_aside.items() if at in prefix.requests]
+        inside = ((owner, call) for owner in prefix.inside for call in prefix.whole.owners[owner].calls.values())
+        told += [(owner, _given_up(call.started), None) for owner, call in inside if call.completed is None]
+        last = prefix.whole.records[-1].event
+        for owner, each, set_aside in told:
+            session = self.agent_of(owner)
             for guard in session.gate.guards:
-                answer = guard.recall(session, event, None if at is None else reserved.get(at))
-                if answer is not None and record is records[-1]:  # the run died before the switch could fire
-                    fire(guard, session, answer, "result" if at is None else "response", **_place_of(event))
-        lost: list[tuple[str, EventBase, BudgetReserved | None]] = [
-            (at[0], each, each) for at, each in self.prefix.set_aside.items() if at in self.prefix.requests
-        ]
-        lost += [
-            (owner, _given_up(call.started), None)
-            for owner in self.prefix.inside
-            for call in self.prefix.whole.owners[owner].calls.values()
-            if call.completed is None
-        ]
-        for owner, event, each in lost:
-            for guard in self.agent_of(owner).gate.guards:
-                guard.recall(self.agent_of(owner), event, each)
+                answer = guard.recall(session, each, set_aside)
+                if answer is None or each is not last:
+                    continue
+                if isinstance(last, ToolCallCompleted):  # the run died before the switch could fire
+                    fire(guard, session, answer, "result", call_id=last.call_id)
+                else:
+                    fire(guard, session, answer, "response", **last.model_dump(include={"request", "attempt"}))
 
     def agent_of(self, owner: str) -> Session:
         """Return the agent that an owner is, or that its body works for."""
@@ -404,12 +403,6 @@ def _end_of(event: EventBase) -> tuple[str, Any, Any] | None:
     if isinstance(event, (LlmFailed, LlmResponded)) or (isinstance(event, KillswitchFired) and event.at == "request"):
         return "request", event.request, event.attempt
     return ("call", event.call_id, 0) if isinstance(event, ToolCallCompleted) else None
-
-
-def _place_of(event: LlmFailed | LlmResponded | ToolCallCompleted) -> dict[str, Any]:
-    if isinstance(event, ToolCallCompleted):
-        return {"call_id": event.call_id}
-    return {"request": event.request, "attempt": event.attempt}
 
 
 def _given_up(call: ToolCallStarted) -> ToolCallCompleted:
