@@ -39,6 +39,7 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.owners import parent_of
 from playhead.trace.parameters import unrecorded
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import ToolCall, ToolSpec
@@ -238,7 +239,7 @@ class _Play:
         """
         name, above = owner.owner, owner.owner
         while above and above not in self._sessions:
-            above = above.rpartition("/")[0]
+            above = parent_of(above)
         own = {spec.name: spec for spec in owner.own_tools.values()}
         if isinstance(owner.started, (RunStarted, AgentStarted)):
             header = owner.started.agent

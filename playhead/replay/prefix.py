@@ -29,7 +29,7 @@ from playhead.trace.events import (
     ToolsDefined,
 )
 from playhead.trace.events.run import ANSWERED
-from playhead.trace.owners import is_within
+from playhead.trace.owners import is_within, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ class Prefix:
             known = self.whole.owners.get(owner)
             if known is not None and known.started is not None:
                 return next((each for each in known.own_tools.values() if each.name == tool), None)
-            owner = owner.rpartition("/")[0]
+            owner = parent_of(owner)
         return None
 
 
@@ -192,7 +192,7 @@ def _unfinished(recording: Recording) -> set[str]:
     found: set[str] = set()
     stops = {"cancelled", "parent_ended"} if _ended_from_outside(recording) else {"cancelled"}
     for name, owner in recording.owners.items():  # those above come first
-        completed, above = owner.completed, name.rpartition("/")[0]
+        completed, above = owner.completed, parent_of(name)
         if not isinstance(completed, AgentCompleted) or (above in found and completed.terminated_by in stops):
             found.add(name)
     return found

@@ -31,6 +31,7 @@ from playhead.trace.events import (
     RunResumed,
     ToolCallCompleted,
 )
+from playhead.trace.owners import parent_of
 from playhead.trace.values import content_hash
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class PrefixWorld(FrozenWorld):
     def agent_of(self, owner: str) -> Session:
         """Return the agent that an owner is, or that its body works for."""
         while owner not in self._agents:
-            owner = owner.rpartition("/")[0]
+            owner = parent_of(owner)
         return self._agents[owner].session
 
     # --- what is served -----------------------------------------------------------------------------------------------
