@@ -17,7 +17,7 @@ from playhead.replay.calls import facts_of, inside_bodies, meta_tool, scope_of
 from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss
-from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, KillswitchFired, LlmFailed, LlmResponded
+from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
 from playhead.trace.types import Completion
 
@@ -99,12 +99,7 @@ class FrozenWorld(World):
         self.interrupts.sessions[session.owner] = session
         if recorded is None:
             return ()
-        fired = {
-            call_id: [each for each in self._bodies[scope] if isinstance(each, KillswitchFired) and each.ends]
-            for call_id, call in recorded.calls.items()
-            if (scope := scope_of(recorded.owner, call)) in self._bodies
-        }
-        return recorded_guards(session, recorded, fired, self.interrupts)
+        return recorded_guards(session, recorded, self.interrupts)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""

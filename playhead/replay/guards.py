@@ -85,7 +85,10 @@ class Interrupts:
         self._fires: dict[At, tuple[str, Mapping[Lane, int]]] = {}
         self._outside: dict[str, tuple[KillswitchFired, Mapping[Lane, int]]] = {}
         self._done: set[str] = set()
-        self._read(recording)
+        self.in_bodies: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
+        """What fired inside the bodies of tools, by owner and call: those do not run again."""
+        if recording.counts().get("killswitch-fired"):
+            self._read(recording)
 
     @property
     def any(self) -> bool:
@@ -94,8 +97,8 @@ class Interrupts:
 
     def follow(self, record: Record) -> None:
         """Hear what the run does."""
-        if self.any and is_compared(record.event):
-            self._come[self._order.place(record).lane] += 1
+        if self.any:
+            self._come[self._order.place(record).lane] += is_compared(record.event)
             self._arrivals.tell()
 
     async def fires(self, place: At) -> bool:
@@ -140,6 +143,8 @@ class Interrupts:
                 ends = event.ends or record.owner
                 # Its own lane is at this place: the answer at which it fired is recorded before it, and comes after it waited.
                 needed = {each: count for each, count in come.items() if is_within(each[0], ends) and each != lane}
+                if scope in calls and event.ends:
+                    self.in_bodies[calls[scope][:2]].append(event)
                 if event.at != "outside":
                     at = (record.owner, event.call_id or (event.request, event.attempt), event.at)
                     self._fires[calls.get(scope or "", at)] = (ends, needed)
@@ -149,16 +154,11 @@ class Interrupts:
                 come[lane] += 1
 
 
-def recorded_guards(
-    session: Session, owner: OwnerRecording, in_bodies: Mapping[str, list[KillswitchFired]], interrupts: Interrupts
-) -> tuple[Guard, ...]:
-    """Return what stands for the killswitches of an agent and of those above it, at this agent's ports.
-
-    `in_bodies` are those that fired inside the bodies of its tools, by the call.
-    """
+def recorded_guards(session: Session, owner: OwnerRecording, interrupts: Interrupts) -> tuple[Guard, ...]:
+    """Return what stands for the killswitches of an agent and of those above it, at this agent's ports."""
     fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
     asked: dict[str | None, Counter[str]] = defaultdict(Counter)
-    ports = RecordedPorts(session, owner, in_bodies, interrupts)
+    ports = RecordedPorts(session, owner, interrupts)
     for record in owner.records:
         match record.event:
             case KillswitchFired(at="request" | "response" | "call" | "approval" | "result") as event:
@@ -186,15 +186,8 @@ class RecordedPorts(Guard):
 
     name = "recorded"
 
-    def __init__(
-        self,
-        session: Session,
-        owner: OwnerRecording,
-        in_bodies: Mapping[str, list[KillswitchFired]],
-        interrupts: Interrupts,
-    ) -> None:
+    def __init__(self, session: Session, owner: OwnerRecording, interrupts: Interrupts) -> None:
         super().__init__(session)
-        self._in_bodies = in_bodies
         self._interrupts = interrupts
         self._known: set[object] = {(each.requested.request, each.requested.attempt) for each in owner.exchanges}
         self._known |= {call.started.call_id for call in owner.calls.values()}
@@ -210,7 +203,7 @@ class RecordedPorts(Guard):
     @property
     def needed(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self._in_bodies or self._reserved or self._refused or self._interrupts.any)
+        return bool(self._reserved or self._refused or self._interrupts.any)
 
     async def measure(self, session: Session, request: Request) -> None:
         """Wait before a request: where a switch fired, and where the recording ends, until one has."""
@@ -239,7 +232,7 @@ class RecordedPorts(Guard):
     def heard(self, session: Session, event: EventBase) -> None:
         """End whom switches ended inside a body; that is no event of an agent's own, so none is recorded."""
         if isinstance(event, ToolCallCompleted):
-            for each in self._in_bodies.get(event.call_id, ()):
+            for each in self._interrupts.in_bodies.get((session.owner, event.call_id), ()):
                 ends = each.ends or session.owner
                 if is_within(session.owner, ends):
                     _above(session, ends).ending.end(termination_of(each.switch, ending_of(each)))
