@@ -178,7 +178,7 @@ def _tools() -> list[Any]:  # noqa: C901 - tools
         return f"read {key}"
 
     @tool(read_only=True, cache=True)
-    def recall(key: str) -> list[str]:
+    def remember(key: str) -> list[str]:
         """Read in a thread."""
         return [key]
 
@@ -231,4 +231,4 @@ def _tools() -> list[Any]:  # noqa: C901 - tools
         found = await context.tools.call("write", key=key)
         return f"sneaked {found}"
 
-    return [read, recall, write, write_sync, fail, break_it, pay, inner, outer, sneaky]
+    return [read, remember, write, write_sync, fail, break_it, pay, inner, outer, sneaky]

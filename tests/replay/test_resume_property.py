@@ -215,4 +215,4 @@ async def test_the_random_agents_cover_what_may_die(tmp_path: Path) -> None:
         "agent-started", "approval-decided", "budget-reserved", "emission-changed", "hook-fired", "killswitch-fired",
         "llm-retried", "nudge-issued",
     }  # fmt: skip
-    assert tools >= {"agent1", "inner", "outer", "pay", "recall", "sneaky", "write", "write_sync"}
+    assert tools >= {"agent1", "inner", "outer", "pay", "remember", "sneaky", "write", "write_sync"}
