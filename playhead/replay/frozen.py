@@ -13,7 +13,7 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
-from playhead.replay.calls import facts_of, inside_bodies, meta_tool, scope_of
+from playhead.replay.calls import facts_of, inside_bodies, meta_tool
 from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss

@@ -19,7 +19,7 @@ from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.session import Guard
-from playhead.replay.calls import outermost_scope, scope_of
+from playhead.replay.calls import inside_bodies, scope_of
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
@@ -135,10 +135,10 @@ class Interrupts:
             for owner in recording.owners.values()
             for call in owner.calls.values()
         }
-        scopes = {name: outermost_scope(name, recording.owners) for name in recording.owners}
+        scopes = inside_bodies(recording)
         order, come = LaneOrder(), Counter[Lane]()
         for record in recording.records:
-            event, lane, scope = record.event, order.place(record).lane, scopes[record.owner]
+            event, lane, scope = record.event, order.place(record).lane, scopes.get(record.owner)
             if isinstance(event, KillswitchFired) and event.at != "phase":
                 ends = event.ends or record.owner
                 # Its own lane is at this place: the answer at which it fired is recorded before it, and comes after it waited.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.divergence import is_ending
 from playhead.diagnose.lanes import call_of
 from playhead.errors import NotReplayableError
-from playhead.replay.calls import outermost_scope, scope_of
+from playhead.replay.calls import inside_bodies, scope_of
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
@@ -99,7 +99,7 @@ def prefix_of(recording: Recording) -> Prefix:
 
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
     """Return what is given of a recording that goes no further than to where another world takes over."""
-    inside = frozenset(name for name in whole.owners if outermost_scope(name, whole.owners) is not None)
+    inside = frozenset(inside_bodies(whole))
     exchanges = {
         (name, each.requested.request, each.requested.attempt): each
         for name, owner in whole.owners.items()
@@ -170,8 +170,7 @@ def _require_resumable(recording: Recording) -> None:
 
 def _without_end(recording: Recording) -> Iterator[Record]:
     """Yield the records without what agents wrote because the run ended."""
-    inside = {name for name in recording.owners if outermost_scope(name, recording.owners) is not None}
-    unfinished = _unfinished(recording) - inside
+    unfinished = _unfinished(recording) - inside_bodies(recording).keys()
     dropped = _tail(recording)
     kept = [
         record
