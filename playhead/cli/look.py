@@ -234,7 +234,7 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
     the newest runs of the folder. What is not known is said, and never counted as nothing.
     """
     from playhead.diagnose.statistics import run_statistics
-    from playhead.diagnose.statistics_view import StatisticsView
+    from playhead.diagnose.statistics_view import statistics_document
 
     if runs and last is not None:
         raise UsageError("--last counts the newest runs; without it, name runs")
@@ -243,7 +243,7 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
     if as_json:
         write_json([statistics.model_dump(mode="json")])
     else:
-        text_console(pipe_width=PROSE_WIDTH).print(StatisticsView(statistics), crop=False)
+        text_console(pipe_width=PROSE_WIDTH).print(statistics_document(statistics), crop=False)
     if reading.failed:
         return exits.UNREADABLE
     return exits.FAILED if "damaged" in reading.states else exits.OK

@@ -128,6 +128,7 @@ def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]
         return
     columns = list(zip(*table, strict=True))
     widths = [min(max(map(len, column)), _NAME if _is_text(column) else 12) for column in columns]
+    widths[0] = min(widths[0], max(width - sum(size + 2 for size in widths[1:]) - 2, 8))
     widths[-1] = max(map(len, columns[-1])) if _is_text(columns[-1]) else widths[-1]
     for number, cells in enumerate(table):
         told = [

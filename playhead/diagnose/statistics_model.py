@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
-
-from playhead.trace.values import scrub
-
-Text = Annotated[str, BeforeValidator(lambda value: scrub(value) if isinstance(value, str) else value)]
+from playhead.diagnose.parts import Part, Text
 
 
-class _Part(BaseModel):
-    """A part of the statistics."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Spread(_Part):
+class Spread(Part):
     """How durations are spread, in milliseconds. All but `count` and `total` are null when there are none."""
 
     count: int
@@ -32,7 +22,7 @@ class Spread(_Part):
     """The longest."""
 
 
-class ModelStatistics(_Part):
+class ModelStatistics(Part):
     """The calls of one model, as it was asked for."""
 
     model: Text
@@ -69,7 +59,7 @@ class ModelStatistics(_Part):
     """Of the attempts that were answered."""
 
 
-class ToolStatistics(_Part):
+class ToolStatistics(Part):
     """The calls of one tool."""
 
     tool: Text
@@ -102,7 +92,7 @@ class ToolStatistics(_Part):
     """Of the calls that ended, but for those that were refused or came from memory."""
 
 
-class AgentStatistics(_Part):
+class AgentStatistics(Part):
     """What one agent did; all sub-agents of one name together."""
 
     agent: Text
@@ -127,7 +117,7 @@ class AgentStatistics(_Part):
     """How it ended, by reason code; `(no end)` where the file has none."""
 
 
-class Reasons(_Part):
+class Reasons(Part):
     """Whether calls came with the reason that the model had been asked for."""
 
     expected: int
@@ -138,7 +128,7 @@ class Reasons(_Part):
     """`stated` of `expected`, 0 to 1; null when none was expected."""
 
 
-class TimeSplit(_Part):
+class TimeSplit(Part):
     """Where the time went, in milliseconds. At every moment one thing is counted: a model call before a tool."""
 
     total_ms: float
@@ -151,7 +141,7 @@ class TimeSplit(_Part):
     """The rest: Playhead itself, approvals, waiting for a retry."""
 
 
-class ReplayStatistics(_Part):
+class ReplayStatistics(Part):
     """How the tool results of replays came about."""
 
     runs: int
@@ -165,7 +155,7 @@ class ReplayStatistics(_Part):
     """Notes that a replay did something else than its recording."""
 
 
-class Blind(_Part):
+class Blind(Part):
     """A figure that is not known, which is not the same as 0."""
 
     metric: Text
@@ -174,7 +164,7 @@ class Blind(_Part):
     """Why it is not known, and for how much."""
 
 
-class Statistics(_Part):
+class Statistics(Part):
     """Figures of one run or of many."""
 
     version: Literal[1] = 1

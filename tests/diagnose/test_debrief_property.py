@@ -21,7 +21,7 @@ from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.statistics import run_statistics
-from playhead.diagnose.statistics_view import StatisticsView
+from playhead.diagnose.statistics_view import statistics_document
 from playhead.diagnose.terminal import escape
 from playhead.errors import RunError
 from playhead.trace.events import EVENT_TYPES, UnknownEvent
@@ -44,7 +44,7 @@ def check(recording: Recording) -> None:
     figures = run_statistics([recording])
     json.loads(figures.model_dump_json(), parse_constant=_no_constant)
     out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(debrief_document(debrief), StatisticsView(figures), crop=False)
+    Console(file=out, width=80, color_system=None).print(debrief_document(debrief), statistics_document(figures), crop=False)
     shown = out.getvalue()
     assert max(map(cell_len, shown.splitlines())) <= 80
     assert escape(shown, keep="\n") == shown
