@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
@@ -43,7 +42,6 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
     confidence, basis = _confidence(run, state, flags)
     header, end = run.header, run.ending[1] if run.ending else None
     answer = run.answer if run.answer is not None or end is None or end.output is None else shown(end.output, LONG)
-    goal = short(content_text(header.task), LONG) if header else ""
     return m.Debrief(
         run_id=header.run_id if header else "",
         agent=header.agent.name if header else "",
@@ -52,12 +50,11 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
         replay=_replay(run),
         resumed_from=header.resumed_from if header else None,
         imported=header.imported.format if header and header.imported else None,
-        goal=goal,
+        goal=short(content_text(header.task), LONG) if header else "",
         outcome=outcome,
         honesty=_honesty(run, flags),
         confidence=confidence,
         confidence_basis=basis,
-        summary=" ".join(_summary(run, ended, metrics, goal, answer)),
         answer=answer,
         strategy=short(header.agent.strategy, 100) if header else "",
         strategy_used=short(end.strategy_used, 100) if end and end.strategy_used else None,
@@ -224,39 +221,6 @@ def _claim(outcome: m.Outcome, support: m.Level, ended: m.Termination | None, me
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def _summary(
-    run: RunFacts, ended: m.Termination | None, metrics: m.Metrics, goal: str, answer: str | None
-) -> Iterator[str]:
-    header = run.header
-    if header is None:
-        yield "The trace does not say what was asked."
-    else:
-        replay = f", as a replay of {header.replay_of}" if header.replay_of else ""
-        yield f'{header.agent.name} ({header.agent.model}){replay} was asked: "{short(" ".join(goal.split()), 160)}"'
-    yield f"In {counted(metrics.iterations, 'turn')} it {_deeds(run.calls())}."
-    if ended is None:
-        yield "The trace has no end: the run is still going on, or was killed."
-        return
-    because = f' ("{short(ended.because, 160)}")' if ended.because else ""
-    error = f": {short(ended.error, 160)}" if ended.error and ended.error != ended.because else ""
-    yield f"It ended by {ended.by}{because}, which means: {ended.meaning}{error}."
-    if answer is not None:
-        yield f'Its {output_kind(_outcome(run), ended.by)[0]}: "{short(" ".join(answer.split()), 160)}"'
-
-
-def _deeds(calls: list[CallFacts]) -> str:
-    uses = Counter(call.action for call in calls)
-    failed = Counter(call.action for call in calls if call.ok is False)
-    if not uses:
-        return "called no tool"
-    told = [
-        f"{action.partition(':')[2]} {counted(count, 'time')}{f' ({failed[action]} failed)' if failed[action] else ''}"
-        for action, count in uses.most_common(6)
-    ]
-    more = f" and {len(uses) - len(told)} other tools" if len(uses) > len(told) else ""
-    return f"called {', '.join(told)}{more}"
 
 
 def _lessons(agent: AgentFacts) -> Iterator[m.Lesson]:

@@ -248,8 +248,6 @@ class Debrief(Part):
     above `info`. It is not the probability that the answer is right."""
     confidence_basis: tuple[Text, ...]
     """What `confidence` follows from."""
-    summary: Text
-    """What was asked, what was done and how it ended, from facts of the trace alone."""
     answer: Text | None
     """The output, in short."""
     strategy: Text

@@ -61,7 +61,6 @@ def _head(debrief: m.Debrief) -> Section:
 
 
 def _figures(debrief: m.Debrief) -> Iterator[Section]:
-    yield Section("Summary", (Row(debrief.summary), Row(debrief.claim)))
     found = (
         Row(f"{each.source.replace(':', ' ')}: {each.text}", f"(event {each.seq}) ") for each in debrief.key_findings
     )

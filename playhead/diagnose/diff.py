@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.diff_calls import Alignment, RunCalls
 from playhead.diagnose.diff_decisions import first_decision
-from playhead.diagnose.diff_edits import call_edits, rationale_changes, result_changes
+from playhead.diagnose.diff_edits import call_script, rationale_changes, result_changes
 from playhead.diagnose.diff_events import Split, first_split
 from playhead.diagnose.diff_inputs import input_changes
 from playhead.diagnose.diff_lines import line_diff
@@ -38,7 +38,8 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
     """
     calls = RunCalls(original), RunCalls(replay)
     alignment = Alignment(*calls)
-    edits, same_calls = call_edits(alignment)
+    script = call_script(alignment)
+    edits = tuple(each for each in script if each.kind != "same")
     split, not_compared = first_split(alignment)
     figures = _figures(calls[0]), _figures(calls[1])
     output = _output(original, replay)
@@ -71,7 +72,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         not_entered=tuple(sorted(alignment.not_entered[0])),
         replay_not_entered=tuple(sorted(alignment.not_entered[1])),
         remarks=remarks(original, replay, not_compared, alignment.not_entered),
-        same_calls=same_calls,
+        script=script,
         served=_served(calls[1]),
         **parts,
     )

@@ -6,15 +6,15 @@ turn's calls stand by their place in it, and what an agent that was called did s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from playhead.diagnose.diff_sequence import common_pairs, equal_pairs
 from playhead.diagnose.diff_types import ToolUse
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
-from playhead.trace.forks import computed_once
-from playhead.trace.owners import agent_path, owner_inside
+from playhead.trace.owners import agent_path, owner_inside, places_of
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -48,71 +48,39 @@ class Call:
         return event if isinstance(event, ToolCallCompleted) else None
 
 
-@dataclass(eq=False)
 class RunCalls:
     """The calls of a recording."""
 
-    recording: Recording
-    by_owner: dict[str, list[Call]] = field(default_factory=dict)
-    """In order of asking."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.all: list[Call] = []
+        """Every call once, what happened inside a call right after it."""
+        self.by_owner: dict[str, list[Call]] = defaultdict(list)
+        """In order of asking."""
         open_calls: dict[tuple[str, str], Call] = {}
-        for record in self.recording.records:
+        for record in recording.records:
             event = record.event
             if isinstance(event, ToolCallStarted):
                 use = ToolUse(agent_path(record.owner), event.tool, json_hash(event.args))
-                call = open_calls[record.owner, event.call_id] = Call(record, event, use)
-                self.by_owner.setdefault(record.owner, []).append(call)
+                open_calls[record.owner, event.call_id] = call = Call(record, event, use)
+                self.all.append(call)
             elif isinstance(event, ToolCallCompleted):
                 ended = open_calls.pop((record.owner, event.call_id), None)
                 if ended is not None:
                     ended.completed = record
-        self.by_owner = {owner: _as_asked(calls) for owner, calls in self.by_owner.items()}
-        self._number()
+        self.all.sort(key=lambda call: places_of(call.child))
+        self.callers = {call.child for call in self.all}
+        """Owners that a call of another owner led to."""
+        self.leave_out(())
 
     def leave_out(self, owners: Iterable[str]) -> None:
         """Leave out what happened to these owners and below them."""
         gone = frozenset(owners)
-        if gone:
-            self.by_owner = {name: calls for name, calls in self.by_owner.items() if not is_inside(name, gone)}
-            self.__dict__.pop("all", None)
-            self._number()
-
-    def _number(self) -> None:
+        self.all = [call for call in self.all if not is_inside(call.record.owner, gone)]
+        self.by_owner.clear()
         for place, call in enumerate(self.all):
             call.place = place
-
-    @computed_once
-    def all(self) -> list[Call]:
-        """Every call once, what happened inside a call right after it."""
-        ordered: list[Call] = []
-        seen: set[str] = set()
-        for owner in ["root", *self.by_owner]:
-            self._walk(owner, ordered, seen)
-        return ordered
-
-    def _walk(self, owner: str, ordered: list[Call], seen: set[str]) -> None:
-        if owner in seen or _has_caller(owner, self.callers):
-            return
-        stack: list[Iterator[Call]] = [self._enter(owner, seen)]
-        while stack:  # no recursion: a hostile file may nest as deep as it likes
-            call = next(stack[-1], None)
-            if call is None:
-                stack.pop()
-                continue
-            ordered.append(call)
-            if call.child in self.by_owner and call.child not in seen:
-                stack.append(self._enter(call.child, seen))
-
-    def _enter(self, owner: str, seen: set[str]) -> Iterator[Call]:
-        seen.add(owner)
-        return iter(self.by_owner.get(owner, ()))
-
-    @computed_once
-    def callers(self) -> set[str]:
-        """Owners that a call of another owner led to."""
-        return {call.child for calls in self.by_owner.values() for call in calls}
+            self.by_owner[call.record.owner].append(call)
 
     def uses(self) -> tuple[ToolUse, ...]:
         """Return the sequence that is compared."""
@@ -136,17 +104,6 @@ def is_inside(owner: str, owners: AbstractSet[str]) -> bool:
             return True
         owner = owner.rpartition("/")[0]
     return False
-
-
-def _has_caller(owner: str, callers: set[str]) -> bool:
-    return owner != "root" and owner in callers
-
-
-def _as_asked(calls: list[Call]) -> list[Call]:
-    turns: dict[int | None, int] = {}
-    for call in calls:
-        turns.setdefault(call.record.iteration, len(turns))
-    return sorted(calls, key=lambda call: (turns[call.record.iteration], call.event.position))
 
 
 @dataclass(eq=False)
@@ -223,50 +180,24 @@ def _is_served(call: Call) -> bool:
     return call.end is not None and call.end.rung not in (None, "live")
 
 
-def align(left: list[Call], right: list[Call]) -> list[tuple[Call, Call]]:
-    """Return the calls of two owners that belong together.
+def align(left: list[Call], right: list[Call]) -> Iterator[tuple[Call, Call]]:
+    """Yield the calls of two owners that belong together.
 
     First those that come in the same order, then equal ones that moved, then those of the same tool between the same
     two neighbours: they were called with other arguments.
     """
-    a, b = [call.use[1:] for call in left], [call.use[1:] for call in right]
-    kept = common_pairs(a, b)
-    pairs = list(kept)
-    free_a, free_b = _free(len(a), kept, 0), _free(len(b), kept, 1)
-    moved = [
-        (free_a[one], free_b[other])
-        for one, other in equal_pairs([a[place] for place in free_a], [b[place] for place in free_b])
-    ]
-    pairs += moved
-    pairs += _rewritten(left, right, kept, moved)
-    return [(left[one], right[other]) for one, other in pairs]
+    kept = common_pairs([call.use[1:] for call in left], [call.use[1:] for call in right])
+    yield from ((left[one], right[other]) for one, other in kept)
+    free = [_free(left, [one for one, _ in kept]), _free(right, [other for _, other in kept])]
+    for alike in (lambda _, call: call.use[1:], lambda gap, call: (gap, call.event.tool)):
+        pairs = equal_pairs(*([alike(*each) for each in side] for side in free))
+        yield from ((free[0][one][1], free[1][other][1]) for one, other in pairs)
+        for side, places in enumerate(zip(*pairs, strict=True)):
+            taken = set(places)
+            free[side] = [each for place, each in enumerate(free[side]) if place not in taken]
 
 
-def _free(count: int, pairs: list[tuple[int, int]], side: int) -> list[int]:
-    taken = {pair[side] for pair in pairs}
-    return [place for place in range(count) if place not in taken]
-
-
-def _rewritten(
-    left: list[Call], right: list[Call], kept: list[tuple[int, int]], moved: list[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Return calls of the same tool that stand in the same gap between kept calls, in order."""
-    waiting: dict[Any, list[int]] = defaultdict(list)
-    gaps_a, gaps_b = _gaps(len(left), kept, 0), _gaps(len(right), kept, 1)
-    for place in reversed(_free(len(left), kept + moved, 0)):
-        waiting[gaps_a[place], left[place].event.tool].append(place)
-    return [
-        (waiting[key].pop(), place)
-        for place in _free(len(right), kept + moved, 1)
-        if waiting.get(key := (gaps_b[place], right[place].event.tool))
-    ]
-
-
-def _gaps(count: int, kept: list[tuple[int, int]], side: int) -> list[int]:
-    """Return for each place how many kept calls stand before it."""
-    starts = {pair[side] for pair in kept}
-    gaps, seen = [], 0
-    for place in range(count):
-        gaps.append(seen)
-        seen += place in starts
-    return gaps
+def _free(calls: list[Call], kept: list[int]) -> list[tuple[int, Call]]:
+    """Return the calls that are not kept, each with how many kept ones stand before it."""
+    taken = set(kept)
+    return [(bisect_left(kept, place), call) for place, call in enumerate(calls) if place not in taken]

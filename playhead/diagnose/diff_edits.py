@@ -6,12 +6,12 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from playhead.diagnose.diff_sequence import longest_increasing
-from playhead.diagnose.diff_types import RationaleChange, ResultChange, SameCall, ToolEdit
+from playhead.diagnose.diff_types import RationaleChange, ResultChange, ToolEdit
 from playhead.diagnose.diff_values import differences, same
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from playhead.diagnose.diff_calls import Alignment, Call
     from playhead.diagnose.diff_types import EditKind
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-def call_edits(alignment: Alignment) -> tuple[tuple[ToolEdit, ...], tuple[SameCall, ...]]:
-    """Return the edits in the order in which they are read, and the calls that stayed as they were."""
+def call_script(alignment: Alignment) -> tuple[ToolEdit, ...]:
+    """Return every call, edited or the same, as a reader of the replay comes to it; what was removed stands where it was."""
     in_place = set(longest_increasing((a.place, b.place) for a, b in alignment.pairs))
-    edits: list[ToolEdit] = []
-    unchanged: list[SameCall] = []
-    for a, b in alignment.pairs:
-        if a.use != b.use:
-            edits.append(_edit("arguments", a, b))
-        elif (a.place, b.place) in in_place:
-            args = repair_json(a.event.args)
-            unchanged.append(
-                SameCall(owner=a.use.owner, tool=a.use.tool, args=args, original_place=a.place, replay_place=b.place)
-            )
-        else:
-            edits.append(_edit("reordered", a, b))
+    rows = [_edit(_kind(a, b, in_place), a, b) for a, b in alignment.pairs]
     paired = {id(call) for pair in alignment.pairs for call in pair}
-    edits += [_edit("removed", call, None) for call in alignment.original.all if id(call) not in paired]
-    edits += [_edit("added", None, call) for call in alignment.replay.all if id(call) not in paired]
-    rows = reading_order([*edits, *unchanged])
-    return (
-        tuple(row for row in rows if isinstance(row, ToolEdit)),
-        tuple(row for row in rows if isinstance(row, SameCall)),
-    )
+    rows += [_edit("removed", call, None) for call in alignment.original.all if id(call) not in paired]
+    rows += [_edit("added", None, call) for call in alignment.replay.all if id(call) not in paired]
+    both = sorted((a.place, b.place) for a, b in alignment.pairs if _kind(a, b, in_place) != "reordered")
+
+    def order(row: ToolEdit) -> tuple[float, int]:
+        if row.replay_place is not None:
+            return row.replay_place, 0
+        place = row.original_place or 0
+        before = bisect_left(both, (place, -1)) - 1
+        return (both[before][1] + 0.5 if before >= 0 else -0.5), place
+
+    return tuple(sorted(rows, key=order))
+
+
+def _kind(a: Call, b: Call, in_place: set[tuple[int, int]]) -> EditKind:
+    if a.use != b.use:
+        return "arguments"
+    return "same" if (a.place, b.place) in in_place else "reordered"
 
 
 def _edit(kind: EditKind, a: Call | None, b: Call | None) -> ToolEdit:
@@ -60,25 +60,6 @@ def _edit(kind: EditKind, a: Call | None, b: Call | None) -> ToolEdit:
         replay_args=repair_json(b.event.args) if b else None,
         differences=differences(a.event.args, b.event.args) if a and b and kind == "arguments" else (),
     )
-
-
-def reading_order(rows: Iterable[ToolEdit | SameCall]) -> list[ToolEdit | SameCall]:
-    """Return edits and calls that stayed, as a reader of the replay comes to them; what was removed stands where it was."""
-    items = list(rows)
-    both = sorted(
-        (row.original_place, row.replay_place)
-        for row in items
-        if row.original_place is not None and row.replay_place is not None and getattr(row, "kind", "") != "reordered"
-    )
-
-    def key(row: ToolEdit | SameCall) -> tuple[float, int]:
-        if row.replay_place is not None:
-            return row.replay_place, 0
-        place = row.original_place or 0
-        before = bisect_left(both, (place, -1)) - 1
-        return (both[before][1] + 0.5 if before >= 0 else -0.5), place
-
-    return sorted(items, key=key)
 
 
 def result_changes(alignment: Alignment) -> tuple[ResultChange, ...]:

@@ -32,7 +32,7 @@ class Fact(BaseModel):
     )
 
 
-EditKind = Literal["added", "removed", "reordered", "arguments"]
+EditKind = Literal["added", "removed", "reordered", "arguments", "same"]
 DecisionChange = Literal["calls", "arguments", "order", "answer", "words", "failure", "missing", "extra"]
 
 
@@ -77,7 +77,8 @@ class ToolEdit(Fact):
     """One edit of the script that makes the replay's tool calls of the original's."""
 
     kind: EditKind
-    """`arguments`: the same tool was called in this place with other arguments."""
+    """`arguments`: the same tool was called in this place with other arguments; `same`: a call that stayed, which is no
+    edit and only in `script`."""
     owner: str
     """The agent's path without turns and places."""
     tool: str
@@ -98,21 +99,6 @@ class ToolEdit(Fact):
     """The replay's arguments; None for a call that was removed."""
     differences: tuple[Difference, ...] = ()
     """For `arguments`: what differs in them."""
-
-
-class SameCall(Fact):
-    """A call that both runs made in the same place."""
-
-    owner: str
-    """The agent's path without turns and places."""
-    tool: str
-    """The tool."""
-    args: JsonValue = None
-    """The arguments."""
-    original_place: int
-    """Place among the original's calls, from 0."""
-    replay_place: int
-    """Place among the replay's calls, from 0."""
 
 
 class ResultChange(Fact):
@@ -341,8 +327,8 @@ class RunDiff(Fact):
     """The replay's, when it is the original's results that came from a recording."""
     remarks: tuple[str, ...] = ()
     """What could not be compared, and why."""
-    same_calls: tuple[SameCall, ...] = Field(default=(), exclude=True, repr=False)
-    """Calls that both runs made in the same place; left out of the JSON."""
+    script: tuple[ToolEdit, ...] = Field(default=(), exclude=True, repr=False)
+    """The edits with the calls that both runs made in the same place, as they are read; left out of the JSON."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the diff as strict JSON."""

@@ -11,9 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.debrief_calls import LAST_WORDS
-from playhead.diagnose.diff_edits import reading_order
 from playhead.diagnose.diff_lines import common_length, hidden_lines
-from playhead.diagnose.diff_types import ToolEdit
 from playhead.diagnose.document import TIED, Document, Row, Section
 from playhead.diagnose.parts import counted
 from playhead.diagnose.summaries import called_with, duration_text, preview
@@ -26,12 +24,11 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.diff_types import (
         Decision,
-        FirstDecision,
         FirstDivergence,
         InputChange,
         RunDiff,
         RunFigures,
-        SameCall,
+        ToolEdit,
     )
 
 _STYLES: Final = {"-": "red", "+": "green", "~": "yellow", ">": "cyan", "!": "magenta"}
@@ -62,8 +59,6 @@ _GIVEN: Final = {
 }
 """Inputs that come to light in events of these kinds."""
 _STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
-_CUT: Final = {"output_truncated": "was cut off", "output_filtered": "was filtered"}
-"""How a run ended whose last reply is not whole."""
 _ALSO: Final = {
     "inputs": "inputs",
     "events": "events",
@@ -274,25 +269,12 @@ def _decision(diff: RunDiff) -> Iterator[Section]:
     words = found.change in {"words", "answer"}
     ends = [each.terminated_by if found.agent == "root" else None for each in (diff.original, diff.replay)]
     rows = (
-        Row(_decided(found, diff)),
+        Row(found.what),
         *_side("-", one, other if words else None, ends[0]),
         *_side("+", other, one if words else None, ends[1]),
     )
     seqs = _seqs(one.seq if one else None, other.seq if other else None)
     yield Section("First decision", rows, f"{seqs}, {_where(side.owner, side.iteration)}")
-
-
-def _decided(found: FirstDecision, diff: RunDiff) -> str:
-    """Return what differs; a last reply that the provider cut off is no answer."""
-    what = found.what
-    sides = (("the original", found.original, diff.original), ("the other run", found.replay, diff.replay))
-    for name, side, figures in sides:
-        cut = _CUT.get(figures.terminated_by or "")
-        last = side and found.agent == "root" and side.iteration == figures.iterations - 1
-        if cut and side and last and not side.calls and side.error is None:
-            answered = f"{name} answered"
-            what = what.replace(answered, f"{name}'s answer {cut}") if answered in what else f"{what}; {name}'s {cut}"
-    return what
 
 
 def _side(mark: str, decision: Decision | None, other: Decision | None, ended: str | None) -> Iterator[Row]:
@@ -321,7 +303,7 @@ def _calls(diff: RunDiff) -> Iterator[Section]:
     if not one and not other:
         yield Section("Tool calls", note="none in either run")
         return
-    own = sorted({*(each.tool for each in edits), *(each.tool for each in diff.same_calls)} & LAST_WORDS)
+    own = sorted({each.tool for each in diff.script} & LAST_WORDS)
     of = f" with {' and '.join(own)}" if own else ""  # elsewhere the kernel's own tools are not counted
     counts = [(sum(each.kind == kind for each in edits), word) for kind, word in _WORDS.items()]
     if edits:
@@ -341,10 +323,10 @@ def _calls(diff: RunDiff) -> Iterator[Section]:
 
 def _edits(diff: RunDiff) -> Iterator[Row]:
     """Yield the calls as in a unified diff: what stayed is one line, what changed says how."""
-    run: list[SameCall] = []
+    run: list[ToolEdit] = []
     edits = 0
-    for row in reading_order([*diff.tool_sequence, *diff.same_calls]):
-        if not isinstance(row, ToolEdit):
+    for row in diff.script:
+        if row.kind == "same":
             run.append(row)
             continue
         yield from _same(run)
@@ -357,10 +339,10 @@ def _edits(diff: RunDiff) -> Iterator[Row]:
     yield from _same(run)
 
 
-def _same(run: list[SameCall]) -> Iterable[Row]:
+def _same(run: list[ToolEdit]) -> Iterable[Row]:
     if len(run) > _SHORT_RUN:
         return [Row(f"… {len(run):,} calls as before", depth=4, style="dim")]
-    return [Row(_call(each.owner, each.tool, each.args), depth=4, style="dim", most=1) for each in run]
+    return [Row(_call(each.owner, each.tool, each.replay_args), depth=4, style="dim", most=1) for each in run]
 
 
 def _edit(edit: ToolEdit) -> Iterator[Row]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from playhead.diagnose.diff_values import same
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -31,14 +29,11 @@ def divergence_text(split: Split, found: tuple[Difference, ...]) -> str:
         return f"only the {side} has this {_named(record.kind if record else '', fields)}"
     if split.change == "replaced":
         return f"{_named(other.kind, split.actual)} instead of {_named(one.kind, split.expected)}"
-    return _tools_text(split) if one.kind == "tools-defined" else _changed_text(split, found)
+    return _changed_text(split, found)
 
 
 def _changed_text(split: Split, found: tuple[Difference, ...]) -> str:
     name = _named(split.original.kind if split.original else "", split.expected)
-    if [each.path for each in found] == ["calls_before"]:
-        before = f"{found[0].original or 0}, in the other run {found[0].replay or 0}"
-        return f"{name} starts when other calls have ended: {before}"
     if found:
         return f"{_paths(found)} of {name} {'differs' if len(found) == 1 else 'differ'}"
     turns = [record.iteration for record in (split.original, split.replay) if record]
@@ -49,18 +44,6 @@ def _paths(found: tuple[Difference, ...]) -> str:
     paths = [each.path or "the value" for each in found]
     more = len(paths) - _MOST_NAMED
     return f"{', '.join(paths[:_MOST_NAMED])} and {more} more" if more > 0 else " and ".join(paths)
-
-
-def _tools_text(split: Split) -> str:
-    """Return which tools differ, by name: their places say nothing."""
-    left, right = _tools(split.expected), _tools(split.actual)
-    parts = [f"-{name}" for name in left if name not in right] + [f"+{name}" for name in right if name not in left]
-    parts += [f"~{name}" for name in left if name in right and not same(left[name], right[name])]
-    return f"other tools: {', '.join(parts)}" if parts else "the tools come in another order"
-
-
-def _tools(fields: dict[str, Any] | None) -> dict[str, Any]:
-    return {tool["name"]: tool for tool in (fields or {}).get("tools", ())}
 
 
 def _named(kind: str, fields: dict[str, object] | None) -> str:

@@ -54,8 +54,7 @@ _SCALE: Final = re.compile(
     r"[\s\u00a0\u202f]?(?:" + "|".join(f"(?P<e{n + 2}>{words})" for n, words in _SCALES.items()) + r")(?![^\W\d_])"
 )
 """What scales the number before it; the name of the group is the power of ten, plus 2."""
-_WORD: Final = re.compile(r"°?[^\W\d_]+(?:/[^\W\d_]+)?[²³]?")
-_NEXT: Final = re.compile(r"[\s\u00a0\u202f-]?[^\W\d_°]*[^\W\d_]|[\s\u00a0]?°|[\s\u00a0]?[€$£]")
+_UNIT: Final = re.compile(r"[\s\u00a0\u202f-]?(°?[^\W\d_]{1,30}(?:/[^\W\d_]{1,30})?[²³]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,7 @@ class SeenNumbers:
 
     def meant(self, figure: Figure) -> Decimal | None:
         """Return the reading of a figure that was seen, or to which a number rounds that was."""
-        parts = figure.written.split(" ") if " " in figure.written else ()
-        if self.full or (parts and all(part.isdecimal() and self._has(Decimal(part)) for part in parts)):
+        if self.full:
             return figure.readings[0]
         return next(filter(self._has, figure.readings), None)
 
@@ -139,8 +137,8 @@ def figures_of(text: str) -> Iterator[Figure]:
             continue
         scale = _SCALE.match(text, match.end())
         end = scale.end() if scale else match.end()
-        word = _WORD.search(text[end : end + 30]) if _NEXT.match(text, end) else None
-        unit = word[0].lower() if word else ""
+        word = _UNIT.match(text, end)
+        unit = word[1].lower() if word else ""
         place = next((int(name[1:]) - 2 for name, found in scale.groupdict().items() if found), 0) if scale else 0
         if _CURRENCY.search(before) or text[end : end + 2].strip()[:1] in set("$€£¥"):
             unit = "euro"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.call_words import KEY, form_of
@@ -14,13 +13,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.types import ToolSpec
 
-_AMOUNT: Final = re.compile(
-    r"(?:[$€£¥]\s?)(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s?(?:[$€£¥%°]|euros?\b|eur\b|usd\b|dollars?\b|dólares\b|chf\b|percent\b)"
-)
-"""An amount of money, a share or a temperature."""
 _LABELS: Final = frozenset({"id", "number", "no", "nr", "key", "code", "ref", "name", "value"})
-_FEW: Final = (0.5, 2.0, 3.0, 4.0)
-"""Factors that a reason may leave unsaid."""
 
 
 def contradiction(reason: str, spec: ToolSpec, arguments: object, tools: Mapping[str, ToolSpec]) -> str | None:
@@ -43,11 +36,6 @@ def _other_values(reason: str, spec: ToolSpec, arguments: object) -> Iterator[st
         for key in said:
             if form_of(key) in forms and (_is_labelled(key, name, reason) or form_of(key) == "@"):
                 yield f"the reason for {spec.name} says {key}; the call has {name}={value!r}"
-        if not isinstance(value, str) and not spec.read_only:
-            for match in _AMOUNT.finditer(reason):
-                amount = match[1] or match[2]
-                if amount in said and not _follows(float(value), reason):
-                    yield f"the reason for {spec.name} says {match[0]}; the call has {name}={value!r}"
 
 
 def _same(key: str, value: str | float) -> bool:
@@ -62,23 +50,6 @@ def _is_labelled(key: str, parameter: str, reason: str) -> bool:
         bool(words)
         and re.search(rf"\b(?:{words})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*{re.escape(key)}\b", reason) is not None
     )
-
-
-def _follows(value: float, reason: str) -> bool:
-    """Return whether an amount follows by one step from the numbers of a reason."""
-    numbers = [number for key in KEY.findall(reason) if (number := _number(key)) is not None]
-    steps = [one * each for one in numbers for each in _FEW]
-    for one, other in permutations(numbers[:12], 2):
-        steps += [
-            one + other,
-            one - other,
-            one * other,
-            one / other if other else 0.0,
-            one * other / 100,
-            one * (1 - other / 100),
-            one * (1 + other / 100),
-        ]
-    return any(abs(step - value) <= 0.01 * max(1.0, abs(value)) for step in steps)
 
 
 def _number(key: str) -> float | None:

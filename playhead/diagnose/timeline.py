@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.terminal import Line, fit, pad
 from playhead.trace.events import LlmResponded, RunCompleted, Thought
+from playhead.trace.owners import depth_of, own_name
 from playhead.trace.reader import Problem
 from playhead.trace.types import Rationale
 
@@ -163,12 +164,12 @@ class Timeline:
             self.ending = record.event
 
     def _row(self, record: Record) -> Row:
-        depth = record.owner.count("/")
+        depth = depth_of(record.owner)
         return Row(
             seq=record.seq,
             elapsed_us=record.ts - (self._started_us or 0),
             depth=min(depth, _DEEPEST),
-            who=record.owner.rpartition("/")[2] if record.owner != "root" else "",
+            who=own_name(record.owner) if record.owner != "root" else "",
             iteration=record.iteration,
             kind=record.kind,
             what=self._what(record),

@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 _PLACE: Final = re.compile(r"@(?:-|\d+)\.\d+(?=/|$)")
+_PLACES: Final = re.compile(r"@(-|\d{1,9})\.(\d{1,9})(?=/|$)", re.ASCII)
 
 
 def agent_path(owner: str) -> str:
@@ -51,6 +52,11 @@ def own_name(owner: str) -> str:
 def depth_of(owner: str) -> int:
     """Return how many agents and calls are above an owner; 0 for the root."""
     return owner.count("/")
+
+
+def places_of(owner: str) -> tuple[tuple[int, int], ...]:
+    """Return the turns and places of an owner: sorted by them, what is inside a call stands right after it."""
+    return tuple((int(turn) if turn != "-" else -1, int(position)) for turn, position in _PLACES.findall(owner))
 
 
 def is_within(owner: str, top: str) -> bool:

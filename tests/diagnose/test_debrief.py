@@ -73,7 +73,6 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert debrief.termination.by == name
     meaning = TERMINATED_BY.get(name, f"{debrief.termination.source} ended it")
     assert debrief.termination.meaning == (f"{meaning}. {FIXES[name]}" if name in FIXES else meaning)
-    assert name in debrief.summary
     assert debrief.caveats == ()
 
 
@@ -106,11 +105,6 @@ async def test_the_whole_account(tmp_path: Path):
     agent = make_agent(tmp_path, [*turns, text("4,180 feet.")], lookup, rationale=True, name="guide")
     ran = await record_agent(agent, tmp_path, "How high is Mount Zed?")
     debrief = build_debrief(ran.recording)
-    assert debrief.summary == (
-        'guide (scripted/model) was asked: "How high is Mount Zed?" In 3 turns it called lookup 2 times (1 failed). '
-        "It ended by end_turn, which means: the model answered and asked for no call, or the strategy came to its end. "
-        'Its answer: "4,180 feet."'
-    )
     assert [(step.action, step.arguments, step.ok, step.note) for step in debrief.path] == [
         ("tool:lookup", 'key="Mt Zed"', False, "LookupError"),
         ("tool:lookup", 'key="Mount Zed"', True, None),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.debrief_model import Debrief
 
-ALWAYS = ["Summary", "Tools Used", "Metrics", "Why this path", "Ending"]
+ALWAYS = ["Tools Used", "Metrics", "Why this path", "Ending"]
 
 
 def debrief_markdown(debrief: Debrief) -> str:
@@ -60,7 +60,7 @@ def test_the_sections_of_a_run():
         )
     )
     assert titles(markdown) == [
-        "Summary", "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Why this path",
+        "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Why this path",
         "Flags: claims the trace does not support", "Answer", "Ending",
     ]  # fmt: skip
     assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)\n' in markdown

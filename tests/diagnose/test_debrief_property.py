@@ -44,7 +44,9 @@ def check(recording: Recording) -> None:
     figures = run_statistics([recording])
     json.loads(figures.model_dump_json(), parse_constant=_no_constant)
     out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(debrief_document(debrief), statistics_document(figures), crop=False)
+    Console(file=out, width=80, color_system=None).print(
+        debrief_document(debrief), statistics_document(figures), crop=False
+    )
     shown = out.getvalue()
     assert max(map(cell_len, shown.splitlines())) <= 80
     assert escape(shown, keep="\n") == shown

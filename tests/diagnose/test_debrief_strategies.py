@@ -163,8 +163,6 @@ def test_an_answer_that_does_not_stand_is_still_an_answer(by: str, status: Any, 
     debrief = build_debrief(made(end=end))
     assert section(debrief, title) == ["42"]
     assert section(debrief, "Path") == ["no call, no answer" if by == "max_iterations" else "no call"]
-    kind = title.partition(" (")[0]
-    assert f"Its {kind[0].lower()}{kind[1:]}: " in debrief.summary
 
 
 def test_a_reason_that_is_also_the_error_stands_there_once():
@@ -175,7 +173,6 @@ def test_a_reason_that_is_also_the_error_stands_there_once():
     )  # fmt: skip
     debrief = build_debrief(made(end=end))
     assert 'Termination: output_rejected — "form: no JSON"' in lines(debrief)
-    assert debrief.summary.count("form: no JSON") == 1
 
 
 EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b"

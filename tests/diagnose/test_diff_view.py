@@ -183,13 +183,6 @@ def test_the_verdict_is_whole_on_a_narrow_terminal(pair: tuple[Recording, Record
     assert all(line == line.rstrip() for line in plain(diff).splitlines())
 
 
-def test_a_reply_that_was_cut_off_is_no_answer() -> None:
-    """The decision says so, on both sides."""
-    called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
-    assert "another answer; the other run's was cut off\n" in plain(diff_recordings(called, cut))
-    assert "another answer; the original's was cut off\n" in plain(diff_recordings(cut, called))
-
-
 def test_calls_that_are_counted_here_only_are_named() -> None:
     """The final answer is a call in the edit script, and in no other figure."""
     called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
