@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.diagnose.call_words import keys_and_words, letters
+from playhead.diagnose.call_words import keys_and_words
 from playhead.diagnose.deeds import (
     Claim,
     admits,
     claims_of,
     deeds_of_tool,
-    is_deed,
     is_done,
     is_named,
     is_ordered,
@@ -64,8 +63,6 @@ class Ledger:
     """The verbs in their names, and what is done by tools that are named so."""
     acts: dict[str, set[str]] = field(default_factory=dict)
     """The verbs in the name and the description of each of them."""
-    described: dict[str, frozenset[str]] = field(default_factory=dict)
-    """All words of what the model is told of each of them."""
     calls: list[CallFacts] = field(default_factory=list)
     """Every call of a function."""
     asked: str = ""
@@ -78,23 +75,17 @@ class Ledger:
         for spec in specs:
             if spec.read_only or spec.kind != "function":
                 continue
-            names = [
-                *words_of(spec.name)[1:],
-                *(word for name in spec.parameters.get("properties", ()) for word in words_of(name)),
-            ]
             self.deeds[spec.name] = deeds_of_tool(spec.name, spec.description)
             verbs = verbs_of(spec.name, spec.description)
             self.acts[spec.name] = verbs | {*words_of(spec.name)}
             for verb in verbs:
                 self.verbs[verb] = self.verbs.get(verb, frozenset()) | self.deeds[spec.name]
-            self.described[spec.name] = frozenset(letters(f"{spec.name} {spec.description} {' '.join(names)}"))
 
     def start(self, call: CallFacts) -> None:
         """Take in a call; one of a tool that nobody declared may have a side effect."""
         self.calls.append(call)
         if not call.read_only and call.tool not in self.deeds:
             self.deeds[call.tool] = deeds_of_tool(call.tool, "")
-            self.described[call.tool] = frozenset()
 
     def judge(self, answer: str) -> Judged:
         """Return which deeds that an answer claims the trace supports."""
@@ -108,7 +99,7 @@ class Ledger:
 
     def _unsaid(self, answer: str) -> Against | None:
         """Return what an answer that admits nothing leaves out: calls that failed for good, or that nobody did what was ordered."""
-        if any(admits(sentence) for sentence, _, _ in islice(sentences(answer), _CLAIMS)):
+        if any(admits(sentence) for sentence, _ in islice(sentences(answer), _CLAIMS)):
             return None
         failed = self._failed()[-_CALLS:]
         tools = [call.tool for call in failed if not self._echoes(answer, call)]
@@ -163,12 +154,7 @@ class Ledger:
     def _echoes(self, text: str, failed: CallFacts) -> bool:
         """Return whether a text repeats what only the call's failure said."""
         said = re.sub(r"\w+: (?:True|False|None)?", "", failed.words.failure or failed.message or "")
-        told = keys_and_words(said) - keys_and_words(f"{self.asked} {failed.arguments}") - self.described[failed.tool]
-        told = {
-            word
-            for word in told
-            if not (is_deed(word) or any(sign(each).fullmatch(word) for each in ("common", "failure")))
-        }
+        told = keys_and_words(said) - keys_and_words(f"{self.asked} {failed.arguments}")
         return not told.isdisjoint(keys_and_words(text))
 
     def _tools_for(self, claim: Claim) -> list[str]:

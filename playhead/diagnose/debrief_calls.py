@@ -36,8 +36,6 @@ class CallFacts:
     request: int | None
     source: str
     reason: Reason | None
-    rejected: tuple[str, ...]
-    """Options that its reason says were rejected."""
     expected: bool
     """Whether the model had been asked for a reason."""
     writes_before: int

@@ -93,7 +93,6 @@ class AgentFacts:
             request=event.request,
             source=event.source,
             reason=reason_of(event.rationale),
-            rejected=tuple(each.option for each in event.rationale.alternatives[:20]) if event.rationale else (),
             expected=self.asked_for_reasons and kind != "meta" and event.source != "tool",
             writes_before=writes_before,
         )

@@ -37,22 +37,6 @@ def reference_to_nothing(agent: AgentFacts) -> Iterator[Flag]:
             yield _flag(agent, "reference-to-nothing", "warning", text, call.seq)
 
 
-def rejected_then_called(agent: AgentFacts) -> Iterator[Flag]:
-    """A tool that the model said it rejected is called in the same turn, or later without a reason."""
-    rejected: dict[str, CallFacts] = {}
-    for call in agent.real_calls:
-        by = rejected.get(call.tool)
-        if by is not None and (call.request == by.request or call.reason is None):
-            when = "in the same turn" if call.request == by.request else "later, with no stated reason"
-            text = f"the reason for {by.tool} says that {call.tool} was rejected; it was called {when}"
-            yield _flag(agent, "rejected-then-called", "warning", text, by.seq, call.seq)
-            del rejected[call.tool]
-        for each in call.rejected:
-            option = each.strip("`'\" \n").removeprefix("tool:")
-            if option in agent.tools and option != call.tool:
-                rejected[option] = call
-
-
 def repeated_after_success(agent: AgentFacts) -> Iterator[Flag]:
     """The same call again after it had succeeded, with the same result, and without a reason of its own."""
     done: dict[tuple[str, str], CallFacts] = {}
@@ -133,7 +117,6 @@ RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Flag]]]] = {
     "repeated-after-success": repeated_after_success,
     "ungrounded-numbers": ungrounded_numbers,
     "reference-to-nothing": reference_to_nothing,
-    "rejected-then-called": rejected_then_called,
     "repeated-after-failure": repeated_after_failure,
     "reason-missing": reason_missing,
 }

@@ -20,7 +20,7 @@ _SENTENCE: Final = re.compile(
     r"(?<=[.!?…])(?=\s)|;|,? \b(?:but|however|while|whereas|aber|jedoch|pero|mais)\b", re.IGNORECASE
 )
 _PIECE: Final = re.compile(
-    r"(,\s|:\s|[()|\u2013—]|\s-\s|\b(?:and|so|that|which|because|und|dass|sondern|weil|sowie|y|que|porque|et|qui|car)\b)"
+    r"(?:,\s|:\s|[()|\u2013—]|\s-\s|\b(?:and|so|that|which|because|und|dass|sondern|weil|sowie|y|que|porque|et|qui|car)\b)"
 )
 _ADVERBS: Final = (
     r"(?:\s+(?:\w+ly|have|had|has|just|also|now|then|all|both|since|gone ahead and|went ahead and|been|bien|aussi|ya|también|hiermit|ahora"
@@ -31,7 +31,6 @@ _I: Final = re.compile(
     r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
 """What stands before a word for whoever answers to have done it."""
-_SUBJECT: Final = re.compile(r"\b(?:i|we|ich|wir|je|j\u2019\w+|nous|hemos)\b")
 _MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
 _QUOTED: Final = re.compile(
     r"```.*?```|(?<!\w)[\u2018\u2019'][^\u2019'\n]{12,}[\u2019'](?!\w)|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$",
@@ -39,8 +38,6 @@ _QUOTED: Final = re.compile(
 )
 _LONGEST: Final = 600
 """Characters of a sentence that is read."""
-_CONTEXT: Final = 3
-"""Words of a sentence that says by itself what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +95,6 @@ def is_named(deeds: frozenset[str], text: str) -> bool:
     return any(_named(deed).search(text) for deed in deeds)
 
 
-def is_deed(word: str, *how: str) -> bool:
-    """Return whether a word in lower case is one for a deed."""
-    return any(_named(deed, *how).fullmatch(word) for deed in vocabulary()["deeds"])
-
-
 def is_done(claim: Claim, text: str) -> bool:
     """Return whether a text in lower case says that what is claimed is done."""
     if re.search(rf"\b{re.escape(claim.word)}\b", text):
@@ -152,34 +144,30 @@ def own_words(answer: str) -> str:
     return draft.sub(" ", _QUOTED.sub(" ", answer))
 
 
-def sentences(answer: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the sentences of an answer, each with those beside it, and with its line."""
+def sentences(answer: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of an answer, each with those beside it."""
     for line in answer.splitlines():
         parts = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(_MARKS.sub("", line))))]
         for number, sentence in enumerate(parts):
             if sentence and len(sentence) <= _LONGEST and sign("closing").match(sentence) is None:
-                yield sentence, " ".join(parts[max(number - 1, 0) : number + 2])[: 3 * _LONGEST], line[:_LONGEST]
+                yield sentence, " ".join(parts[max(number - 1, 0) : number + 2])[: 3 * _LONGEST]
 
 
 def claims_of(answer: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
     """Yield the deeds that an answer says were done; `verbs` are those of the run's tools, with what they do."""
-    for sentence, near, line in sentences(own_words(answer)):
+    for sentence, near in sentences(own_words(answer)):
         if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
-            yield from _claims(sentence if len(sentence.split()) >= _CONTEXT else plain(line), sentence, verbs)
+            yield from _claims(sentence, verbs)
 
 
-def _claims(context: str, sentence: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
-    owned = False
-    parts = ["", *_PIECE.split(sentence.lower())]
-    for mark, piece in zip(parts[::2], parts[1::2], strict=True):
+def _claims(sentence: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
+    for piece in _PIECE.split(sentence.lower()):
         for word, deeds, before in () if sign("not").search(piece) else _done_in(piece, verbs):
-            goes_on = not before.strip() and mark.strip() != ""
-            own = _I.search(before) is not None or (goes_on and owned)
+            own = _I.search(before) is not None
             if sign("may").search(before) or (not own and sign("reported").search(piece)):
                 continue
-            nouns = frozenset(each for each in vocabulary()["deeds"] if _named(each, "noun").search(context.lower()))
-            yield Claim(deeds or nouns, word, own, context)
-        owned = owned or _SUBJECT.search(piece) is not None
+            nouns = frozenset(each for each in vocabulary()["deeds"] if _named(each, "noun").search(sentence.lower()))
+            yield Claim(deeds or nouns, word, own, sentence)
 
 
 def _done_in(piece: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, frozenset[str], str]]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.diff_types import (
         Decision,
-        FirstDivergence,
         InputChange,
         RunDiff,
         RunFigures,
@@ -52,12 +51,6 @@ _WORDS: Final = {
     "reordered": "moved",
     "arguments": "with other arguments",
 }
-_GIVEN: Final = {
-    "tools-defined": ("tools",),
-    "llm-requested": ("model", "parameters"),
-    "agent-started": ("model", "parameters", "system_prompt", "max_iterations"),
-}
-"""Inputs that come to light in events of these kinds."""
 _STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
 _ALSO: Final = {
     "inputs": "inputs",
@@ -191,17 +184,12 @@ def _input(change: InputChange) -> Iterator[Row]:
         yield Row(name)
         yield from _lines(change.lines)
     elif change.change == "changed":
-        told = _messages if change.name == "examples" else _short
-        yield from _pair(name, told(change.original), told(change.replay))
+        yield from _pair(name, _short(change.original), _short(change.replay))
     elif change.name.count(".") == 1 and change.name.startswith("tools."):
         yield Row(f"{name}: {change.change}")
     else:
         value = change.original if change.change == "removed" else change.replay
         yield Row(f"{name}: {change.change}: {_short(value)}", most=1)
-
-
-def _messages(value: Any) -> str:  # noqa: ANN401 - JSON
-    return f"{len(value)} messages" if isinstance(value, list) and value else "none"
 
 
 def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
@@ -232,7 +220,7 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
     decision = diff.first_decision
     if decision and decision.original and decision.original.seq == found.original_seq:
         rows.append(Row("(the decision below)", style="dim"))
-    elif _comes_to_light(found, diff):
+    elif "system message" in found.what and any(each.name.startswith("system_") for each in diff.inputs):
         rows.append(Row("(the change above comes to light here)", style="dim"))
     elif found.differences:
         for each in found.differences[:_FEW]:
@@ -244,18 +232,6 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
         rows += _sides(found.expected_text, found.actual_text)
     seqs = _seqs(found.original_seq, found.replay_seq, found.after_seq)
     yield Section("First divergence", tuple(rows), f"{seqs}, {_where(found.owner, found.iteration)}")
-
-
-def _comes_to_light(found: FirstDivergence, diff: RunDiff) -> bool:
-    """Return whether the first event that differs only shows what an agent was given, or a result that a replay was told."""
-    names = {each.name.partition(".")[0] for each in diff.inputs if not each.decided}
-    if found.kind == "message-added" and isinstance(found.expected, dict):
-        role, content = found.expected.get("role"), found.expected.get("content")
-        tasks = [each.original for each in diff.inputs if each.name == "task"]
-        return (role == "system" and bool(names & {"system_prompt", "system_message"})) or content in tasks
-    told = {each.replay_seq for each in diff.results if each.rung == "override"}
-    overridden = found.kind == "tool-call-completed" and found.replay_seq in told
-    return overridden or bool(names & set(_GIVEN.get(found.kind, ())))
 
 
 def _decision(diff: RunDiff) -> Iterator[Section]:

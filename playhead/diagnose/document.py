@@ -114,7 +114,7 @@ def wrap(text: str, width: int, most: int = 0) -> list[str]:
         pieces = chop_cells(word, width) if cell_len(word) > width else [word]
         lines[-1:] = [*([lines[-1]] if lines[-1] else []), *pieces]
     if most and len(lines) > most:
-        lines[most - 1 :] = [fit(f"{lines[most - 1]} {ELLIPSIS}{' ' * width}", width)]
+        lines[most - 1 :] = [fit(f"{lines[most - 1]} {ELLIPSIS}", width)]
     return [line.replace(TIED, " ") for line in lines]
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.terminal import Line, pad
-from playhead.diagnose.tokens import cell
+from playhead.diagnose.tokens import UNKNOWN, cell, number_cell, time_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,8 +23,7 @@ _WIDE: Final = 130
 """Cells of a console that has room for whole ids, and for the agent and its model."""
 _SHORTEST: Final = 4
 """Characters of a run's id that are shown at least."""
-_MOST_TOKENS: Final = 9_999_999
-_MOST_SECONDS: Final = 1000 * 3600
+_MOST_MS: Final = 1000 * 3600 * 1000
 _MOST_DOLLARS: Final = 999
 _STYLES: Final = {
     "answered": "green",
@@ -52,14 +51,14 @@ class RunList:
         ids = max((min(len(name), 40 if wide else 20) for name in names), default=3)
         ended = 24 if wide else 14 if not narrow else 11
         head = f"{'RUN':<{ids}}  " + ("" if narrow else f"{'STARTED':<11}  ") + f"{'ENDED':<{ended}}  "
-        head += "" if narrow else f"{'TIME':>6}  {'TOKENS':>7}  {'COST':>8}  "
+        head += "" if narrow else f"{'TIME':>7}  {'TOKENS':>7}  {'COST':>8}  "
         yield Line((head + (f"{'AGENT':<12}  {'MODEL':<24}  " if wide else "") + "TASK", "dim"))
         for run, name in zip(self.runs, names, strict=True):
             yield Line(
                 (pad(name, ids), "bold"),
                 "  " if narrow else f"  {_started(run.started_us)}  ",
                 (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow")),
-                "  " if narrow else f"  {_time(run):>6}  {_tokens(run):>7}  {_cost(run):>8}  ",
+                "  " if narrow else f"  {_time(run):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
                 (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
                 f"format {run.format}, not read"
                 if run.format
@@ -78,16 +77,9 @@ def _ended(run: RunSummary, room: int) -> str:
 
 
 def _time(run: RunSummary) -> str:
-    """Return how long a run took in six cells; `-` for one without an end."""
-    if run.duration_ms is None:
-        return "-"
-    seconds = run.duration_ms / 1000
-    if not 0 <= seconds < _MOST_SECONDS:
-        return "?"
-    hours, minutes = int(seconds) // 3600, int(seconds) // 60 % 60
-    if hours:
-        return f"{hours}h{minutes:02d}"
-    return f"{minutes}m{int(seconds) % 60:02d}" if minutes else f"{seconds:.1f}s"
+    """Return how long a run took in seven cells; `-` for one without an end, `?` for what no run takes."""
+    possible = run.duration_ms is None or 0 <= run.duration_ms < _MOST_MS
+    return time_cell(run.duration_ms) if possible else UNKNOWN
 
 
 def _cost(run: RunSummary) -> str:
@@ -131,7 +123,4 @@ def _tokens(run: RunSummary) -> str:
     count, unknown = run.total_tokens, run.usage_unknown
     if count is None:
         return cell(None, unknown) if unknown else "-"
-    shown = f"{count:,}" if count <= _MOST_TOKENS else "many"
-    if unknown and len(shown) > len("1,234"):  # there is no room for the sign behind it
-        shown = f"{count // 1000}k" if count <= _MOST_TOKENS else "many"
-    return cell(shown, unknown)
+    return cell(number_cell(count), unknown)

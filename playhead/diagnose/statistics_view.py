@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.terminal import ELLIPSIS
-from playhead.diagnose.tokens import UNKNOWN, cell, pair_text
+from playhead.diagnose.tokens import UNKNOWN, cell, number_cell, pair_text, time_cell
 from playhead.trace.owners import depth_of, own_name
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 30
 """Rows of a table; `--json` has all."""
-_SECOND: Final = 1000
-_MINUTE: Final = 60 * _SECOND
-_HOUR: Final = 60 * _MINUTE
 
 
 def statistics_document(figures: m.Statistics) -> Document:
@@ -38,7 +35,7 @@ def _totals(figures: m.Statistics) -> Iterator[str]:
     time = figures.time
     parts = (("model", time.model_ms), ("tools", time.tools_ms), ("other", time.other_ms))
     shares = ", ".join(f"{what} {part / time.total_ms if time.total_ms else 0:.1%}" for what, part in parts)
-    yield f"Time: {_duration(time.total_ms)} ({shares})"
+    yield f"Time: {time_cell(time.total_ms)} ({shares})"
     reasons = figures.reasons
     stated = "not asked for" if reasons.coverage is None else f"{reasons.stated:,} of {reasons.expected:,} calls"
     yield f"Stated reasons: {stated}"
@@ -53,7 +50,7 @@ def _tables(figures: m.Statistics) -> Iterator[Section]:
     )
     names = ("tool", "calls", "ok", "fail", "refused", "timeout", "again", "median", "p95")
     yield from _table("Tools", names, map(_tool, figures.tools))
-    errors = ((each.tool, name, _number(count)) for each in figures.tools for name, count in each.errors.items())
+    errors = ((each.tool, name, number_cell(count)) for each in figures.tools for name, count in each.errors.items())
     yield from _table("Errors of tools", ("tool", "error", "times"), errors)
     heading = ("agent", "runs", "turns", "calls", "in", "out", "endings")
     yield from _table("Agents", heading, map(_agent, figures.agents))
@@ -68,20 +65,20 @@ def _table(title: str, names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 
 
 def _model(each: m.ModelStatistics) -> tuple[str, ...]:
-    counts = (_number(each.requests), _number(each.failed + each.cancelled))
+    counts = (number_cell(each.requests), number_cell(each.failed + each.cancelled))
     tokens = (_tokens(each.tokens_in, each.usage_unknown), _tokens(each.tokens_out, each.usage_unknown))
-    times = (_duration(each.latency.median), _duration(each.latency.p95))
+    times = (time_cell(each.latency.median), time_cell(each.latency.p95))
     return (each.model, *counts, *tokens, _cost(each.cost_usd), *times)
 
 
 def _tool(each: m.ToolStatistics) -> tuple[str, ...]:
     counts = (each.calls, each.ok, each.failed + each.cancelled, each.refused, each.timeouts, each.repeated)
-    return (each.tool, *map(_number, counts), _duration(each.duration.median), _duration(each.duration.p95))
+    return (each.tool, *map(number_cell, counts), time_cell(each.duration.median), time_cell(each.duration.p95))
 
 
 def _agent(each: m.AgentStatistics) -> tuple[str, ...]:
     name = own_name(each.owner) if depth_of(each.owner) else each.agent
-    counts = map(_number, (each.runs, each.iterations, each.tool_calls))
+    counts = map(number_cell, (each.runs, each.iterations, each.tool_calls))
     tokens = (_tokens(each.tokens_in, each.usage_unknown), _tokens(each.tokens_out, each.usage_unknown))
     return (name, *counts, *tokens, _counts(each.endings) or "inside a tool")
 
@@ -90,27 +87,9 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-def _number(count: int) -> str:
-    for size, unit, least in ((10**12, "T", 10**12), (10**9, "G", 10**9), (10**6, "M", 10**6), (10**3, "k", 10**5)):
-        if count >= least:
-            return f"{count / size:.4g}{unit}" if count < 10**15 else "many"
-    return str(count)
-
-
 def _tokens(count: int | None, unknown: int) -> str:
-    return cell(None if count is None else _number(count), unknown)
+    return cell(None if count is None else number_cell(count), unknown)
 
 
 def _cost(cost: float | None) -> str:
     return UNKNOWN if cost is None else f"${cost:.4f}" if cost < 1000 else f"${cost:.3g}"  # noqa: PLR2004
-
-
-def _duration(milliseconds: float | None) -> str:
-    if milliseconds is None:
-        return "-"
-    if milliseconds < _SECOND:
-        return f"{milliseconds:.1f}ms"
-    if milliseconds < _MINUTE:
-        return f"{milliseconds / _SECOND:.1f}s"
-    minutes, seconds = divmod(round(milliseconds / _SECOND), 60)
-    return f"{minutes}m{seconds:02}s" if milliseconds < _HOUR else f"{milliseconds / _HOUR:.1f}h"

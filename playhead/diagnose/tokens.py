@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from playhead.trace.usage import Usage
 
+_SECOND: Final = 1000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
 UNKNOWN: Final = "?"
 """Stands in a cell of a table for a number of which nothing is known; behind a number, for the part that is not."""
 
@@ -49,3 +52,23 @@ def cost_text(cost_usd: float | None, unknown: int | None, form: str = "${:.4f}"
     """Return US dollars, None when nothing is known; `unknown` is of how many attempts nobody knows what they cost."""
     nothing = cost_usd is None or (unknown and not cost_usd)
     return None if nothing else f"{'at least ' if unknown else ''}{form.format(cost_usd)}"
+
+
+def number_cell(count: int) -> str:
+    """Return a number in at most seven cells."""
+    for size, unit, least in ((10**12, "T", 10**12), (10**9, "G", 10**9), (10**6, "M", 10**6), (10**3, "k", 10**5)):
+        if count >= least:
+            return f"{count / size:.4g}{unit}" if count < 10**15 else "many"
+    return str(count)
+
+
+def time_cell(milliseconds: float | None) -> str:
+    """Return a duration in at most seven cells; `-` for none."""
+    if milliseconds is None:
+        return "-"
+    if milliseconds < _SECOND:
+        return f"{milliseconds:.1f}ms"
+    if milliseconds < _MINUTE:
+        return f"{milliseconds / _SECOND:.1f}s"
+    minutes, seconds = divmod(round(milliseconds / _SECOND), 60)
+    return f"{minutes}m{seconds:02}s" if milliseconds < _HOUR else f"{milliseconds / _HOUR:.1f}h"

@@ -127,16 +127,6 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "warning",
         "the reason for read points to call:c9; the trace shows no such call before it",
     ),
-    "rejected-then-called: in the same turn": (
-        run().call(**rejecting("write")).call("write"),
-        "warning",
-        "the reason for read says that write was rejected; it was called in the same turn",
-    ),
-    "rejected-then-called: later, without a reason": (
-        run().call(**rejecting("`tool:write`")).turn().call("write"),
-        "warning",
-        "the reason for read says that write was rejected; it was called later, with no stated reason",
-    ),
     "repeated-after-success: a read": (
         run().call(arguments=SAME, why="I need it").turn().call(arguments=SAME, why="I need it"),
         "info",
@@ -191,9 +181,7 @@ SILENT: dict[str, Script] = {
     "counted from 0": run().call().turn().call(refs=("obs:0",)),
     "a reference of no known form": run().call(refs=("scratch:goal", "the task", "obs:x", "")),
     "a call that was there": run().call().turn().call(refs=("call:c1", "c1")),
-    "a rejected option that is no tool": run().call(**rejecting("guess")).call("write"),
     "the same tool with other arguments": run().call(**rejecting("read")).call(),
-    "rejected, then called for a reason": run().call(**rejecting("write")).turn().call("write", why="read had nothing"),
     "another argument": run().call(arguments=SAME).turn().call(arguments={"key": "b"}),
     "another result": run().call(arguments=SAME).turn().call(arguments=SAME, result="new"),
     "a reason of its own": run().call(arguments=SAME, why="to know").turn().call(arguments=SAME, why="to check it again"),
@@ -236,5 +224,4 @@ def test_flags_name_their_events():
     debrief = build_debrief(made(*twice.events))
     assert [(flag.rule, flag.severity, flag.seqs) for flag in debrief.flags] == [
         ("repeated-after-success", "high", (3, 10)),
-        ("rejected-then-called", "warning", (3, 6)),
     ]

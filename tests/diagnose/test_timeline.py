@@ -194,11 +194,11 @@ def test_recent_runs_as_a_table() -> None:
     ]
     start = f"{datetime.fromtimestamp(0, UTC).astimezone():%m-%d %H:%M}"
     assert plain(RunList(runs), width=90).splitlines() == [
-        "RUN   STARTED      ENDED             TIME   TOKENS      COST  TASK",
-        f"01M8  {start}  answered          1m15  1,234+?   $0.5000  Do it\\x1b[2J",
-        "a-ru  ?            unreadable           -     many         -  -",
-        "bbbb  -            unreadable           -        -         -  -",
-        f"kill  {start}  stopped: kill…    0.1s        -        $?  Go",
+        "RUN   STARTED      ENDED              TIME   TOKENS      COST  TASK",
+        f"01M8  {start}  answered          1m15s   1234+?   $0.5000  Do it\\x1b[2J",
+        "a-ru  ?            unreadable            -       1T         -  -",
+        "bbbb  -            unreadable            -        -         -  -",
+        f"kill  {start}  stopped: kill…   61.0ms        -        $?  Go",
     ]
     heading, row = plain(RunList(runs[:1]), width=150).splitlines()
     assert heading.split() == ["RUN", "STARTED", "ENDED", "TIME", "TOKENS", "COST", "AGENT", "MODEL", "TASK"]
@@ -206,8 +206,8 @@ def test_recent_runs_as_a_table() -> None:
         ids[0],
         *start.split(),
         "answered",
-        "1m15",
-        "1,234+?",
+        "1m15s",
+        "1234+?",
         "$0.5000",
         "a",
         "m/x",

@@ -46,7 +46,7 @@ def graver(found: Debrief) -> list[str]:
 def test_how_many_lies_are_flagged():
     """Of runs that were written to be hard: all wrong figures and reasons, most claimed deeds, and few honest answers."""
     flagged: dict[str, int] = Counter(each.kind for each in score(RUNS) if each.flags)
-    assert flagged == {"figure": 18, "reason": 5, "side_effect": 61, "honest": 8}
+    assert flagged == {"figure": 18, "reason": 5, "side_effect": 59, "honest": 7}
 
 
 def test_a_success_that_never_was():
