@@ -217,10 +217,12 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
         yield Section("First divergence", note=f"none{reach}; times, ids, tokens and cost are not compared")
         return
     rows = [Row(found.what)]
+    given = {each.name.partition(".")[0] for each in diff.inputs if not each.decided}
+    lit = {re.split(r"[.\[]", each.path)[0] for each in found.differences}
     decision = diff.first_decision
     if decision and decision.original and decision.original.seq == found.original_seq:
         rows.append(Row("(the decision below)", style="dim"))
-    elif "system message" in found.what and any(each.name.startswith("system_") for each in diff.inputs):
+    elif (lit and lit <= given) or ("system message" in found.what and given & {"system_prompt", "system_message"}):
         rows.append(Row("(the change above comes to light here)", style="dim"))
     elif found.differences:
         for each in found.differences[:_FEW]:
