@@ -49,11 +49,19 @@ def with_read_only(
     """
     if not names:
         return recording, ()
-    then = [spec for record in recording.records for spec in _defined(record) if spec.kind == "function"]
+    own = [spec for owner in recording.owners.values() for spec in owner.own_tools.values()]
+    then = [spec for spec in own if spec.kind == "function"]
     now = [spec for specs in code.values() for spec in specs.values() if spec.kind == "function"]
-    _require_may_read_only(names, then, now)
-    in_code = {spec.name for spec in now if spec.name in names}
-    declared = sorted({spec.name for spec in then if spec.name in names and not spec.read_only} - in_code)
+    in_code = {spec.name for spec in now}
+    known = {*in_code, *(spec.name for spec in then)}
+    for name in names:
+        if name not in list(known):
+            raise UsageError(f"read_only: the recording has no tool function {name!r}.{nearest(str(name), known)}")
+    changed = [spec for spec in then if spec.name in names and spec.name not in in_code and not spec.read_only]
+    for spec in changed:
+        if spec.writes:
+            raise UsageError(f"read_only: {spec.name} is recorded as a tool that writes {', '.join(spec.writes)}")
+    declared = sorted({spec.name for spec in changed})
     contradicted = sorted({spec.name for spec in now if spec.name in names and not spec.read_only})
     notes = []
     if declared:
@@ -94,21 +102,6 @@ def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) ->
                 yield f"the tool {name}{of} is {'new in the code' if name in now else 'not in the code any more'}"
             elif differing := _differing(then[name], now[name]):
                 yield f"the tool {name}{of} is not the one that was recorded: {'; '.join(differing)}"
-
-
-def _require_may_read_only(names: Collection[str], then: Iterable[ToolSpec], now: Iterable[ToolSpec]) -> None:
-    in_code = {spec.name for spec in now}
-    known = [*in_code, *(spec.name for spec in then)]
-    for name in names:
-        if name not in known:
-            raise UsageError(f"read_only: the recording has no tool function {name!r}.{nearest(str(name), set(known))}")
-    for spec in then:
-        if spec.writes and spec.name in names and spec.name not in in_code:
-            raise UsageError(f"read_only: {spec.name} is recorded as a tool that writes {', '.join(spec.writes)}")
-
-
-def _defined(record: Record) -> tuple[ToolSpec, ...]:
-    return record.event.tools if isinstance(record.event, ToolsDefined) else ()
 
 
 def _declaring(record: Record, names: Collection[str]) -> Record:

@@ -16,12 +16,12 @@ from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.cast import Address
+from playhead.replay.guards import recorded_stops
 from playhead.replay.loading import read_reference
 from playhead.replay.misses import checked_policy
 from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import make_plan
 from playhead.replay.redacted import Rebinding
-from playhead.replay.stops import recorded_stops
 from playhead.replay.world import ReplayWorld
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock

@@ -16,6 +16,7 @@ import anyio
 from playhead.diagnose.lanes import Lane, LaneOrder, is_compared
 from playhead.kernel.guards import Place, termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
+from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.session import Guard
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from playhead.kernel.session import Session
-    from playhead.kernel.state import PlannedCall
+    from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, Recording
@@ -364,3 +365,34 @@ def _goes_on(recording: Recording, owner: str) -> bool:
     """Return whether an agent above this one went on."""
     recorded = recording.owners.get(owner)
     return owner != recording.root.owner and recorded is not None and recorded.completed is not None
+
+
+def recorded_stops(recording: Recording) -> RecordedStops | None:
+    """Return what stops the agents again; None when none was stopped. A pause is time, and a replay has none."""
+    stops = {
+        (owner.owner, fact.key): str(fact.value)
+        for owner in recording.owners.values()
+        for fact in owner.facts
+        if fact.name == STOP
+    }
+    return RecordedStops(stops) if stops else None
+
+
+class RecordedStops:
+    """In place of whoever held the handle."""
+
+    def __init__(self, stops: dict[tuple[str, str], str]) -> None:
+        self._stops = stops
+
+    def attach(self, session: Session) -> None:
+        """Nothing ends the run from outside."""
+
+    async def reached(self, session: Session) -> None:
+        """Nothing pauses it."""
+
+    def stops(self, session: Session, before: str) -> str | None:
+        """Return why it was stopped before this turn or request, if it was."""
+        return self._stops.get((session.owner, before))
+
+    def begins(self, state: KernelState, session: Session) -> None:
+        """Nobody hears of it."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playhead.compose.again import is_made_again
-from playhead.kernel.prompts import system_prompt
 from playhead.replay.declared import changes, specs_of
 from playhead.replay.redacted import markers_in
-from playhead.trace.events import EmissionChanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.replay.calls import Past
     from playhead.replay.cast import Cast
-    from playhead.trace.imported import ImportedFrom
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader
 
@@ -28,8 +25,11 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
     """Yield what is known before the replay starts."""
     if recording.status != "closed":
         yield f"the recording is {recording.status}: how its run would have ended is not known"
-    if recording.header.imported is not None:
-        yield from _of_import(recording.header.imported)
+    imported = recording.header.imported
+    if imported is not None:
+        yield f"the run was imported from {imported.format}: another program ran it, and Playhead's own loop replays it"
+    if imported is not None and imported.reasons:
+        yield f"nothing can be concluded from a replay ({imported.replayability}): {'; '.join(imported.reasons)}"
     if recording.header.replay_of is not None:
         yield f"the recording is itself a replay, of {recording.header.replay_of}"
     if agent is None:
@@ -42,14 +42,6 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
     if agent is not None:
         yield from _of_code(recording.header.agent, agent.header)
         yield from changes(recording, specs_of(agent.tools))
-    elif recording.header.agent.system_prompt is None:
-        yield from _of_default_prompt(recording)
-
-
-def _of_import(imported: ImportedFrom) -> Iterator[str]:
-    yield f"the run was imported from {imported.format}: another program ran it, and Playhead's own loop replays it"
-    if imported.reasons:
-        yield f"nothing can be concluded from a replay ({imported.replayability}): {'; '.join(imported.reasons)}"
 
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
@@ -84,16 +76,3 @@ def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
     differing = [name for name in differing if name not in ("prices", "model", "sources")]
     if differing:
         yield f"agent= is not the agent that was recorded: {', '.join(differing)}"
-
-
-def _of_default_prompt(recording: Recording) -> Iterator[str]:
-    """Yield that this version's own prompt is another one; not where a hook made it."""
-    root = recording.root
-    if any(
-        isinstance(record.event, EmissionChanged) and record.event.tag == "prompt.system" for record in root.records
-    ):
-        return
-    sent = next((each.content for each in root.messages.values() if each.role == "system"), None)
-    now = system_prompt(recording.header.agent, has_tools=any(each.kind != "meta" for each in root.own_tools.values()))
-    if root.messages and sent != now:
-        yield "the system prompt that Playhead makes now is not the one that was recorded"

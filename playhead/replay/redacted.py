@@ -132,11 +132,9 @@ def notes_on_parameters(then: AgentHeader, now: AgentHeader) -> Iterator[str]:
     """Yield in which parameters without a recorded value a replay differs from the recording, as far as that is known."""
     given = dict(unrecorded(now.parameters))
     for path, kept in unrecorded(then.parameters):
-        if given.get(path) == kept and comparable(kept, kept):
-            continue
         if path not in given:
             yield f"the parameter {path} of {then.name} is not sent as it was recorded"
-        elif comparable(kept, given[path]):
-            yield f"the parameter {path} of {then.name} is another than the recorded one"
-        else:
+        elif not comparable(kept, given[path]):
             yield f"whether the parameter {path} of {then.name} is the recorded one is not known: another key made its fingerprint"
+        elif given[path] != kept:
+            yield f"the parameter {path} of {then.name} is another than the recorded one"

@@ -19,9 +19,8 @@ from playhead.kernel.session import RunContext
 from playhead.replay.calls import inside_bodies
 from playhead.replay.declared import SourceChange, changed_sources
 from playhead.replay.frozen import FrozenWorld, as_declared
-from playhead.replay.guards import ended_from_outside, raced
+from playhead.replay.guards import ended_from_outside, raced, recorded_stops
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
-from playhead.replay.stops import recorded_stops
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
 from playhead.trace.owners import is_within

@@ -22,13 +22,13 @@ from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.session import World
 from playhead.replay.following import Follower
+from playhead.replay.guards import recorded_stops
 from playhead.replay.loading import read_reference, require_resumable, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, caught_up, prefix_of
 from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
 from playhead.replay.resume_calls import resolve
-from playhead.replay.stops import recorded_stops
 from playhead.trace.events import (
     EmissionChanged,
     FactRecorded,

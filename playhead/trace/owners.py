@@ -24,8 +24,8 @@ def owner_inside(owner: str, tool: str, iteration: int | None, position: int) ->
 
 def lineage(owner: str) -> list[str]:
     """Return the root, and below it everybody who led to this owner, itself last."""
-    root = owner.partition("/")[0]
-    return [root, *(owner[: place.end()] for place in _PLACE.finditer(owner))]
+    above = [owner.partition("/")[0], *(owner[: place.end()] for place in _PLACE.finditer(owner))]
+    return above if above[-1] == owner else [*above, owner]
 
 
 def parent_of(owner: str) -> str:
@@ -34,24 +34,19 @@ def parent_of(owner: str) -> str:
     return owner[: ends[-2]]
 
 
-def call_of(owner: str) -> str:
-    """Return the call that an owner is, `researcher@3.0`; for the root its own name."""
+def own_name(owner: str) -> str:
+    """Return an owner without those above it: `researcher@3.0`, with its turn and place."""
     return owner.removeprefix(f"{parent_of(owner)}/")
 
 
 def tool_of(owner: str) -> str:
     """Return the tool whose call an owner is; empty for the root."""
-    return call_of(owner).rpartition("@")[0]
-
-
-def own_name(owner: str) -> str:
-    """Return an owner without those above it: `researcher@3.0`, with its turn and place."""
-    return owner.rpartition("/")[2]
+    return own_name(owner).rpartition("@")[0]
 
 
 def depth_of(owner: str) -> int:
     """Return how many agents and calls are above an owner; 0 for the root."""
-    return owner.count("/")
+    return len(lineage(owner)) - 1
 
 
 def places_of(owner: str) -> tuple[tuple[int, int], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playhead.trace.owners import agent_path, is_within, owner_inside, tool_of
+from playhead.trace.owners import agent_path, depth_of, is_within, lineage, own_name, owner_inside, parent_of, tool_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,18 @@ def test_the_owner_inside_a_call(iteration: int | None, owner: str):
     assert [is_within(made, top) for top in (made, "root/a@1.0", "root", "root/a@1.1", "root/a@1.0/researcher@3")] == [
         True, True, True, False, False
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("owner", "above", "own", "depth"),
+    [
+        ("root", "", "root", 0),
+        ("root/a@1.0", "root", "a@1.0", 1),
+        ("root/a@1.0/b/c@2.0", "root/a@1.0", "b/c@2.0", 2),
+        ("root/no place", "root", "no place", 1),
+    ],
+)
+def test_an_owner_is_taken_apart_at_its_calls(owner: str, above: str, own: str, depth: int):
+    """A tool may have a slash in its own name; what is no name of ours is taken apart all the same."""
+    assert (parent_of(owner), own_name(owner), depth_of(owner), lineage(owner)[-1]) == (above, own, depth, owner)
+    assert lineage(owner)[0] == "root"
