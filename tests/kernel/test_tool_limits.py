@@ -231,6 +231,32 @@ def test_a_hung_body_does_not_keep_the_program_from_ending(tmp_path: Path):
 # --- the threads themselves ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_quick_bodies_let_others_have_their_turn(tmp_path: Path, kind: str):
+    """A body that is back at once does not keep the loop from what else it has to do."""
+    turns = 0
+
+    async def tick() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    @tool(name="quick")
+    def quick() -> None:
+        """Return."""
+
+    @tool(name="quick")
+    async def quick_async() -> None:
+        """Return."""
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tick)
+        await record(tmp_path, [*[call("quick")] * 9, text("done")], quick if kind == "sync" else quick_async)
+        group.cancel_scope.cancel()
+    assert turns >= 9
+
+
 async def test_threads_are_used_again():
     """One call after the other needs one thread, and the last result is not kept alive by it."""
     import weakref
