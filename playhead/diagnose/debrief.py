@@ -197,7 +197,7 @@ class DebriefFold:
         if call is None:  # its start stands in a damaged line
             return
         result = whole(event.result) if event.ok else ""
-        call.complete(record, event, result)
+        call.complete(event, result)
         self.facts.writes += not (call.read_only or call.kind == "meta")
         if not event.ok:
             name, message = (event.error.type, event.error.message) if event.error else ("error", "no reason given")

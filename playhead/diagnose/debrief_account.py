@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playhead.diagnose.debrief_calls import CallFacts
-    from playhead.diagnose.debrief_facts import AgentFacts, RunFacts
+    from playhead.diagnose.debrief_facts import RunFacts
 
 MOST_FINDINGS: Final = 20
 """Findings that a debrief lists, the newest."""
@@ -64,8 +64,6 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
         flags=flags,
         key_findings=tuple(run.findings.values())[-MOST_FINDINGS:],
         errors=(*run.errors.values(), *_last_error(ended)),
-        lessons=tuple(lesson for agent in run.agents.values() for lesson in _lessons(agent)),
-        tools_used=_tools(run),
         metrics=metrics,
         termination=ended,
         claim=_claim(outcome, confidence, ended, metrics),
@@ -178,25 +176,6 @@ def _metrics(run: RunFacts) -> m.Metrics:
     )
 
 
-def _tools(run: RunFacts) -> tuple[m.ToolUse, ...]:
-    by_tool: dict[str, list[CallFacts]] = {}
-    for call in run.all_calls():
-        by_tool.setdefault(call.tool, []).append(call)
-    return tuple(_use(tool, calls) for tool, calls in by_tool.items())
-
-
-def _use(tool: str, calls: list[CallFacts]) -> m.ToolUse:
-    ended = [call for call in calls if call.ok is not None]
-    succeeded = sum(call.ok is True for call in ended)
-    return m.ToolUse(
-        name=short(tool, 100),
-        calls=len(calls),
-        succeeded=succeeded,
-        success_rate=round(succeeded / len(ended), 4) if ended else None,
-        total_ms=round(finite(sum(call.duration_ms for call in ended)), 3),
-    )
-
-
 def _replay(run: RunFacts) -> m.ReplayOrigin | None:
     header = run.header
     if header is None or header.replay_of is None:
@@ -221,22 +200,6 @@ def _claim(outcome: m.Outcome, support: m.Level, ended: m.Termination | None, me
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def _lessons(agent: AgentFacts) -> Iterator[m.Lesson]:
-    """Yield what was learned from a failure: the tool's next call, with other arguments, worked."""
-    failed: dict[str, CallFacts] = {}
-    for call in agent.real_calls:
-        before = failed.get(call.tool)
-        if call.ok is False and not call.denied:
-            failed[call.tool] = call
-        elif call.ok and before is not None:
-            del failed[call.tool]
-            if before.args_hash != call.args_hash and (before.completed_seq or 0) < call.seq:
-                why = short(before.message or "no reason given", 160)
-                first, then = (short(each.arguments, 120) for each in (before, call))
-                text = f"{call.tool}({first}) failed ({why}); {call.tool}({then}) worked"
-                yield m.Lesson(text=text, seqs=(before.seq, call.seq))
 
 
 def _caveats(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -> Iterator[str]:

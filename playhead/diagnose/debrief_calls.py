@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.diagnose.call_words import CallWords, call_words
 from playhead.diagnose.debrief_model import PathStep
-from playhead.diagnose.parts import finite, short
+from playhead.diagnose.parts import short
 
 if TYPE_CHECKING:
     from playhead.diagnose.debrief_model import Reason
     from playhead.trace.events import ToolCallCompleted
-    from playhead.trace.line import Record
 
 LAST_WORDS: Final = frozenset({"final-answer"})
 """The kernel's own tool that ends a run with an answer."""
@@ -40,14 +39,12 @@ class CallFacts:
     """Whether the model had been asked for a reason."""
     writes_before: int
     """Side-effecting calls of the run that had ended when this one started."""
-    completed_seq: int | None = None
     ok: bool | None = None
     error: str | None = None
     message: str | None = None
     ended: str | None = None
     cached: bool = False
     abandoned: bool = False
-    duration_ms: float = 0.0
     contradiction: str | None = None
     """What its stated reason contradicts of its arguments."""
     digest: int = 0
@@ -86,10 +83,9 @@ class CallFacts:
             rationale=self.reason,
         )
 
-    def complete(self, record: Record, event: ToolCallCompleted, result: str) -> None:
+    def complete(self, event: ToolCallCompleted, result: str) -> None:
         """Take in what became of it; of the result no more than what tells it apart."""
-        self.completed_seq, self.ok, self.ended = record.seq, event.ok, event.ended
-        self.cached, self.abandoned, self.duration_ms = event.cached, event.abandoned, finite(event.duration_ms)
+        self.ok, self.ended, self.cached, self.abandoned = event.ok, event.ended, event.cached, event.abandoned
         if event.error is not None:
             self.error, self.message = short(event.error.type, 100), short(event.error.message)
         self.digest = hash(result)

@@ -93,30 +93,6 @@ class ErrorSeen(Placed):
     """How often it came."""
 
 
-class Lesson(Part):
-    """What follows from the trace by rule."""
-
-    text: Text
-    """The lesson."""
-    seqs: tuple[int, ...]
-    """The events that it follows from."""
-
-
-class ToolUse(Part):
-    """What became of the calls of one tool."""
-
-    name: Text
-    """The tool."""
-    calls: int
-    """Calls that were started."""
-    succeeded: int
-    """Calls that returned a result."""
-    success_rate: float | None
-    """Calls that returned a result, of all that ended; null when none has ended."""
-    total_ms: float
-    """Milliseconds that its calls took together."""
-
-
 class Metrics(Part):
     """What the run took, sub-agents included."""
 
@@ -266,10 +242,6 @@ class Debrief(Part):
     """What successful calls and the answer brought to light: the newest, each thing once."""
     errors: tuple[ErrorSeen, ...]
     """What went wrong on the way."""
-    lessons: tuple[Lesson, ...]
-    """What follows from the trace by rule; often nothing."""
-    tools_used: tuple[ToolUse, ...]
-    """The calls by tool."""
     metrics: Metrics
     """What the run took."""
     termination: Termination | None

@@ -65,21 +65,7 @@ def _figures(debrief: m.Debrief) -> Iterator[Section]:
         Row(f"{each.source.replace(':', ' ')}: {each.text}", f"(event {each.seq}) ") for each in debrief.key_findings
     )
     yield from section("Key Findings", found)
-    used = [
-        (
-            f"{each.name}{_own(each.name)}",
-            str(each.calls),
-            str(each.succeeded),
-            f"{each.total_ms:.1f}",
-        )
-        for each in debrief.tools_used
-    ]
-    yield Section("Tools Used", table=(("tool", "calls", "succeeded", "total ms"), *(used or [("none", "", "", "")])))
     yield Section("Metrics", table=(("metric", "value"), *_metrics(debrief.metrics)))
-
-
-def _own(tool: str) -> str:
-    return " (the kernel's own)" if tool in LAST_WORDS else ""
 
 
 def _metrics(metrics: m.Metrics) -> Iterator[tuple[str, str]]:
@@ -105,7 +91,6 @@ def _story(debrief: m.Debrief) -> Iterator[Section]:
         yield from section(title, entries[name])
     yield from section("Replay", _replay(debrief))
     yield from section("Errors on the way", (_error(each) for each in debrief.errors if each.where != "run"))
-    yield from section("Learned", (Row(each.text, "- ") for each in debrief.lessons))
     yield from section("Flags: claims the trace does not support", [*map(_flag, debrief.flags)] or [_NO_FLAG])
     if debrief.answer is not None:
         what, why = output_kind(debrief.outcome, _by(debrief))

@@ -78,8 +78,7 @@ def _other_calls(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> De
 
 def _what(change: DecisionChange, a: Decision | None, b: Decision | None) -> str:
     if change == "calls" and a and b:
-        one, other = _names(a), _names(b)
-        return f"the original {'called ' + one if one else 'answered'}, the other run {_did(other, called=bool(one))}"
+        return f"the original {_did(a)}, the other run {_did(b)}"
     if change == "arguments" and a and b:
         changed = [one.tool for one, two in zip(a.calls, b.calls, strict=True) if not same(one.args, two.args)]
         return f"{' and '.join(dict.fromkeys(changed))}: called with other arguments"
@@ -88,15 +87,10 @@ def _what(change: DecisionChange, a: Decision | None, b: Decision | None) -> str
     return _WHAT.get(change, "another answer")
 
 
-def _did(names: str, *, called: bool) -> str:
-    if not names:
-        return "answered"
-    return names if called else f"called {names}"
-
-
-def _names(decision: Decision) -> str:
+def _did(decision: Decision) -> str:
     names = list(dict.fromkeys(call.tool for call in decision.calls))
-    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"  # noqa: PLR2004
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004
+    return f"called {', '.join(names[:3])}{more}" if names else "answered"
 
 
 def _decisions(run: RunCalls) -> dict[str, list[Decision]]:

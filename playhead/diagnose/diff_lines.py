@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from itertools import groupby, pairwise
 from typing import Final
 
 _MOST_COMPARED: Final = 1_000
@@ -72,18 +71,13 @@ def _differing(left: list[str], right: list[str], context: int) -> tuple[list[st
 
 
 def _shortened(lines: list[str]) -> list[str]:
-    """Cut long lines; a removed and an added one that stand for each other begin at the same place."""
+    """Cut long lines; a removed and an added one beside each other begin where they differ."""
     shown = list(lines)
-    places = [list(group) for _, group in groupby(range(len(lines)), key=lambda place: lines[place][:1])]
-    partner: dict[int, int] = {}
-    for one, other in pairwise(places):
-        if lines[one[0]][0] == "-" and lines[other[0]][0] == "+":
-            for a, b in zip(one, other, strict=False):
-                partner[a], partner[b] = b, a
     for place, line in enumerate(lines):
         if len(line) > _LONGEST_LINE:
-            beside = lines[partner[place]] if place in partner else ""
-            shown[place] = line[0] + _cut(line[1:], common_length(line[1:], beside[1:]))
+            near = place + (1 if line[0] == "-" else -1)
+            beside = lines[near][1:] if 0 <= near < len(lines) else ""
+            shown[place] = line[0] + _cut(line[1:], common_length(line[1:], beside))
     return shown
 
 

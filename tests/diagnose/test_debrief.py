@@ -119,16 +119,11 @@ async def test_the_whole_account(tmp_path: Path):
     }  # fmt: skip
     (assumption,) = [each for each in debrief.entries if each.section == "assumptions"]
     assert (assumption.what, assumption.why and assumption.why.why) == ("it is old: it is worn", "it is worn")
-    assert [lesson.text for lesson in debrief.lessons] == [
-        "lookup(key=\"Mt Zed\") failed (nothing under 'Mt Zed'; there is 'Mount Zed'); lookup(key=\"Mount Zed\") worked"
-    ]
     assert [(error.where, error.type, error.count) for error in debrief.errors] == [("tool:lookup", "LookupError", 1)]
     assert [(found.source, found.text) for found in debrief.key_findings] == [
         ("tool:lookup", "Mount Zed is 4,180 feet high"),
         ("answer", "4,180 feet."),
     ]
-    (use,) = debrief.tools_used
-    assert (use.name, use.calls, use.succeeded, use.success_rate) == ("lookup", 2, 1, 0.5)
     metrics = debrief.metrics
     assert (metrics.iterations, metrics.model_calls, metrics.tool_calls, metrics.tool_failures) == (3, 3, 2, 1)
     assert (metrics.reasons_expected, metrics.reasons_stated, metrics.agents) == (2, 1, 1)

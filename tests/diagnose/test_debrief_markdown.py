@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.debrief_model import Debrief
 
-ALWAYS = ["Tools Used", "Metrics", "Why this path", "Ending"]
+ALWAYS = ["Metrics", "Why this path", "Ending"]
 
 
 def debrief_markdown(debrief: Debrief) -> str:
@@ -60,11 +60,10 @@ def test_the_sections_of_a_run():
         )
     )
     assert titles(markdown) == [
-        "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Why this path",
+        "Key Findings", "Metrics", "Goal", "Path", "Why this path",
         "Flags: claims the trace does not support", "Answer", "Ending",
     ]  # fmt: skip
     assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)\n' in markdown
-    assert "| lookup | 1 | 1 | 1.5 |\n" in markdown
 
 
 HOSTILE = [
@@ -138,8 +137,7 @@ def test_prose_is_not_escaped_more_than_it_has_to_be():
     assert "a \\| b" in told["a | b"]
 
 
-def test_calls_of_the_kernels_own_tools_are_named():
-    """The table of tools has the final answer, the figures have not, and both say so."""
+def test_calls_of_the_kernels_own_tools_are_not_counted():
+    """The final answer is a call in the path, and in no figure."""
     markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
-    assert "| final-answer (the kernel's own) | 1 |" in markdown
     assert "| calls of functions and agents, failed | 2, 0 |\n" in markdown

@@ -251,7 +251,7 @@ CALL_A, CALL_B = call("lookup", key="a"), call("lookup", key="b")
         (CALL_A, CALL_B, "arguments", "lookup: called with other arguments"),
         (CALL_A, text("y"), "calls", "the original called lookup, the other run answered"),
         (text("y"), CALL_A, "calls", "the original answered, the other run called lookup"),
-        (CALL_A, call("note", line="a"), "calls", "the original called lookup, the other run note"),
+        (CALL_A, call("note", line="a"), "calls", "the original called lookup, the other run called note"),
         (calls(CALL_A, CALL_B), calls(CALL_B, CALL_A), "order", "the same calls in another order"),
         (calls(CALL_A, text="one"), calls(CALL_A, text="two"), "words", "the same calls, other words beside them"),
         (text("x"), error("gone"), "failure", "the request failed in the other run"),
