@@ -149,23 +149,26 @@ def import_spans(
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        yield _Import(store, trace_id, make_tree(group), format_name, options).run()
+        yield _Import(store, trace_id, make_tree(group), format_name, **options).run()
 
 
 @dataclass(frozen=True)
 class _Import:
     """One trace on its way to a file."""
 
-    _store: TraceStore
-    _trace_id: str
-    _tree: Tree
-    _format: str
-    _options: Options
+    store: TraceStore
+    trace_id: str
+    tree: Tree
+    format_name: str
+    replace: bool = False
+    grow: bool = False
+    read_only: Collection[str] = ()
+    redactor: Redactor | None = None
+    durability: Durability = "write"
 
     def run(self) -> ImportedRun:
         """Import the trace, unless it has been."""
-        read_only, grow = self._source.read_only, self._options.get("grow", False)
-        replace = self._options.get("replace", False) or grow
+        read_only, replace = self._source.read_only, self.replace or self.grow
         is_there, kept = self._path.exists(), None
         if is_there:
             before = _imported_before(self._path)
@@ -176,7 +179,7 @@ class _Import:
                 return self._made("already-imported", before)
             if not is_same and not replace:
                 return self._made("differs", before)
-            if not is_same and not grow:  # no name of a run, so that no command reads it unasked
+            if not is_same and not self.grow:  # no name of a run, so that no command reads it unasked
                 kept = self._path.with_name(f"{self._path.name}.{before.digest[:8]}.replaced")
         if not self._found.tops:
             return self._made("no-run", self._source)
@@ -195,7 +198,7 @@ class _Import:
         Raises:
             FileExistsError: there is one of this name, and it is not to be replaced.
         """
-        aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=self._store.folder))
+        aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=self.store.folder))
         try:
             path = aside / self._path.name
             source = self._write(path)
@@ -217,36 +220,36 @@ class _Import:
 
     @cached_property
     def _found(self) -> Sorted:
-        return sort_out(self._tree)
+        return sort_out(self.tree)
 
     @cached_property
     def _run_id(self) -> str:
         """The id of the run that the trace becomes, always the same one."""
-        name = self._trace_id
+        name = self.trace_id
         return f"import-{name if _SAFE.fullmatch(name) else digest(name)}"
 
     @property
     def _path(self) -> Path:
-        return self._store.path_for(self._run_id)
+        return self.store.path_for(self._run_id)
 
     @cached_property
     def _source(self) -> ImportedFrom:
         """Where the recording comes from; what a replay can do with it is not known yet."""
-        found, spans = self._found, self._tree.spans.values()
+        found, spans = self._found, self.tree.spans.values()
         lines = sorted(
             f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}" for span in spans
         )
         return ImportedFrom(
-            format=self._format,
+            format=self.format_name,
             conventions=tuple(sorted(found.conventions)),
-            trace_id=self._trace_id,
-            root_span_id=next((root.span_id for root in self._tree.roots if root.parent_id is None), None),
+            trace_id=self.trace_id,
+            root_span_id=next((root.span_id for root in self.tree.roots if root.parent_id is None), None),
             spans=len(spans),
             digest=digest(lines),
             left_out=found.left_out + found.too_deep,
             reasons=() if found.tops else (NO_RUN,),
             service=first_text(span.resource.get("service.name") for span in spans),
-            read_only=tuple(sorted(set(self._options.get("read_only", ())))),
+            read_only=tuple(sorted(set(self.read_only))),
         )
 
     def _write(self, path: Path) -> ImportedFrom:
@@ -257,12 +260,12 @@ class _Import:
         )
         conversion.run()
         conversion.complete(ended=found.has_outermost)
-        look_at_spans(self._tree, found, findings)
+        look_at_spans(self.tree, found, findings)
         defined = {spec.name for event in events if isinstance(event[3], ToolsDefined) for spec in event[3].tools}
         for name in set(read_only) - defined:
             findings.note("tools that were called read-only, and that no agent of the run has", name)
         told = {"replayability": findings.level, "reasons": findings.reasons, "notes": findings.notes}
-        source, redactor = self._source.model_copy(update=told), self._options.get("redactor")
+        source, redactor = self._source.model_copy(update=told), self.redactor
         started = RunStarted(
             format=FORMAT,
             run_id=self._run_id,
@@ -271,11 +274,11 @@ class _Import:
             versions={"playhead": VERSION},
             redacted=redactor is not None and redactor.has_rules,
             imported=source,
-            telemetry=context_of([*self._tree.roots, *list(self._tree.spans.values())[:100]]),
+            telemetry=context_of([*self.tree.roots, *list(self.tree.spans.values())[:100]]),
         )
-        first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
+        first = min((span.start_ns for span in self.tree.spans.values() if span.start_ns), default=0)
         clock = _SpanClock()
-        writer = TraceWriter(path, clock.now_us, self._options.get("durability", "write"))
+        writer = TraceWriter(path, clock.now_us, self.durability)
         recorder = Recorder(clock, writer, redactor)
         for time_ns, owner, iteration, event in ((first, ROOT, None, started), *events):
             clock.move_to(time_ns // 1000)

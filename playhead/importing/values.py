@@ -165,6 +165,11 @@ def nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
     return min(int(number * next((factor for below, factor in _UNITS if number < below), 1)), _LAST_NS)
 
 
+def exact_nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
+    """Return a time that is given in nanoseconds, as OTLP does; None for 0, which stands for none."""
+    return min(count_of(value), _LAST_NS) or None
+
+
 def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
     """Return an id of `size` bytes in hex: given so, with 0x before it, or in base64; None when it is none or all zero."""
     if not isinstance(value, str):

@@ -276,7 +276,8 @@ class Collector:
             why = f"{type(error).__name__}: {str(error)[:200]}"
         is_kept = run is None or run.outcome == "differs"
         with self._lock:
-            trace.recorded, trace.is_ours = len(spans), not is_kept
+            trace.recorded = len(spans)
+            trace.is_ours |= run is not None and run.outcome in {"imported", "replaced", "already-imported"}
             self._kept |= trace.files if is_kept else set()
         return Collected(trace.trace_id, run, trace.has_root, files if is_kept else (), why)
 

@@ -19,6 +19,7 @@ from playhead.importing.spans import MORE_PAGES, NO_START, ForeignEvent, Foreign
 from playhead.importing.values import (
     at,
     count_of,
+    exact_nanoseconds_of,
     field_of,
     flattened,
     id_of,
@@ -170,8 +171,7 @@ def _span(row: dict[str, Any], resource: dict[str, Any] | None, problems: Proble
     span_id = id_of(field_of(ids, "spanId", "context.span_id"), 8)
     if trace_id is None or span_id is None:
         return None
-    start_ns = nanoseconds_of(field_of(row, "startTimeUnixNano", "startTime"))
-    end_ns = nanoseconds_of(field_of(row, "endTimeUnixNano", "endTime"))
+    start_ns, end_ns = _time(row, "startTimeUnixNano", "startTime"), _time(row, "endTimeUnixNano", "endTime")
     problems.update([] if start_ns else [NO_START])
     status = row.get("status") if isinstance(row.get("status"), dict) else {"code": row.get("status")}
     said, kind = {**row, **object_of(status)}, text_of(row.get("span_kind"))
@@ -194,13 +194,19 @@ def _span(row: dict[str, Any], resource: dict[str, Any] | None, problems: Proble
     )
 
 
+def _time(row: dict[str, Any], exact: str, other: str) -> int | None:
+    """Return a time in nanoseconds: OTLP says it so, other rows in any unit, or as a text."""
+    value = field_of(row, exact)
+    return nanoseconds_of(field_of(row, other)) if value is None else exact_nanoseconds_of(value)
+
+
 def _word(code: Any) -> str:  # noqa: ANN401
     """Return the last word of a status: `STATUS_CODE_OK`, `StatusCode.OK`, `OK` or 1."""
     return str(code).upper().rpartition(".")[2].rpartition("_")[2]
 
 
 def _event(event: dict[str, Any], problems: Problems) -> ForeignEvent:
-    time_ns = nanoseconds_of(field_of(event, "timeUnixNano", "timestamp")) or 0
+    time_ns = _time(event, "timeUnixNano", "timestamp") or 0
     return ForeignEvent(str(event.get("name") or ""), time_ns, _attributes(event.get("attributes"), problems))
 
 
