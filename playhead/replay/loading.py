@@ -80,11 +80,16 @@ def require_replayable(recording: Recording) -> None:
 
 
 def require_strategy(header: AgentHeader) -> None:
-    """Refuse a strategy that is not there.
+    """Refuse a strategy that is not there, and a loop of the user's own, which early recordings may name.
 
     Raises:
-        NotReplayableError: it is not registered.
+        NotReplayableError: it is not registered, or another loop.
     """
+    kernel = (header.model_extra or {}).get("kernel", "react")
+    if kernel != "react":
+        raise NotReplayableError(
+            f"the recorded agent ran on the kernel {kernel!r}; this Playhead has no kernels but its own"
+        )
     try:
         strategy_of(header)
     except UnknownStrategyError as error:
