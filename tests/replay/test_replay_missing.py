@@ -9,7 +9,6 @@ import pytest
 
 from playhead import Approval, tool
 from playhead.replay import MissedCall, replay, reproduce
-from playhead.replay.calls import read_past
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ApprovalDecided
 from tests.kernel.runs import make_agent, record
@@ -26,7 +25,7 @@ async def test_a_miss_names_the_nearest_recorded_call() -> None:
     get = ("get", {"key": "a"})
     recording = await record_store({"Do it.": [(get,)]}, ())
     other = await replay(recording, {"model": ScriptsModel({"Do it.": [(("get", {"key": "b"}),)]})}, trace=None)
-    seq = read_past(recording).calls[0].seq
+    seq = next(iter(recording.root.calls.values())).seq
     assert other.stopped == (
         'replay_stopped: root calls get({"key": "b"}) in turn 0, place 0; the nearest recorded call is get '
         f'(event {seq}): arguments {{"key": "a"}}'

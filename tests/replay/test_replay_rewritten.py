@@ -8,7 +8,6 @@ import pytest
 
 from playhead import tool
 from playhead.replay import replay, reproduce
-from playhead.replay.calls import read_past
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ReplayServed
 from tests.kernel.runs import record
@@ -46,7 +45,7 @@ async def test_what_a_hook_says_of_a_tool_is_not_the_tool(tmp_path: Path) -> Non
     turns = [call("write", key="a"), call("lookup", key="a"), text("done")]
     run = await record(tmp_path, turns, lookup, write, compose=[describing])
     own = {spec.name: spec for spec in run.events("tools-defined")[0].tools}
-    assert read_past(run.recording).specs["root"] == own
+    assert {spec.name: spec for spec in run.recording.root.own_tools.values()} == own
     assert (await reproduce(run.recording)).divergences == ()
     model = ScriptedModel(turns)
     result = await replay(run.recording, {"model": model}, trace=None)
