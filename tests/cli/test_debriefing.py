@@ -65,7 +65,7 @@ def test_statistics_of_the_newest_runs(store: Path) -> None:
     (store / "zzz.jsonl").write_text("no trace")
     result = playhead("stats", "--last", "100", "--json")
     assert objects(result)[0]["runs"] == 26
-    assert result.stderr.startswith("not counted: zzz.jsonl")
+    assert result.stderr.startswith("not read: zzz.jsonl")
 
 
 def test_statistics_of_nothing(home: Path) -> None:
