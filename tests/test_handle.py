@@ -381,7 +381,14 @@ class TestStop:
     )
     async def test_without_an_answer(self, tmp_path: Path, turn: Any, because: str):
         """The best there was stays the output, and the result says why."""
-        handle = make_agent(tmp_path, [LOOKS[0], turn], lookup).start("Do it.", run_id="run")
+
+        @tool(name="lookup", read_only=True)
+        async def look_up(key: str) -> str:
+            """Look a fact up, and leave the reader of the stream the time to stop the run."""
+            await anyio.sleep(0.02)
+            return f"found {key}"
+
+        handle = make_agent(tmp_path, [LOOKS[0], turn], look_up).start("Do it.", run_id="run")
         async for event in handle:
             if isinstance(event, IterationProgress):
                 handle.stop("enough")

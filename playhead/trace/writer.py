@@ -176,8 +176,8 @@ class TraceWriter:
         try:
             if descriptor is None:
                 self._begin(content)
-            elif (written := os.write(descriptor, content)) != len(content):
-                write_all(descriptor, content[written:])
+            else:
+                write_all(descriptor, content)
         except OSError as error:
             self._note(error)
             self._settle()
