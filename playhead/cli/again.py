@@ -1,4 +1,4 @@
-"""`playhead reproduce` and `playhead replay`: a recording run again, with everything frozen or with something changed."""
+"""Recordings run again: `reproduce` with everything frozen, `replay` with something changed, `backtest` under killswitches."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from playhead.cli import exits, options, suggestions
-from playhead.cli.output import PROSE_WIDTH, text_console, write_json
-from playhead.cli.reading import open_store
+from playhead.cli import exits, options
+from playhead.cli.output import PROSE_WIDTH, elapsed_text, tell, text_console, write_json
+from playhead.cli.reading import Reading, open_store
+from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.terminal import Line
+from playhead.diagnose.tokens import cost_text, total_text
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rich.console import Console
-
+    from playhead.compose.killswitches.expressions import SwitchExpression
     from playhead.replay import Reproduction
+    from playhead.replay.backtest_model import Figures, RunBacktest, Stop, Summary
 
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
@@ -55,10 +58,7 @@ def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_jso
 
     recording = load_recording(open_store(trace_dir).resolve(run))
     outcome = reproduce_sync(recording, agent=None if reference is None else load_agent(reference))
-    if as_json:
-        write_json([asdict(outcome)])
-    else:
-        print_reproduction(text_console(), outcome)
+    tell(asdict(outcome), *reproduction_rows(outcome), as_json=as_json)
     return reproduction_exit_code(outcome)
 
 
@@ -69,12 +69,8 @@ def reproduction_exit_code(outcome: Reproduction) -> int:
     return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
 
 
-def print_reproduction(console: Console, outcome: Reproduction) -> None:
-    """Print whether the run came out the same, and where it did not."""
-    console.print(*_reproduction_rows(outcome), crop=False)
-
-
-def _reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
+def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
+    """Yield whether the run came out the same, and where it did not."""
     from playhead.diagnose.summaries import preview
 
     many = len(outcome.divergences)
@@ -125,7 +121,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     },
 )
 @options.run_argument()
-@click.option("--model", shell_complete=suggestions.models, help="Another model, as `provider/model`.")
+@click.option("--model", shell_complete=options.complete_models, help="Another model, as `provider/model`.")
 @options.api_base_option
 @options.system_prompt_option
 @click.option("--task", metavar="TEXT", help="Another task.")
@@ -199,3 +195,108 @@ def replay(  # noqa: PLR0913 - options
     else:
         print_replay(text_console(pipe_width=PROSE_WIDTH), recording, outcome, min_grounded, trace_dir)
     return replay_exit_code(outcome)
+
+
+STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}
+PLACES: Final = {"response": "after", "result": "after", "outside": "in"}
+NAME: Final = 13
+"""Characters of a run's id: enough to tell runs apart that began in the same second."""
+
+
+@options.command(
+    "backtest",
+    example='playhead backtest --switch "budget_limit(max_tokens=20000)" --last 100\n'
+    """  playhead backtest --switch "timeout_after('5m')" --switch "tool_limit('search', 5)" latest""",
+    exits={
+        3: "a run cannot be read, or is damaged; the others are reported all the same",
+        4: "for no run can it be told what the switches would have done",
+    },
+)
+@options.runs_argument
+@options.switch_option
+@options.last_option
+def backtest(
+    *,
+    runs: tuple[str, ...],
+    switches: tuple[SwitchExpression, ...],
+    last: int | None,
+    trace_dir: Path | None,
+    as_json: bool,
+) -> int:
+    """Tell of stored runs where these killswitches would have stopped them, what that would have saved, and which runs
+    that ended well would have been lost.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
+    the newest runs of the folder.
+
+    Nothing runs and nobody is asked: the guards of the live switches look at what was recorded. Calls for which
+    somebody would have been asked are counted; with on_trigger="stop" or "terminate" the first is taken as denied.
+    Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for, timeout_after, tool_limit, watchdog.
+    """  # noqa: D205 - its first sentence takes two lines
+    from playhead.replay.backtest import backtest as judge
+    from playhead.replay.backtest_model import Summary
+
+    if not switches:
+        raise UsageError("backtest needs a --switch")
+    reading = Reading(open_store(trace_dir), runs, last)
+    summary = Summary(switches=tuple(each.text for each in switches))
+    for recording in reading:
+        run = judge(recording, switches)
+        summary.add(run)
+        shown = Document((Section("", tuple(_run_rows(run))),))
+        tell(run.model_dump(mode="json"), shown, as_json=as_json, width=PROSE_WIDTH)
+    shown = Document((Section("", tuple(_summary_rows(summary))),))
+    tell(summary.model_dump(mode="json"), shown, as_json=as_json, width=PROSE_WIDTH)
+    if reading.failed or "damaged" in reading.states:
+        return exits.UNREADABLE
+    return exits.OK if summary.unknown < summary.runs else exits.INCONCLUSIVE
+
+
+def _run_rows(run: RunBacktest) -> Iterator[Row]:
+    """Yield what would have become of a run, and why."""
+    said = "untouched" if run.verdict == "untouched" else "cannot be told"
+    if run.stop is not None:
+        turn = "" if run.stop.turn is None else f" in turn {run.stop.turn}"
+        said = f"stopped by {run.stop.switch}{turn}, which would save {_figures(run.saved)}"
+    style = "bold red" if run.lost else STYLES[run.verdict]
+    yield Row(f"{run.run_id[:NAME]}, {run.ended_by or 'no end'}: {said}", depth=0, style=style)
+    if run.lost:
+        yield Row("LOST: it ended well", depth=4, style="bold red")
+    if run.stop is not None:
+        after = elapsed_text(run.stop.after_ms / 1000)
+        yield Row(f"{_place(run.stop)}, {after} after the start: {run.stop.reason}", depth=4)
+        if run.stop.recorded:
+            yield Row("so it was: the run had this very switch", depth=4)
+    yield from (Row(each, depth=4) for each in (run.why_unknown, *run.notes) if each is not None)
+
+
+def _summary_rows(summary: Summary) -> Iterator[Row]:
+    """Yield what came of all runs."""
+    yield from (Row(f"Switch: {each}", depth=0) for each in summary.switches)
+    counts = f"{summary.untouched:,} untouched, {summary.stopped:,} stopped"
+    unknown = f", {summary.unknown:,} cannot be told" if summary.unknown else ""
+    yield Row(f"Of {_count(summary.runs, 'run')}: {counts}{unknown}", depth=0)
+    yield Row(f"Of {summary.ended_well:,} that ended well: {summary.lost:,} lost", depth=0)
+    yield Row(f"Saved: {_figures(summary.saved)}, of {_figures(summary.took)}", depth=0)
+
+
+def _place(stop: Stop) -> str:
+    if stop.call_id is not None:
+        where = f"call {stop.call_id}{f' of the tool {stop.tool}' if stop.tool else ''} by {stop.owner}"
+    elif stop.request is not None:
+        attempt = f", attempt {stop.attempt + 1}," if stop.attempt else ""
+        where = f"request {stop.request}{attempt} of {stop.owner}"
+    else:
+        where = stop.owner if stop.turn is None else f"turn {stop.turn} of {stop.owner}"
+    return f"{PLACES.get(stop.at, 'before')} {where}"
+
+
+def _figures(figures: Figures) -> str:
+    tokens = total_text(figures.tokens, figures.usage_unknown)
+    cost = cost_text(figures.cost_usd, int(figures.cost_unknown)) or "a cost that is not known"
+    counts = f"{_count(figures.requests, 'request')}, {_count(figures.calls, 'call')}"
+    return f"{tokens}, {cost}, {counts}, {elapsed_text(figures.seconds)}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -7,7 +7,7 @@ else is real: the tools run and one call fails, the events are written, hashed, 
 from __future__ import annotations
 
 import operator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from playhead.agent.agent import Agent
 from playhead.agent.options import DEFAULT
 from playhead.cli import exits, options
-from playhead.cli.again import print_reproduction, reproduction_exit_code
-from playhead.cli.look import Filter, check_as_json, check_rows, event_as_json, head_row, print_timeline
-from playhead.cli.outcome import print_result, replay_as_json, replay_rows, result_as_json
+from playhead.cli.again import reproduction_exit_code, reproduction_rows
+from playhead.cli.look import Filter, check_as_json, check_rows, head_row
+from playhead.cli.outcome import replay_as_json, replay_rows, result_as_json, result_rows
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
 from playhead.cli.reading import option_of
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.terminal import Line
+from playhead.diagnose.timeline import Heading, Timeline
 from playhead.errors import TraceWriteError
 from playhead.kernel.tool_decorator import tool
 from playhead.replay import load_recording, reproduce_sync
@@ -34,15 +35,15 @@ from playhead.trace.integrity import check_trace
 from playhead.trace.reader import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
-    from playhead.agent.result import RunResult
-    from playhead.replay import Reproduction
-    from playhead.replay.engine import ReplayResult
+    from rich.console import Console, RenderableType
+
     from playhead.testing import Turn
     from playhead.trace.integrity import Check
-    from playhead.trace.recording import Recording
     from playhead.trace.types import Request
+
+    Step = tuple[str, str, Iterable[RenderableType], dict[str, Any]]
 
 TASK: Final = "Which is higher, Mount Zed or Mount Kenya, and by how many metres?"
 PROMPT: Final = "Look heights up by their full names. Be brief."
@@ -115,13 +116,50 @@ def demo(*, trace_dir: Path | None, as_json: bool) -> int:
         raise TraceWriteError("the demo could not record its run; name a folder that can be written with --trace-dir")
     original = load_recording(path)
     replay = replay_sync(original, {"system_prompt": PROMPT}, agent=make_agent(trace_dir), trace=path.parent)
-    done = Demo(result, path, check_trace(path), reproduce_sync(original), original, replay)
+    checked, reproduction, debrief = check_trace(path), reproduce_sync(original), build_debrief(replay.recording)
+    console = text_console(pipe_width=PROSE_WIDTH)
+    run, again, wanted = result.run_id, replay.run.run_id, Filter(("tool-call-completed",))
+    lie = Line("A copy in which the tool's answer is 4,810 feet instead of 4,180:")
+    steps: list[Step] = [
+        ("Record", 'run "Which is higher, …" --model … --tools …', result_rows(result), result_as_json(result)),
+        ("Show", f"show {run} --kind tool-call-completed", (Heading(), *Timeline().rows(scan(path), wanted)), {}),
+        (
+            "Check",
+            f"check {run}",
+            (*check_rows(checked), head_row(checked), lie, *check_rows(_check_of_a_lie(path))),
+            check_as_json(checked),
+        ),
+        ("Reproduce", f"reproduce {run}", reproduction_rows(reproduction), asdict(reproduction)),
+        (
+            "Replay",
+            f"replay {run} --system-prompt …",
+            replay_rows(original, replay, 0, console.width),
+            replay_as_json(replay),
+        ),
+        ("Diff", f"diff {again}", [diff_document(replay.diff)], {}),
+        ("Debrief", f"debrief {again}", [debrief_document(debrief)], debrief.model_dump(mode="json")),
+    ]
     if as_json:
-        write_json(done.as_json())
+        write_json({"step": title.lower(), **found} for title, _, _, found in steps if found)
     else:
-        done.print(option_of(trace_dir))
-    good = done.checked.ok and replay.verdict == "changed"
-    return reproduction_exit_code(done.reproduction) if good else exits.FAILED
+        _print(console, steps, option_of(trace_dir))
+    good = checked.ok and replay.verdict == "changed"
+    return reproduction_exit_code(reproduction) if good else exits.FAILED
+
+
+def _print(console: Console, steps: list[Step], where: str) -> None:
+    """Go through both runs, each time with the command that does the same."""
+    for number, (title, typed, rows, _) in enumerate(steps, 1):
+        command = f"playhead {typed}{'' if typed.startswith('run') else where}"
+        heading = Line((f"{number}  {title}", "bold"), ("   $ ", "dim"), (command, "cyan"), whole=True)
+        console.print(Line(), heading, *rows, crop=False)
+    console.print(Line(), Line("What to try next:"), crop=False)
+    for what, typed in (
+        ("every event", f"show latest{where}"),
+        ("tokens and time", f"stats --last 2 --replays{where}"),
+        ("a model of yours", "run --help"),
+    ):
+        console.print(Line(f"  {what:<17}  ", (f"playhead {typed}", "cyan"), whole=True), crop=False)
 
 
 def make_agent(trace_dir: Path | None) -> Agent:
@@ -135,59 +173,6 @@ def _next_turn(request: Request) -> Turn:
     """Answer as the prompt asks: by the one script or by the other."""
     script = SCRIPT_AFTER if PROMPT in str(request.messages[0].content) else SCRIPT
     return script[sum(message.role == "assistant" for message in request.messages)]
-
-
-@dataclass(frozen=True)
-class Demo:
-    """Everything that the demo found out."""
-
-    result: RunResult
-    path: Path
-    checked: Check
-    reproduction: Reproduction
-    original: Recording
-    replay: ReplayResult
-
-    def as_json(self) -> Iterator[dict[str, Any]]:
-        """Yield what each step found out."""
-        yield {"step": "record", **result_as_json(self.result)}
-        yield from ({"step": "show", "event": event_as_json(item)} for item in scan(self.path))
-        yield {"step": "check", **check_as_json(self.checked)}
-        yield {"step": "reproduce", **asdict(self.reproduction)}
-        yield {"step": "replay", **replay_as_json(self.replay)}
-        yield {"step": "debrief", **build_debrief(self.replay.recording).model_dump(mode="json")}
-
-    def print(self, where: str) -> None:
-        """Go through both runs, each time with the command that does the same."""
-        console, run, again = text_console(pipe_width=PROSE_WIDTH), self.result.run_id, self.replay.run.run_id
-
-        def heading(title: str, typed: str) -> None:
-            line = Line((title, "bold"), ("   $ ", "dim"), (f"playhead {typed}", "cyan"), whole=True)
-            console.print(Line(), line, crop=False)
-
-        heading("1  Record", 'run "Which is higher, …" --model … --tools …')
-        print_result(console, self.result)
-        heading("2  Show", f"show {run} --kind tool-call-completed{where}")
-        print_timeline(console, scan(self.path), Filter(("tool-call-completed",)))
-        heading("3  Check", f"check {run}{where}")
-        console.print(*check_rows(self.checked), head_row(self.checked), crop=False)
-        console.print(Line("A copy in which the tool's answer is 4,810 feet instead of 4,180:"), crop=False)
-        console.print(*check_rows(_check_of_a_lie(self.path)), crop=False)
-        heading("4  Reproduce", f"reproduce {run}{where}")
-        print_reproduction(console, self.reproduction)
-        heading("5  Replay", f"replay {run} --system-prompt …{where}")
-        console.print(*replay_rows(self.original, self.replay, 0), crop=False)
-        heading("6  Diff", f"diff {again}{where}")
-        console.print(diff_document(self.replay.diff), crop=False)
-        heading("7  Debrief", f"debrief {again}{where}")
-        console.print(debrief_document(build_debrief(self.replay.recording)), Line(), crop=False)
-        console.print(Line("What to try next:"), crop=False)
-        for what, typed in (
-            ("every event", f"show {run}{where}"),
-            ("tokens and time", f"stats --last 2 --replays{where}"),
-            ("a model of yours", "run --help"),
-        ):
-            console.print(Line(f"  {what:<17}  ", (f"playhead {typed}", "cyan"), whole=True), crop=False)
 
 
 def _check_of_a_lie(path: Path) -> Check:

@@ -59,17 +59,19 @@ def drop_output() -> None:
 
 
 @contextlib.contextmanager
-def sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: a run is cancelled in order, and its trace gets an end."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - a signal handler
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+def handling(handler: Callable[[int, FrameType | None], None], *signals: int) -> Iterator[None]:
+    """Let a function handle signals."""
+    before = {number: signal.signal(number, handler) for number in signals}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def terminate(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - a signal handler
+    """Do on SIGTERM what Ctrl-C does: a run is cancelled in order, and its trace gets an end."""
+    raise Terminated
 
 
 def _explain(error: BaseException) -> tuple[int, str]:  # noqa: PLR0911 - a table

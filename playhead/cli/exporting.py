@@ -13,7 +13,7 @@ from playhead.spans.cursor import Cursor
 from playhead.spans.notices import Undelivered, count_undelivered, notices
 from playhead.spans.pump import Pump
 from playhead.spans.run_export import RunExport
-from playhead.spans.sources import SILENT_S, TraceSource, is_over, is_running, perhaps_on, silent_s
+from playhead.spans.sources import SILENT_S, TraceSource, is_over, is_running, perhaps_on
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class Export:
     ) -> None:
         """Export these traces, to a collector or, without one, as text."""
         self._paths, self._follow, self._assume_dead, self._patience_s = paths, follow, assume_dead, patience_s
-        self._unseen: set[RunExport] = set()
         self._runs = []
         for path in paths:
             cursor = None if destination is None else Cursor(path, destination)
@@ -62,10 +61,10 @@ class Export:
         """Return what became of each run's spans, and the exit code."""
         self._pump, self._where = Pump(sink), where
         self._pump.runs.extend(self._runs)
+        self._note_unseen()
         self._send()
         summaries = self._summaries()
         self._note_mishaps()
-        self._note_unseen()
         return summaries, self._exit_code(summaries)
 
     def _send(self) -> None:
@@ -79,10 +78,8 @@ class Export:
                 late_at = time.monotonic() + self._patience_s
             elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at:
                 return  # trying again is of no use: somebody has to mend the endpoint, or the time for it is over
-            if step == "idle":
-                if not (self._follow and pump.runs):
-                    return
-                self._note_unseen()
+            if step == "idle" and not (self._follow and pump.runs):
+                return
             if step != "sent":
                 wait_s = min(pump.patience.again_at - time.monotonic(), 1.0) if step == "stuck" else POLL_S
                 time.sleep(max(wait_s, POLL_S))
@@ -122,15 +119,13 @@ class Export:
         return None if self._assume_dead or run.done or run.path is None else perhaps_on(run.path)
 
     def _note_unseen(self) -> None:
-        """Say once of which runs it cannot be seen whether they go on, and what to do then."""
+        """Say of which runs it cannot be seen whether they go on, and what to do then."""
         for run in self._pump.runs:
-            host = None if run in self._unseen else self._perhaps_on(run)
-            if host is not None and run.path is not None:
-                self._unseen.add(run)
+            if (host := self._perhaps_on(run)) is not None:
                 note(
                     f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it goes on there cannot be "
-                    f"seen from here; its last event is {max(silent_s(run.path), 0):.0f} seconds old. Its open spans are "
-                    f"sent when that is {SILENT_S / 60:.0f} minutes, or at once with --assume-dead"
+                    f"seen from here. Its open spans are sent when it has been silent for {SILENT_S / 60:.0f} minutes, or at "
+                    "once with --assume-dead"
                 )
 
     def _note_mishaps(self) -> None:
@@ -156,18 +151,17 @@ class Export:
 
 def counts(run: dict[str, Any], done: str) -> str:
     """Return in words what became of a run's spans."""
-    known = run["all_counted"]
+    least = "" if run["all_counted"] else "at least "
     parts = {
+        f"span{'' if run['sent'] == 1 else 's'} {done}": run["sent"],
         "interrupted": run["interrupted"],
         "there already": run["skipped"],
         "refused": run["refused"],
         "refused before": run["refused_before"],
-        "not delivered": run["undelivered"] if known else 0,
     }
-    said = [f"{run['sent']:,} span{'' if run['sent'] == 1 else 's'} {done}"]
-    said += [f"{count:,} {what}" for what, count in parts.items() if count]
-    if not known:
-        said += [f"at least {run['undelivered']:,} not delivered" if run["undelivered"] else "the rest not delivered"]
+    said = [f"{count:,} {what}" for number, (what, count) in enumerate(parts.items()) if count or not number]
+    said += [f"{least}{run['undelivered']:,} not delivered"] if run["undelivered"] else []
+    said += ["the rest not delivered"] if least and not run["undelivered"] else []
     said += ["it still goes on"] if run["running"] else []
     said += ["it may still go on elsewhere"] if run["perhaps_on"] else []
     return ", ".join(said)

@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from playhead.cli import exits, options, suggestions
-from playhead.cli.output import PROSE_WIDTH, note, text_console, write_json
-from playhead.cli.reading import NEWEST, Reading, noted, open_store
+from playhead.cli import exits, options
+from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
+from playhead.cli.reading import Reading, noted, open_store
 from playhead.diagnose.terminal import Line
 from playhead.errors import NotATraceError, TraceNotFoundError, UsageError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from rich.console import Console
-
-    from playhead.diagnose.timeline import Timeline
     from playhead.trace.integrity import Check
     from playhead.trace.line import Record
     from playhead.trace.reader import Problem
@@ -89,7 +86,7 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
 )
 @options.run_argument()
 @options.repeatable(
-    "--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.", shell_complete=suggestions.kinds
+    "--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.", shell_complete=options.complete_kinds
 )
 @click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
 def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool) -> int:
@@ -100,34 +97,22 @@ def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path
     The columns: number of the event, seconds since the start, turn of the loop, kind, and what happened; below a call,
     the reason that the model stated for it.
     """
-    from playhead.diagnose.timeline import Timeline
+    from playhead.diagnose.timeline import Heading, Timeline
     from playhead.trace.reader import Problem, scan
 
-    items, wanted = scan(open_store(trace_dir).resolve(run)), Filter(kinds, owner)
+    items, wanted, timeline = scan(open_store(trace_dir).resolve(run)), Filter(kinds, owner), Timeline()
     if as_json:
-        timeline = Timeline()
         write_json(event_as_json(item) for item in timeline.seen(items) if isinstance(item, Problem) or wanted(item))
     else:
-        timeline = print_timeline(text_console(), items, wanted)
+        console, rows = text_console(), chain([Heading()], timeline.rows(items, wanted))
+        while batch := list(islice(rows, BATCH)):
+            console.print(*batch, crop=False)
     if timeline.ending is None:
         note("open: this run has no end in the file; it is still running, or was killed")
     if timeline.problems:
         note(f"problems in the file: {timeline.problems}, marked !! above; `playhead check` judges them")
     wanted.complain()
     return exits.FAILED if timeline.problems else exits.OK
-
-
-def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: Filter) -> Timeline:
-    """Print the lines of a run as they are read."""
-    from playhead.diagnose.timeline import Heading, Timeline
-
-    timeline = Timeline()
-    rows = timeline.rows(items, wanted)
-    heading: tuple[Heading, ...] = (Heading(),)
-    while batch := list(islice(rows, BATCH)):
-        console.print(*heading, *batch, crop=False)
-        heading = ()
-    return timeline
 
 
 class Filter:
@@ -208,12 +193,10 @@ def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
         raise UsageError("--markdown and --json are two forms: choose one")
     recording = noted(read_recording(open_store(trace_dir).resolve(run)))
     made = build_debrief(recording)
-    if as_json:
-        write_json([made.model_dump(mode="json")])
-    elif markdown:
+    if markdown:
         click.echo(debrief_document(made, figures=True).markdown())
     else:
-        text_console(pipe_width=PROSE_WIDTH).print(debrief_document(made), crop=False)
+        tell(made.model_dump(mode="json"), debrief_document(made), as_json=as_json, width=PROSE_WIDTH)
     return exits.FAILED if recording.status == "damaged" else exits.OK
 
 
@@ -236,15 +219,10 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
     from playhead.diagnose.statistics import run_statistics
     from playhead.diagnose.statistics_view import statistics_document
 
-    if runs and last is not None:
-        raise UsageError("--last counts the newest runs; without it, name runs")
-    reading = Reading(open_store(trace_dir), runs, last or NEWEST)
+    reading = Reading(open_store(trace_dir), runs, last)
     statistics = run_statistics(reading)
-    if as_json:
-        write_json([statistics.model_dump(mode="json")])
-    else:
-        text_console(pipe_width=PROSE_WIDTH).print(statistics_document(statistics), crop=False)
-    if reading.failed:
+    tell(statistics.model_dump(mode="json"), statistics_document(statistics), as_json=as_json, width=PROSE_WIDTH)
+    if reading.failed and runs:
         return exits.UNREADABLE
     return exits.FAILED if "damaged" in reading.states else exits.OK
 
@@ -276,11 +254,8 @@ def check(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool) 
     path = open_store(trace_dir).resolve(run)
     by_id = not run.endswith(SUFFIXES)  # a file that is named by its path may have any name
     checked = check_trace(path, head, run_id_of(path) if by_id else None)
-    if as_json:
-        write_json([check_as_json(checked)])
-    else:
-        file = Line(("file  ", "dim"), str(checked.path), whole=True)
-        text_console().print(*check_rows(checked), file, head_row(checked), crop=False)
+    file = Line(("file  ", "dim"), str(checked.path), whole=True)
+    tell(check_as_json(checked), *check_rows(checked), file, head_row(checked), as_json=as_json)
     return exits.OK if checked.ok else exits.FAILED
 
 
@@ -338,32 +313,17 @@ def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: boo
     other = _original_of(recording) if second is None else read_recording(store.resolve(second))
     pair = (other, recording) if second is None else (recording, other)
     found = diff_recordings(*map(noted, pair))
-    if as_json:
-        write_json([found.as_json()])
-    else:
-        text_console(pipe_width=PROSE_WIDTH).print(diff_document(found), crop=False)
+    tell(found.as_json(), diff_document(found), as_json=as_json, width=PROSE_WIDTH)
     if any(recording.status != "closed" for recording in pair):
         return exits.INCONCLUSIVE
     return exits.OK if found.identical else exits.FAILED
 
 
 def _original_of(replay: Recording) -> Recording:
-    """Return the recording of the run that a replay replays, from the folder of traces that the replay belongs to.
-
-    Raises:
-        UsageError: it is no replay.
-        TraceNotFoundError: the original is not in that folder.
-    """
+    """Return the recording of the run that a replay replays, from the folder of traces that the replay belongs to."""
     from playhead.trace.recording import read_recording
     from playhead.trace.store import TraceStore
 
-    run_id = replay.header.replay_of
-    if run_id is None:
+    if replay.header.replay_of is None:
         raise UsageError(f"{replay.path.name} is no replay, so there are two runs to name: playhead diff A B")
-    store = TraceStore.of(replay.path)
-    try:
-        return read_recording(store.resolve(run_id))
-    except TraceNotFoundError:
-        raise TraceNotFoundError(
-            f"{replay.path.name} replays {run_id[:128]!r}, which is not in {store.folder}; name both: playhead diff A B"
-        ) from None
+    return read_recording(TraceStore.of(replay.path).resolve(replay.header.replay_of))

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GROUPS: Final = {
-    "Record an agent at work": {
+    ("Record an agent at work", "record"): {
         "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
         "run": "Run an agent on a task and record it.",
         "resume": "Go on with a run that died, from where it died.",
     },
-    "Look at what was recorded": {
+    ("Look at what was recorded", "look"): {
         "list": "List recent runs.",
         "show": "Show a run, event by event.",
         "debrief": "Tell what a run decided and why, and where that does not hold.",
@@ -33,38 +33,31 @@ GROUPS: Final = {
         "check": "Verify that a trace is whole and unchanged.",
         "diff": "Compare two runs, or a replay with its original.",
     },
-    "Run again with frozen tools": {
+    ("Run again with frozen tools", "again"): {
         "reproduce": "Run a recording again with everything frozen, and compare.",
         "replay": "Run a recording again with something changed, and see what that did.",
         "backtest": "Tell where killswitches would have stopped recorded runs.",
     },
-    "Control runs that go on": {
+    ("Control runs that go on", "control"): {
         "kill": "Stop a run of another process.",
         "approvals": "List the calls that wait for approval.",
         "approve": "Approve a call that waits, so that it runs.",
         "deny": "Refuse a call that waits, so that it does not run.",
     },
-    "Move spans to other programs and from them": {
+    ("Move spans to other programs and from them", "moving"): {
         "export": "Send the spans of runs to a collector, or write them into a file.",
         "import": "Make recordings of spans that another program exported.",
         "collect": "Receive spans while programs run, and make recordings of them.",
     },
-    "Set up your shell": {
+    ("Set up your shell", "reference"): {
         "completion": "Print the script that lets a shell complete commands and runs.",
     },
 }
-"""What each group is for, and its commands, in the order in which they are met."""
+"""What each group is for and its module, and its commands, in the order in which they are met."""
 COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in group.items()}
 """Every command."""
-MODULES: Final = {
-    **dict.fromkeys(("run", "resume"), "record"),
-    **dict.fromkeys(("list", "show", "debrief", "stats", "check", "diff"), "look"),
-    **dict.fromkeys(("reproduce", "replay"), "again"),
-    **dict.fromkeys(("kill", "approvals", "approve", "deny"), "control"),
-    **dict.fromkeys(("import", "collect"), "imports"),
-    "completion": "reference",
-}
-"""The modules of commands, where they are not called as the command is."""
+MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name in group} | {"demo": "demo"}
+"""The module of each command."""
 HARMLESS: Final = frozenset(
     {"demo", "approvals", "list", "show", "debrief", "stats", "check", "reproduce", "backtest", "diff", "completion"}
 )
@@ -83,7 +76,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if cmd_name in ("import", "list") else cmd_name
-        module = import_module(f"playhead.cli.{MODULES.get(cmd_name, cmd_name)}")
+        module = import_module(f"playhead.cli.{MODULES[cmd_name]}")
         command: click.Command = getattr(module, name)
         return command
 
@@ -100,7 +93,7 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands by group, without loading them."""
-        for purpose, group in GROUPS.items():
+        for (purpose, _), group in GROUPS.items():
             with formatter.section(purpose):
                 formatter.write_dl(list(group.items()), col_max=12)
 
@@ -117,7 +110,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ANN401 - click's own
         """Run a command line and exit."""
         _prepare_streams()
-        _show_warnings()
+        logging.getLogger("playhead").handlers[:] = [_Warnings(logging.WARNING)]
         call = super().main
         sys.exit(exits.exit_code(lambda: call(*args, **{**kwargs, "prog_name": "playhead", "standalone_mode": False})))
 
@@ -160,9 +153,3 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"playhead: {record.levelname.lower()}: {escape(record.getMessage())}", file=sys.stderr)  # noqa: T201
-
-
-def _show_warnings() -> None:
-    logger = logging.getLogger("playhead")
-    if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
-        logger.addHandler(_Warnings(logging.WARNING))

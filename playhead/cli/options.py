@@ -1,6 +1,8 @@
-"""How commands are declared: the options that all of them have, those that several have, and the reading of values.
+"""How commands are declared: the options that all of them have, those that several have, what the shell may complete.
 
 A value is read while the command line is parsed: what cannot be is refused before anything is opened or loaded.
+Completion runs at every press of the tab key, so it reads no more than the newest runs' first and last lines, and whatever
+fails suggests nothing. A trace is hostile here too: what steers a shell or a terminal is not suggested.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from inspect import cleandoc
@@ -17,16 +20,87 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from playhead.cli import suggestions
-from playhead.cli.reading import NEWEST, REPLAYS
+from playhead.cli.reading import NEWEST, REPLAYS, open_store
+from playhead.diagnose.terminal import fit
 from playhead.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     from playhead.compose.killswitches.expressions import SwitchExpression
+    from playhead.trace.store import RunSummary
     from playhead.trace.values import JsonValue
+
+SUGGESTED: Final = 50
+"""Runs that are suggested."""
+TASK_WIDTH: Final = 60
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+=-]*")
+"""What no shell takes for more than a word."""
+PROVIDERS: Final = ("anthropic/", "gemini/", "mistral/", "ollama/", "openai/", "openrouter/")
+
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+
+
+def _suggesting(found: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completion:
+    """Make a completion of a function that returns words, each with what it is."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        words: list[tuple[str, str]] = []
+        with suppress(Exception):  # a traceback in the middle of somebody's command line helps nobody
+            words += found(context)  # what came before it stays
+        start = incomplete.upper()  # ULIDs are upper case, which nobody likes to type
+        plain = [(word, what) for word, what in words if _PLAIN.fullmatch(word) and word.upper().startswith(start)]
+        return [CompletionItem(word, help=fit(what, TASK_WIDTH) or None) for word, what in plain]
+
+    return complete
+
+
+def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Let the shell complete a path."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_runs(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Suggest `latest` and the ids of the newest runs with their tasks, or files when it looks like a path."""
+    is_path = "/" in incomplete or incomplete.startswith((".", "~"))
+    return (complete_files if is_path else _recorded)(context, option, incomplete)
+
+
+def _newest(context: click.Context) -> list[RunSummary]:
+    return open_store(context.params.get("trace_dir"), context).summaries(SUGGESTED)
+
+
+@_suggesting
+def _recorded(context: click.Context) -> Iterable[tuple[str, str]]:
+    yield "latest", "the newest run"
+    yield from ((run.run_id, f"{run.ending}: {run.task or 'no task'}") for run in _newest(context))
+
+
+@_suggesting
+def complete_models(context: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest providers, and the models of the newest runs."""
+    yield from ((name, "provider") for name in PROVIDERS)
+    yield from ((name, "of a recent run") for name in dict.fromkeys(run.model for run in _newest(context) if run.model))
+
+
+@_suggesting
+def complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the calls of the run that wait for an answer."""
+    from playhead.cli.control import waiting_calls
+
+    store = open_store(context.params.get("trace_dir"), context)
+    return [(each.reference, each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
+
+
+@_suggesting
+def complete_kinds(_: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the kinds of events."""
+    from playhead.trace.events import EVENT_TYPES
+
+    return [(name, "") for name in EVENT_TYPES]
+
 
 Made = TypeVar("Made", bound="Callable[..., object]")
 
@@ -34,6 +108,8 @@ EXITS: Final = {0: "all is well", 2: "the command line is wrong"}
 """What the exit codes mean, where a command does not say it better."""
 UNREADABLE: Final = {3: "there is no such run, or its file cannot be read"}
 """What commands that read a run have besides."""
+FOLDER: Final = "PLAYHEAD_TRACE_DIR, or ~/.playhead/traces"
+"""Where traces are by default."""
 HELP_WIDTH: Final = 68
 """Cells of the meaning of an exit code."""
 LONGEST: Final = 80
@@ -56,9 +132,7 @@ def command(
         made.params += [
             click.Option(["--json", "as_json"], is_flag=True, help="Write JSON, one object per line."),
             click.Option(
-                ["--trace-dir"],
-                type=click.Path(path_type=Path),
-                help="Folder of the traces.  [default: PLAYHEAD_TRACE_DIR, or ~/.playhead/traces]",
+                ["--trace-dir"], type=click.Path(path_type=Path), help=f"Folder of the traces.  [default: {FOLDER}]"
             ),
         ]
         return made
@@ -105,11 +179,9 @@ def prompt(text: str) -> str:
     try:
         if Path(text).expanduser().is_file():
             return Path(text).expanduser().read_text(encoding="utf-8").rstrip("\n")  # which editors put there
-    except UnicodeDecodeError:
-        raise click.BadParameter(f"{text} is not UTF-8 text") from None
     except (OSError, ValueError, RuntimeError) as error:  # among them: too long for a file's name, so it is text
-        if isinstance(error, PermissionError):
-            raise click.BadParameter(f"{text} cannot be read: {error.strerror}") from None
+        if isinstance(error, (PermissionError, UnicodeDecodeError)):
+            raise click.BadParameter(f"{text} cannot be read as UTF-8 text: {error}") from None
     if text and not any(map(str.isspace, text)) and ("/" in text or Path(text).suffix):
         raise click.BadParameter(f"there is no file {text!r}")  # sent as a prompt, it would be silently wrong
     return text
@@ -162,10 +234,10 @@ def moment(text: str) -> int:
 
 
 def switch(text: str) -> SwitchExpression:
-    """Read a killswitch of a run that is to come."""
+    """Read a killswitch; a backtest takes those that a recording can tell of."""
     from playhead.compose.killswitches.expressions import parse_switch
 
-    return parse_switch(text, live=True)
+    return parse_switch(text, live=click.get_current_context().info_name != "backtest")
 
 
 # --- options of several commands --------------------------------------------------------------------------------------
@@ -191,7 +263,7 @@ def counts_replays(function: Made) -> Made:
 
 def run_argument(name: str = "run", **settings: Any) -> Callable[[Made], Made]:  # noqa: ANN401 - click's own
     """Add an argument that is a run, which the shell completes, and the option with which replays are runs."""
-    argument = click.argument(name, shell_complete=suggestions.runs, **settings)
+    argument = click.argument(name, shell_complete=complete_runs, **settings)
     return lambda function: argument(counts_replays(function))
 
 
@@ -215,7 +287,6 @@ set_option: Final = repeatable(
     "NAME=VALUE",
     "A request parameter: JSON, or else text; env:VARIABLE takes it from the environment; in a replay null removes it.",
     type=parameter,
-    shell_complete=suggestions.parameters,
 )
 switch_option: Final = repeatable(
     "--switch",
@@ -228,7 +299,7 @@ system_prompt_option: Final = click.option(
     "--system-prompt",
     metavar="FILE|TEXT",
     type=prompt,
-    shell_complete=suggestions.files,
+    shell_complete=complete_files,
     help="Another prompt than the default or the recorded one: a file's content, or text.",
 )
 read_only_option: Final = repeatable(
@@ -238,13 +309,7 @@ read_only_option: Final = repeatable(
     "A tool without side effects, which an import does not know: no result is stale after it.",
 )
 rebind_option: Final = repeatable(
-    "--rebind",
-    "rebound",
-    "NAME=VALUE",
-    "The value of a redacted place; env:VARIABLE takes it from the environment.",
-    type=pair,
+    "--rebind", "rebound", "NAME=VALUE", "The value of a redacted place; env:VARIABLE has it.", type=pair
 )
 run_id_option: Final = click.option("--run-id", help="The run's id, a new one by default.")
-max_iterations_option: Final = click.option(
-    "--max-iterations", type=int, help="Turns at most.  [default: as recorded, or as the strategy says]"
-)
+max_iterations_option: Final = click.option("--max-iterations", type=int, help="Turns at most; then a clean stop.")

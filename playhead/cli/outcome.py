@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
 from playhead.cli.reading import option_of
 from playhead.diagnose import tokens
 from playhead.diagnose.diff_view import diff_document
+from playhead.diagnose.document import wrap
 from playhead.diagnose.summaries import duration_text, ending_text, preview
-from playhead.diagnose.terminal import Line, escape
+from playhead.diagnose.terminal import Line
 from playhead.diagnose.tokens import pair_text, total_text, usage_as_json
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.store import TraceStore
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.console import Console
 
     from playhead.agent.result import RunResult
     from playhead.replay.engine import ReplayResult
@@ -60,24 +60,24 @@ def result_as_json(result: RunResult) -> dict[str, Any]:
     return {**fields, "usage": usage_as_json(result.usage), "success": result.success}
 
 
-def print_result(console: Console, result: RunResult) -> None:
-    """Print the answer, how the run ended, tokens, cost, and where the trace is."""
+def result_rows(result: RunResult) -> Iterator[Line]:
+    """Yield the answer, how the run ended, tokens, cost, and where the trace is."""
     if result.success:
-        console.out(escape(as_text(result.output), keep="\n\t"), highlight=False)
-        console.out()
+        yield from (Line(line.expandtabs(), whole=True) for line in as_text(result.output).split("\n"))
+        yield Line()
+    yield ending_row(result, 8)
+    if not result.success and result.output is not None:
+        what = "model's words" if result.terminated_by.startswith("output_") else "tool result"
+        yield Line(("newest  ", "dim"), f"{what}: {preview(result.output)}")
+    if result.fix is not None:
+        yield Line(("fix     ", "dim"), result.fix.removeprefix("Fix: "))
     spent = result.usage
     counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
     usage = pair_text(*counts, spent.unknown, "{} in, {} out") or "not known"
-    rows = [ending_row(result, 8)]
-    if not result.success and result.output is not None:
-        what = "model's words" if result.terminated_by.startswith("output_") else "tool result"
-        rows.append(Line(("newest  ", "dim"), f"{what}: {preview(result.output)}"))
-    if result.fix is not None:
-        rows.append(Line(("fix     ", "dim"), result.fix.removeprefix("Fix: ")))
-    rows.append(Line(("tokens  ", "dim"), f"{usage}, {cost_text(result.cost_usd, result.cost_unknown)}"))
+    yield Line(("tokens  ", "dim"), f"{usage}, {cost_text(result.cost_usd, result.cost_unknown)}")
     trace = "none: it could not be created" if result.trace_path is None else str(result.trace_path)
     lost = "" if result.trace_complete or result.trace_path is None else " (incomplete: events were lost)"
-    console.print(*rows, Line(("trace   ", "dim"), trace + lost, whole=True), crop=False)
+    yield Line(("trace   ", "dim"), trace + lost, whole=True)
 
 
 def ending_row(result: RunResult, left: int) -> Line:
@@ -113,24 +113,6 @@ def cost_figure(cost_usd: float | None) -> str:
 # --- a replay ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A label and a text, which is wrapped, and never cut."""
-
-    label: str
-    text: str
-    style: str = ""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines."""
-        from rich.text import Text
-
-        label = self.label
-        for line in Text(escape(self.text)).wrap(console, max(options.max_width - LEFT, LEFT)):
-            yield Line((label.ljust(LEFT), "dim"), (line.plain.rstrip(), self.style))
-            label = ""
-
-
 def replay_exit_code(outcome: ReplayResult) -> int:
     """Return 0 when the replay ran to its end, 1 when it broke, 4 when it was stopped or cannot tell."""
     if outcome.run.terminated_by in BROKEN:
@@ -158,7 +140,11 @@ def print_replay(
 ) -> None:
     """Print it, and the commands that show more."""
     console.print(
-        *replay_rows(original, outcome, min_grounded), Line(), diff_document(outcome.diff), Line(), crop=False
+        *replay_rows(original, outcome, min_grounded, console.width),
+        Line(),
+        diff_document(outcome.diff),
+        Line(),
+        crop=False,
     )
     replay, path = outcome.run.run_id, outcome.run.trace_path
     beside = path is not None and TraceStore.of(path.resolve()).folder == TraceStore.of(original.path.resolve()).folder
@@ -172,21 +158,29 @@ def print_replay(
         console.print(line, crop=False)
 
 
-def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float) -> Iterator[RenderableType]:
+def _row(width: int, label: str, text: str, style: str = "") -> Iterator[Line]:
+    """Yield a label and a text, which is wrapped, and never cut."""
+    for number, line in enumerate(wrap(text, max(width - LEFT, LEFT))):
+        yield Line(("" if number else label).ljust(LEFT), (line, style))
+
+
+def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float, width: int) -> Iterator[Line]:
     """Yield what was changed, how it ended, and how far the results are to be trusted."""
-    yield Row("replay of", original.run_id)
+    yield from _row(width, "replay of", original.run_id)
     for change in _changes(outcome.recording.header.overrides):
-        yield Row("changed", change if len(change) <= LONGEST else f"{change[:LONGEST]}…")
+        yield from _row(width, "changed", change if len(change) <= LONGEST else f"{change[:LONGEST]}…")
     yield ending_row(outcome.run, LEFT)
     if outcome.stopped is not None:
-        yield Row("stopped", outcome.stopped, "red")
-    yield Row("results", _results(outcome))
+        yield from _row(width, "stopped", outcome.stopped, "red")
+    yield from _row(width, "results", _results(outcome))
     for rung, meaning in RUNGS.items():
         if outcome.rungs.get(rung):
             yield Line((" " * LEFT, ""), (f"{outcome.rungs[rung]:>4}  ", ""), (f"{rung}: ", "bold"), meaning)
     for note in outcome.notes:
-        yield Row("note", note)
-    yield Row("verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict])
+        yield from _row(width, "note", note)
+    yield from _row(
+        width, "verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict]
+    )
     path = "none" if outcome.run.trace_path is None else str(outcome.run.trace_path)
     yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # somebody will copy it
 

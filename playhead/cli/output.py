@@ -8,7 +8,6 @@ import sys
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-import jsonlines
 from rich.console import Console
 
 from playhead.diagnose.terminal import escape
@@ -16,6 +15,8 @@ from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rich.console import RenderableType
 
 PIPE_WIDTH: Final = 1000
 """Cells of a line that goes to no terminal: as good as whole; `--json` is whole."""
@@ -52,6 +53,14 @@ def text_console(*, stderr: bool = False, pipe_width: int = PIPE_WIDTH) -> Conso
     return console
 
 
+def tell(found: Any, *shown: RenderableType, as_json: bool, width: int = PIPE_WIDTH) -> None:  # noqa: ANN401 - JSON
+    """Write what a command found to stdout, as JSON or as what is shown of it."""
+    if as_json:
+        write_json([found])
+    else:
+        text_console(pipe_width=width).print(*shown, crop=False)
+
+
 def note(text: str) -> None:
     """Say something beside the output: on stderr, one safe line."""
     print(escape(text), file=sys.stderr)  # noqa: T201 - what a command line does
@@ -62,8 +71,8 @@ def write_json(objects: Iterable[Any]) -> None:
 
     All but ASCII is escaped: so nothing in a trace can steer a terminal, and no encoding of a pipe can break the JSON.
     """
-    with jsonlines.Writer(sys.stdout, dumps=_dumps) as writer:
-        writer.write_all(objects)
+    for each in objects:
+        print(_dumps(each))  # noqa: T201 - what a command line does
 
 
 def _dumps(value: Any) -> str:  # noqa: ANN401 - JSON

@@ -7,8 +7,8 @@ needs no escape sequence, and so it is there under NO_COLOR too.
 
 from __future__ import annotations
 
-import io
 import os
+import signal
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -43,8 +43,6 @@ LONGEST: Final = 1 << 16
 """Characters of a line that a tool prints."""
 LOG_WIDTH: Final = 160
 """Cells of a line that goes to no terminal."""
-SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-ASCII_SPINNER: Final = "|/-\\"
 LABELS: Final = {
     "llm-responded": ("model", "blue"),
     "llm-failed": ("model", "red"),
@@ -75,7 +73,7 @@ def following(progress: Progress, trace_dir: Path | None, *, as_json: bool) -> I
     # A run that is interrupted at its start leaves litellm's request behind, not awaited: that is nobody's mistake.
     warnings.filterwarnings("ignore", r"coroutine '[\w.]*completion' was never awaited", RuntimeWarning)
     try:
-        with progress, exits.sigterm_interrupts():
+        with progress, exits.handling(exits.terminate, signal.SIGTERM):
             yield
     except (PlayheadError, KeyboardInterrupt) as error:
         result: RunResult | None = getattr(error, "result", None)
@@ -104,7 +102,7 @@ class Progress:
         self._lock = threading.Lock()  # tools in threads report too
         self._status = Status()
         self._waiting: Queue[Callable[[], None]] = Queue(WAITING)
-        self._started_us = self._missing = self._drawn = self._frame = 0
+        self._started_us = self._missing = self._drawn = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._write_all, name="playhead-progress", daemon=True)
         self._restore = ExitStack()
@@ -186,8 +184,8 @@ class Progress:
         what = event.what if isinstance(event, e.ReplayDiverged) else summarise(event)
         if isinstance(event, e.RunCompleted):
             what = ending_line(event)
-        ends = isinstance(event, e.RunCompleted)
-        yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)  # whole: the cost is last
+        ends = record.kind == "run-completed"  # whole, because the cost is last
+        yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)
         if isinstance(event, e.ToolCallStarted) and event.rationale is not None:
             yield Line((f"{'':>17}└ {event.rationale.why}", "dim"))
 
@@ -223,12 +221,10 @@ class Progress:
     def _draw(self) -> None:
         from rich.cells import cell_len  # rich is loaded by those who print
 
-        frames = SPINNER if self._console.encoding.startswith("utf") else ASCII_SPINNER
-        self._frame = (self._frame + 1) % len(frames)
         width = self._console.width
         with suppress(OSError, ValueError):  # as it is now: a line that wraps could not be taken away
             width = min(os.get_terminal_size(self._console.file.fileno()).columns or width, width)
-        line = fit(f"{frames[self._frame]} {self.status()}", width - 1)
+        line = fit(self.status(), width - 1)
         self._console.file.write(line)
         self._console.file.flush()
         self._drawn = cell_len(line)
@@ -238,11 +234,11 @@ class Status:
     """How a run stands, folded from its events: turn, tokens, cost, and what was begun and has not ended."""
 
     def __init__(self) -> None:
-        self._turn = self._limit = self._answers = 0
+        self._turn = self._limit = 0
         self._spent = Spent()
         self._awaited: dict[tuple[str, str | int], str] = {}
 
-    def add(self, record: Record) -> None:  # noqa: C901 - a case for each event
+    def add(self, record: Record) -> None:
         """Take one more event, in the order of the file."""
         owner, event, awaited = record.owner, record.event, self._awaited
         if owner == "root" and record.iteration is not None:
@@ -255,10 +251,7 @@ class Status:
                 awaited[owner, key] = f"waiting for {event.model}"
             case e.LlmRetried(request=key):
                 awaited[owner, key] = f"waiting {event.delay_s:g}s to try again"
-            case e.LlmResponded(request=key):
-                self._answers += 1
-                awaited.pop((owner, key), None)
-            case e.LlmFailed(request=key) | e.ToolCallCompleted(call_id=key):
+            case e.LlmResponded(request=key) | e.LlmFailed(request=key) | e.ToolCallCompleted(call_id=key):
                 awaited.pop((owner, key), None)
             case e.ToolCallStarted(call_id=key):
                 awaited[owner, key] = f"running {event.tool}"
@@ -275,11 +268,11 @@ class Status:
         tokens = usage.known(usage.total_tokens)
         parts = [f"turn {self._turn}/{self._limit}"] if self._turn else []
         parts += [f"{cell(None if tokens is None else f'{tokens:,}', usage.unknown)} tokens"]
-        parts += [cell(cost_figure(cost_usd), unknown)] if self._answers else []  # before, nothing is known of the cost
+        parts += [cell(cost_figure(cost_usd), unknown)] if tokens != 0 else []  # before, nothing is known of the cost
         return "  ".join([*parts, ", ".join(dict.fromkeys(reversed(self._awaited.values()))) or "working"])
 
 
-class _Printed(io.TextIOBase):
+class _Printed:
     """Stands for stdout and stderr; every whole line that is printed is shown. All but text goes to the stream below."""
 
     def __init__(self, under: Any, show: Callable[[str], None]) -> None:  # noqa: ANN401 - whatever stderr is
@@ -287,16 +280,8 @@ class _Printed(io.TextIOBase):
         self._lock = threading.Lock()
         self._text = ""
 
-    buffer = property(lambda self: self._under.buffer)
-    encoding = property(lambda self: self._under.encoding)
-
-    def fileno(self) -> int:
-        """Return the file below, for those who hand it to another process."""
-        return int(self._under.fileno())
-
-    def writable(self) -> bool:
-        """Return that it can be written to."""
-        return True
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the stream's own
+        return getattr(self._under, name)
 
     def write(self, text: str) -> int:
         """Take a piece of text."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from playhead.cli.output import note
-from playhead.errors import TraceError, TraceNotFoundError
+from playhead.errors import TraceError, TraceNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,13 +34,11 @@ def open_store(trace_dir: Path | None, context: click.Context | None = None) -> 
 
     context = context or click.get_current_context(silent=True)
     replays = context is not None and context.meta.get(REPLAYS, False)
-    return TraceStore((trace_dir or _default_trace_dir()).expanduser(), replays=replays)
+    if trace_dir is None:
+        from playhead.settings import load_settings  # costs 70 ms
 
-
-def _default_trace_dir() -> Path:
-    from playhead.settings import load_settings  # costs 70 ms, and only without --trace-dir
-
-    return load_settings().trace_dir
+        trace_dir = load_settings().trace_dir
+    return TraceStore(trace_dir.expanduser(), replays=replays)
 
 
 class Reading:
@@ -49,13 +47,15 @@ class Reading:
     What cannot be read is said and passed over.
     """
 
-    def __init__(self, store: TraceStore, references: tuple[str, ...], newest: int) -> None:
-        """Read these runs, or without any as many of the newest."""
+    def __init__(self, store: TraceStore, references: tuple[str, ...], newest: int | None) -> None:
+        """Read these runs, or without any as many of the newest; raises UsageError when both are given."""
+        if references and newest is not None:
+            raise UsageError("--last takes the newest runs; without it, name runs")
         self.failed = False
         """Whether one of them could not be read."""
         self.states: set[str] = set()
         """In which states the others were."""
-        self._store, self._references, self._newest = store, references, newest
+        self._store, self._references, self._newest = store, references, newest or NEWEST
 
     def __iter__(self) -> Iterator[Recording]:
         """Yield them.

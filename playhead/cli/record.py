@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from playhead.cli import exits, options, suggestions
-from playhead.cli.output import note, text_console, write_json
+from playhead.cli import exits, options
+from playhead.cli.output import note, tell
 from playhead.cli.reading import open_store, option_of
 from playhead.errors import UsageError
 
@@ -52,7 +52,7 @@ _approve_option = click.option(
 @click.option(
     "--model",
     required=True,
-    shell_complete=suggestions.models,
+    shell_complete=options.complete_models,
     help="`provider/model`, such as openai/gpt-4o-mini or ollama/qwen3:8b.",
 )
 @options.tools_option
@@ -61,7 +61,6 @@ _approve_option = click.option(
 @click.option(
     "--strategy",
     default="reactive",
-    shell_complete=suggestions.strategies,
     help="How to work on the task: adaptive, autonomous, chain-of-thought, code-action, direct, plan-execute-reflect, "
     "reactive, reflexion, tree-of-thought, or one that a module of --tools registers.",
 )
@@ -134,12 +133,9 @@ def run(  # noqa: PLR0913 - the options
 
 def _end(result: RunResult, *, as_json: bool) -> int:
     """Print the result; return 1 for a run that failed, though nothing was raised, and 0 for every ending in order."""
-    from playhead.cli.outcome import print_result, result_as_json
+    from playhead.cli.outcome import result_as_json, result_rows
 
-    if as_json:
-        write_json([result_as_json(result)])
-    else:
-        print_result(text_console(), result)
+    tell(result_as_json(result), *result_rows(result), as_json=as_json)
     return exits.FAILED if result.status == "failed" else exits.OK
 
 
@@ -210,7 +206,7 @@ def _call(text: str) -> tuple[str, str]:
 @options.run_argument()
 @options.tools_option
 @options.mcp_option
-@click.option("--model", shell_complete=suggestions.models, help="The model that it had.  [default: as recorded]")
+@click.option("--model", shell_complete=options.complete_models, help="The model that it had.  [default: as recorded]")
 @options.api_base_option
 @options.set_option
 @options.repeatable(

@@ -19,15 +19,9 @@ INTRODUCTION: Final = """\
 
 <!-- Written by `make reference` from the commands' own help. A test checks that it is current. -->
 
-`RUN` is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
-
-Every command has `--json`, which writes JSON, one object per line, and works in a pipe. Colour is for terminals only, and
-never with `NO_COLOR`. Whatever a trace holds is shown with its control characters escaped. On a terminal `run` and `replay`
-show a status line while they work; elsewhere they write plain lines to stderr.
-
-Beside the codes below, every command exits 70 for a bug in Playhead or a system that failed it, 130 and 143 after Ctrl-C
-and SIGTERM (`collect`, which ends in no other way, exits 0 after the first and so after the second), and 141 when nobody
-reads its output any more.
+`RUN` is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. Colour is for
+terminals, and never with `NO_COLOR`; control characters of a trace are shown escaped. Beside the codes below, every command
+exits 70 for a bug or a system that failed it, 130 and 143 after Ctrl-C and SIGTERM, and 141 when nobody reads its output.
 """
 
 

@@ -34,7 +34,7 @@ from playhead.mcp.choices import one_line
 from playhead.trace import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -66,7 +66,7 @@ class HttpServer:
     """A server at an address."""
 
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str]
     trouble: str | None = None
     """What went wrong on the wire, when we know it."""
 
@@ -90,26 +90,17 @@ class HttpServer:
         if response.headers.get("content-encoding", "identity") != "identity":
             self.trouble = "it sent a compressed answer, which nobody asked for"
             raise httpx2.DecodingError(self.trouble, request=response.request)
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _Bounded(response.stream, self)
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any, server: HttpServer) -> None:  # noqa: ANN401 - sync or async by its type, async here
-        self._stream = stream
-        self._server = server
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        total = 0
-        async for part in self._stream:
-            total += len(part)
-            if total > MAX_MESSAGE_BYTES:
-                self._server.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
-                raise httpx2.ReadError(self._server.trouble)
-            yield part
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+        stream, body = response.stream, bytearray()
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            return
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - the client is async
+        async for part in stream:
+            body += part
+            if len(body) > MAX_MESSAGE_BYTES:
+                self.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
+                raise httpx2.ReadError(self.trouble)
+        await stream.aclose()
+        response.stream = httpx2.ByteStream(bytes(body))
 
 
 @dataclass
@@ -117,9 +108,9 @@ class StdioServer:
     """A program that is started as a server, and what it writes to its standard error."""
 
     command: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str]
     """Added to the few variables that are safe to hand on (PATH, HOME …)."""
-    cwd: str | Path | None = None
+    cwd: Path | None
     last_words: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_WORDS))
     """The newest lines of its standard error, cleaned."""
     _overhearing: threading.Thread | None = None
@@ -283,15 +274,11 @@ def first_of(error: BaseException) -> BaseException:
 
 
 async def _listed(client: Client) -> list[mcp_types.Tool]:
-    tools: list[mcp_types.Tool] = []
-    cursor: str | None = None
-    while True:
-        page = await client.list_tools(cursor=cursor)
+    page = await client.list_tools()
+    tools = page.tools
+    while page.next_cursor is not None and page.tools and len(tools) <= MAX_TOOLS:
+        page = await client.list_tools(cursor=page.next_cursor)
         tools += page.tools
-        if len(tools) > MAX_TOOLS:
-            raise ToolServerError(f"it lists more than {MAX_TOOLS} tools")
-        cursor = page.next_cursor
-        if cursor is None:
-            return tools
-        if not page.tools:
-            raise ToolServerError("it lists pages of tools without end")
+    if page.next_cursor is not None or len(tools) > MAX_TOOLS:
+        raise ToolServerError(f"it lists more than {MAX_TOOLS} tools, or pages of tools without end")
+    return tools

@@ -154,11 +154,6 @@ class McpTool:
     """What its structured results promise to be."""
 
     @property
-    def server(self) -> str:
-        """What the server is called in messages."""
-        return self.connection.name
-
-    @property
     def secrets(self) -> Mapping[str, str]:
         """What the server was given and nobody may record, by name."""
         return self.connection.secrets
@@ -187,7 +182,7 @@ class McpTool:
         except ToolServerError as error:
             return Outcome.failure("ToolServerError", describe(error))
         message = (
-            f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s; the MCP server {self.server} was told to stop, "
+            f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s; the MCP server {self.connection.name} was told to stop, "
             "and whether it did is not known"
         )
         return replace(Outcome.failure("Timeout", message), ended="timeout")

@@ -90,7 +90,7 @@ def test_a_run_is_counted_once(runs: Path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["long"], "Missing option '--switch'"),
+        (["long"], "backtest needs a --switch"),
         (["--switch", "budgetlimit(max_tokens=5)"], "Did you mean 'budget_limit'?"),
         (["--switch", "stop_when(f)"], "stop_when cannot be backtested: it is code of yours"),
         (["--switch", "kill_file('a')"], "kill_file cannot be backtested"),

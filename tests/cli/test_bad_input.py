@@ -123,7 +123,7 @@ def test_a_folder_that_is_not_there(home: Path) -> None:
         ("run task --model ollama/m --max-iterations many", "--max-iterations"),
         ("run task --model ollama/m --set temperature", "temperature=0"),
         ("run task --model ollama/m --system-prompt prompts/mine.txt", "no file 'prompts/mine.txt'"),
-        ("run task --model ollama/m --system-prompt latin.txt", "not UTF-8"),
+        ("run task --model ollama/m --system-prompt latin.txt", "cannot be read as UTF-8 text"),
         ("run task --model ollama/m --run-id ../x", "no run id"),
         ("run task --model ollama/m --tools my_tools", "write my_tools:lookup,helper"),
         ("run task --model ollama/m --tools my_tools:", "write my_tools:lookup,helper"),

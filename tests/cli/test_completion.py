@@ -14,7 +14,7 @@ import pytest
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete
 
 from playhead.cli.main import commands
-from playhead.cli.suggestions import NEWEST
+from playhead.cli.options import SUGGESTED
 from playhead.diagnose.terminal import escape
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import record_hostile_run, record_run
@@ -72,11 +72,9 @@ def test_runs_of_another_folder_and_paths(store: Path, tmp_path: Path) -> None:
 
 
 def test_values_of_options(store: Path) -> None:
-    """Models of recent runs and providers, strategies, parameters, kinds of events."""
+    """Models of recent runs and providers, kinds of events, choices."""
     assert values("run", "task", "--model", "s") == ["scripted/model"]
     assert values("replay", "good", "--model", "ol") == ["ollama/"]
-    assert values("run", "task", "--strategy", "re") == ["reactive", "reflexion"]
-    assert values("run", "task", "--set", "t") == ["temperature=", "top_p="]
     assert values("show", "good", "--kind", "tool-call-s") == ["tool-call-started"]
     assert values("replay", "good", "--on-missing", "") == ["strict", "lenient"]
     assert values("completion", "") == ["bash", "zsh", "fish"]
@@ -89,7 +87,7 @@ def test_no_more_than_the_newest(home: Path) -> None:
     for number in range(1, 1000):
         (store / f"x{number:04}.jsonl").write_bytes(content)
     started = time.perf_counter()
-    assert len(values("show", "x")) == NEWEST
+    assert len(values("show", "x")) == SUGGESTED
     assert time.perf_counter() - started < 1
 
 

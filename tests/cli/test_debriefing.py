@@ -65,7 +65,9 @@ def test_statistics_of_the_newest_runs(store: Path) -> None:
     (store / "zzz.jsonl").write_text("no trace")
     result = playhead("stats", "--last", "100", "--json")
     assert objects(result)[0]["runs"] == 26
-    assert result.stderr.startswith("not read: zzz.jsonl")
+    assert (result.exit_code, result.stderr.startswith("not read: zzz.jsonl")) == (0, True)
+    named = playhead("stats", "zzz", "good", "--json")
+    assert (named.exit_code, objects(named)[0]["runs"]) == (3, 1)
 
 
 def test_statistics_of_nothing(home: Path) -> None:

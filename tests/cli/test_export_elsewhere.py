@@ -42,7 +42,9 @@ def test_open_spans_wait_as_long_as_it_may_go_on(elsewhere: Path, collector: Col
     result = playhead("export", elsewhere, "--to", collector.address, "--resume")
     assert (result.exit_code, "it may still go on elsewhere" in result.stdout) == (1, True)
     assert f"open: it began on the machine '{HOST}', and whether it goes on there cannot be seen" in result.stderr
-    assert "Its open spans are sent when that is 10 minutes, or at once with --assume-dead" in result.stderr
+    assert (
+        "Its open spans are sent when it has been silent for 10 minutes, or at once with --assume-dead" in result.stderr
+    )
     result = playhead("export", elsewhere, "--to", collector.address, "--resume", "--assume-dead", "--json")
     said = objects(result)[0]
     assert (result.exit_code, result.stderr) == (0, "")

@@ -160,9 +160,9 @@ def test_the_status_line_is_drawn_again_and_taken_away() -> None:
         time.sleep(0.3)
     drawn = [frame for frame in terminal.getvalue().rpartition("\n")[2].split("\r") if frame.strip()]
     assert len(drawn) >= 2
-    assert {len(frame) for frame in drawn} == {38}
-    assert len({frame[0] for frame in drawn}) == len(drawn)
-    assert terminal.getvalue().endswith(f"\r{' ' * 38}\r")
+    assert {len(frame) for frame in drawn} == {39}
+    assert len(set(drawn)) == len(drawn)
+    assert terminal.getvalue().endswith(f"\r{' ' * 39}\r")
     assert "\x1b" not in terminal.getvalue()
 
 
@@ -307,7 +307,7 @@ def test_a_real_terminal() -> None:
     """Colours of ours, a status line, lines that stay, and the answer after them; NO_COLOR has no escape sequence."""
     coloured, plain = shown_by(AGENT), shown_by(AGENT, NO_COLOR="1")
     for shown in (coloured, plain):
-        assert re.search(r"\r. \d\.\ds  turn 1/10  [^\r]*running lookup", shown)
+        assert re.search(r"\r\d\.\ds  turn 1/10  [^\r]*running lookup", shown)
         assert labels_of(shown) == LABELS
         assert shown.endswith("\ranswer\r\n")
     assert "\x1b[" in coloured

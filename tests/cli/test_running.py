@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -171,13 +170,8 @@ def test_the_demo_needs_nothing(home: Path) -> None:
 
 
 def test_the_demo_as_json(tmp_path: Path) -> None:
-    """Every step is there, and the events are those of the file."""
-    steps = objects(playhead("demo", "--json", "--trace-dir", tmp_path / "my runs"))
-    shown = [step["event"] for step in steps if step["step"] == "show"]
-    (path,) = (tmp_path / "my runs").glob("*.jsonl")
-    lines = map(json.loads, path.read_text().splitlines())
-    assert shown == [{name: line[name] for name in line if name != "h"} for line in lines]
-    others = {step["step"]: step for step in steps if step["step"] != "show"}
+    """Every step that finds something out is there."""
+    others = {step["step"]: step for step in objects(playhead("demo", "--json", "--trace-dir", tmp_path / "my runs"))}
     assert list(others) == ["record", "check", "reproduce", "replay", "debrief"]
     assert (others["record"]["success"], others["check"]["ok"], others["reproduce"]["identical"]) == (True, True, True)
     replay = others["replay"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.cli import exits, imports
+from playhead.cli import exits, moving
 from playhead.errors import UsageError
 from playhead.importing.collect import collector as collector_module
 from playhead.importing.collect.collector import FOLDER, Collected, Collector
@@ -413,7 +413,7 @@ def test_the_second_signal_ends_it_at_once(number: int, code: int) -> None:
     """The first one asks it to record what it has; who cannot wait for that sends another, as with any command."""
 
     def stopped_twice() -> None:
-        with imports.stopping() as stop:
+        with moving.stopping() as stop:
             signal.raise_signal(number)
             assert stop.is_set()
             signal.raise_signal(number)

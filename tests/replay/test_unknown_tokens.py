@@ -11,7 +11,7 @@ from rich.console import Console
 
 from playhead import tool
 from playhead.agent.streaming import IterationProgress, StreamCompleted, collect
-from playhead.cli.outcome import ending_line, print_result, result_as_json
+from playhead.cli.outcome import ending_line, result_as_json, result_rows
 from playhead.cli.progress import Progress
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.diagnose.statistics import run_statistics
@@ -82,7 +82,7 @@ async def test_what_run_tells(tmp_path: Path, second: Usage, line: str, tokens: 
     [end] = run.events("run-completed")
     assert ending_line(end).endswith(f"{line}, cost $0")
     out = io.StringIO()
-    print_result(Console(file=out, width=100, color_system=None), run.result)
+    Console(file=out, width=100, color_system=None).print(*result_rows(run.result))
     assert tokens in out.getvalue()
     usage = result_as_json(run.result)["usage"]
     assert tuple(usage[name] for name in ("input_tokens", "output_tokens", "unknown")) == shown
