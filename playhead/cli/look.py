@@ -65,8 +65,8 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
         return exits.OK
     paths, hidden = store.paths(), store.hidden()
     if paths:
-        console = text_console()
-        console.print(RunList(store.summaries(limit), [run_id_of(path) for path in (*paths, *hidden)]), crop=False)
+        shown = RunList(store.summaries(limit), [run_id_of(path) for path in (*paths, *hidden)])
+        text_console().print(shown, crop=False)
     else:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")
     if len(paths) > limit:

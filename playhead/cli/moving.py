@@ -192,9 +192,12 @@ def _sink(destination: Destination | None, form: str, output: Path | None) -> It
     elif _is_recording(output):
         raise UsageError(f"-o {output} is a recording, and is not written over")
     else:
-        os.umask(0o077)
-        with click.open_file(str(output), "w", encoding="utf-8", lazy=True) as file:
-            yield SpanFile(file, form)
+        before = os.umask(0o077)
+        try:
+            with click.open_file(str(output), "w", encoding="utf-8", lazy=True) as file:
+                yield SpanFile(file, form)
+        finally:
+            os.umask(before)
 
 
 def _is_recording(path: Path) -> bool:
@@ -433,8 +436,7 @@ class _Collecting:
         self._failed = False
         if server.is_open:
             note(
-                "playhead: WARNING: it listens to other machines too, and there is no password: whoever reaches it can "
-                "write recordings here, and fill the disk. Without --host only programs on this machine reach it"
+                "playhead: WARNING: it listens to other machines too, and without a password; --host 127.0.0.1 does not"
             )
         if collector.taken_again:
             note(f"{collector.taken_again:,} requests of an earlier collector are taken in again")

@@ -141,19 +141,18 @@ class Progress:
 
         It takes whether the question was answered: if not, nobody has ended the prompt's line.
         """
-        over, answered = threading.Event(), threading.Event()
+        over, answers = threading.Event(), list[bool]()
 
         def stand() -> None:
             self._console.file.write(question)
             self._console.file.flush()
             while not over.wait(REFRESH_S) and not self._ended.is_set():
                 pass
-            if not answered.is_set():
+            if not any(answers):
                 self._console.file.write("\n")
 
         def end(was_answered: bool) -> None:  # noqa: FBT001 - all there is to say
-            if was_answered:
-                answered.set()
+            answers.append(was_answered)
             over.set()
 
         self._put(stand)
@@ -181,9 +180,7 @@ class Progress:
         label, style = LABELS[record.kind]
         who = "" if record.owner == "root" else f"{record.owner.rpartition('/')[2]} "
         when = f"{(record.ts - self._started_us) / 1e6:>7.1f}s  "
-        what = event.what if isinstance(event, e.ReplayDiverged) else summarise(event)
-        if isinstance(event, e.RunCompleted):
-            what = ending_line(event)
+        what = ending_line(event) if isinstance(event, e.RunCompleted) else summarise(event)
         ends = record.kind == "run-completed"  # whole, because the cost is last
         yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)
         if isinstance(event, e.ToolCallStarted) and event.rationale is not None:
@@ -282,6 +279,10 @@ class _Printed:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the stream's own
         return getattr(self._under, name)
+
+    def isatty(self) -> bool:
+        """Return that nobody is to colour what is printed, or to draw: it is escaped."""
+        return False
 
     def write(self, text: str) -> int:
         """Take a piece of text."""

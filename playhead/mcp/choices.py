@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from playhead.errors import UsageError
 
@@ -33,7 +33,7 @@ def _without_nul(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_without_nul)]
-Names = tuple[Text, ...] | bool
+Names = tuple[Text, ...] | StrictBool
 """Some of a server's tools, by the server's own names; True for all."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -51,7 +51,7 @@ class Choices(BaseModel):
     """Put before every name."""
     read_only: Names = ()
     """Those without side effects."""
-    trust_annotations: bool = False
+    trust_annotations: StrictBool = False
     """Whether the server's own word for that is believed, too."""
     requires_approval: Names = ()
     """Those that somebody has to allow."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -160,19 +161,17 @@ class McpTool:
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what does not fit the server's schema."""
-        problem = self._problem(from_json(arguments))
+        given: Any = from_json(arguments)
+        try:
+            json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
+            problem = problem_of(self.arguments, given)
+        except (ValueError, TypeError):
+            problem = "they hold a number or a text that JSON has no form for"
         if problem is None:
             return None
         known = ", ".join(self.spec.parameters["properties"]) or "none"
         message = f"the arguments do not fit {self.spec.name}: {problem}. Parameters: {known}"
         return ErrorInfo(type="InvalidArguments", message=message)
-
-    def _problem(self, arguments: Any) -> str | None:  # noqa: ANN401 - JSON
-        try:
-            json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
-        except (ValueError, TypeError):
-            return "they hold a number or a text that JSON has no form for"
-        return problem_of(self.arguments, arguments)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
         """Ask the server, within the time limit; whatever goes wrong is a failed call."""
@@ -201,7 +200,10 @@ def outcome_of(answer: mcp_types.CallToolResult, tool: McpTool) -> Outcome:
     result = to_json(_plain(answer))
     if answer.is_error:
         return Outcome.failure("ToolError", as_text(result) or "the tool failed and did not say why")
-    problem = _broken_promise(answer, tool)
+    problem = None
+    if tool.output is not None:
+        lacks = "no structured content"
+        problem = problem_of(tool.output, answer.structured_content) if _is_structured(answer) else lacks
     if problem is not None:
         what = f"{tool.spec.name} returned what its output schema does not allow ({problem}); it was"
         return Outcome.failure("InvalidResult", f"{what}: {as_text(result)}")
@@ -240,19 +242,7 @@ def _says_the_same(texts: Sequence[str], structured: Any) -> bool:  # noqa: ANN4
 
 
 def _is_text_of(text: str, value: Any) -> bool:  # noqa: ANN401 - JSON
-    if isinstance(value, str) and text == value:
-        return True
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    # Not by ==: to Python true is 1.
-    return json.dumps(parsed, sort_keys=True) == json.dumps(value, sort_keys=True)
-
-
-def _broken_promise(answer: mcp_types.CallToolResult, tool: McpTool) -> str | None:
-    if tool.output is None:
-        return None
-    if not _is_structured(answer):
-        return "no structured content"
-    return problem_of(tool.output, answer.structured_content)
+    with suppress(ValueError, RecursionError):  # not by ==: to Python true is 1
+        if json.dumps(json.loads(text), sort_keys=True) == json.dumps(value, sort_keys=True):
+            return True
+    return isinstance(value, str) and text == value

@@ -208,6 +208,7 @@ MISUSE: dict[str, tuple[dict[str, Any], str]] = {
     "no quotes": ({"command": "a 'b"}, "is no command line"),
     "no text": ({"command": ["a", 1]}, "command.1: Input should be a valid string"),
     "one name": ({"command": "a", "names": "add"}, "names: Input should be a valid tuple"),
+    "no bool": ({"command": "a", "read_only": 1}, "read_only"),
     "no time": ({"command": "a", "timeout_s": 0}, "timeout_s: Input should be greater than 0"),
     "no env": ({"command": "a", "env": {"A": 1}}, "env.A: Input should be a valid string"),
 }
