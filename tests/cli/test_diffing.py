@@ -57,7 +57,7 @@ def test_a_replay_whose_original_is_gone(store: Path, replayed: str) -> None:
     (store / "good.jsonl").unlink()
     result = playhead("diff", replayed)
     assert (result.exit_code, result.stdout) == (3, "")
-    assert f"replays 'good', which is not in {store}; name both" in result.stderr
+    assert f"no run 'good' in {store}" in result.stderr
 
 
 def test_what_cannot_be_told(store: Path) -> None:
