@@ -8,15 +8,12 @@ import sys
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-
 from playhead.diagnose.terminal import escape
-from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 PIPE_WIDTH: Final = 1000
 """Cells of a line that goes to no terminal: as good as whole; `--json` is whole."""
@@ -28,16 +25,17 @@ LEAST_WIDTH: Final = 40
 """Cells; on less, or when COLUMNS says nonsense, lines wrap rather than vanish."""
 
 
-class PipeConsole(Console):
-    """A console that lets the command line deal with a closed pipe; rich would exit 1."""
-
-    def on_broken_pipe(self) -> None:
-        """Pass it on."""
-        raise BrokenPipeError
-
-
 def text_console(*, stderr: bool = False, pipe_width: int = PIPE_WIDTH) -> Console:
     """Return a console that colours only on a terminal, not under NO_COLOR, and takes nothing for markup."""
+    from rich.console import Console  # `--help` prints nothing with it
+
+    class PipeConsole(Console):
+        """A console that lets the command line deal with a closed pipe; rich would exit 1."""
+
+        def on_broken_pipe(self) -> None:
+            """Pass it on."""
+            raise BrokenPipeError
+
     plain = bool(os.environ.get("NO_COLOR"))
     console = PipeConsole(
         stderr=stderr,
@@ -79,6 +77,8 @@ def _dumps(value: Any) -> str:  # noqa: ANN401 - JSON
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:  # not-a-number in a file that was not written by us
+        from playhead.trace.values import to_json
+
         text = json.dumps(to_json(value))
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
 
