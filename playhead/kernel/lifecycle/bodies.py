@@ -141,7 +141,7 @@ class _Body:
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
         """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
         try:
-            if self._returned is None or self._returned.acquire(timeout=BRIEFLY_S):
+            if self._returned is None or self._is_back(self._returned):
                 await asyncio.sleep(0)  # the task, and whatever else waits in the loop, has its turn
             if self._finished is None:
                 await self._until(late_at)
@@ -154,6 +154,14 @@ class _Body:
                 finished = None
                 await self._end(stop, grace_s)
         return finished
+
+    def _is_back(self, returned: threading.Lock) -> bool:
+        """Wait a moment for a thread; what a signal's handler raises meanwhile is the loop's, and not the body's."""
+        try:
+            return returned.acquire(timeout=BRIEFLY_S)
+        except BaseException as error:  # noqa: BLE001 - raised in the loop
+            self._loop.call_soon(_raise, error)
+            return False
 
     def _return(self, finished: Finished) -> None:
         """Wake the caller, or tell that it has gone; in the thread."""
@@ -203,6 +211,10 @@ class _Body:
             if self._finished is None:
                 self._left = True
                 self._on_left()
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:
