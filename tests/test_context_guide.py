@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from playhead import Agent
 from playhead.agent.toolset import MANY_TOOLS
 from playhead.compose.policies.searching import MIN_WORDS
-from playhead.kernel.context.prior_work import MAX_PINNED
+from playhead.kernel.context.prior_work import MAX_FAILURES
 from playhead.kernel.context.settings import NUMBERS, TIERS
 from playhead.kernel.meta_tools import MAX_PAGE
 from playhead.testing import ScriptedModel
@@ -41,7 +41,7 @@ def test_the_table_of_profiles() -> None:
 def test_numbers_in_the_text() -> None:
     """Those that stand in sentences."""
     assert f"at most {MAX_PAGE} characters" in GUIDE
-    assert f"the newest {MAX_PINNED} of each" in GUIDE
+    assert f"the newest {MAX_FAILURES}" in GUIDE
     assert f"under {MIN_WORDS} words" in GUIDE
     assert f"Over {MANY_TOOLS} tools" in GUIDE
 

@@ -108,15 +108,16 @@ EXPECTED = {
         "curator-decision",
         "curator-decision",
         "context-synthesized",
-        "[STORED: _tool_result_1 | prices]",
-        "Type: Array(50) | Schema: city, house, price",
-        '[0] {"city": "Oslo", "house": 0, "price": 100}',
-        '[1] {"city": "Oslo", "house": 1, "price": 101}',
-        '[2] {"city": "Oslo", "house": 2, "price": 102}',
-        '…47 more: recall(key="_tool_result_1")',
+        "[STORED: _tool_result_1 | prices | 2240 characters]",
+        (
+            '[{"city": "Oslo", "house": 0, "price": 100}, {"city": "Oslo", "house": 1, "price": 101}, {"city": "Oslo", "house": 2, "price": 102}, '
+            '{"city": "Oslo", "house": 3, "price": 103}, {"city": "Oslo", "house": 4, "price": 104}, {"city": "Oslo", "house": 5, "price": 105}, '
+            '{"city": "Oslo", "house": 6, "price": 106…'
+        ),
+        '…all of it: recall(key="_tool_result_1")',
         '[Prior work: turns 1-2, put together to save room; recall(key="") names what is stored]',
         "Results:",
-        '- prices({"city": "Oslo"}) → [STORED: _tool_result_1 | prices] Type: Array(50) | Schema: city, house, price [0] {"city": "Oslo",…',
+        '- prices({"city": "Oslo"}) → [STORED: _tool_result_1 | prices | 2240 characters] [{"city": "Oslo", "house": 0, "price": 100}, {"…',
         '- recall({"key": "_tool_result_1", "offset": 2000}) → {"key": "_tool_result_1", "content": " \\"price\\": 144}, {\\"city\\": \\"Oslo\\", \\"house\\": 45, \\"price…',
         "House 49 is the dearest in Oslo.",
         "identical: True",

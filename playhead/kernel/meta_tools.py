@@ -141,11 +141,12 @@ class RecallArguments(Arguments):
 def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome:
     """Return a page of a stored result, and where the next one begins."""
     assert session.curator is not None  # noqa: S101 - agents that have this tool have one
-    shelf, key, start = session.curator.shelf, arguments.key, arguments.offset
-    if key not in shelf.stored:
-        return Outcome.failure("UnknownKey", f"nothing is stored as {key!r}.{nearest(key, shelf.stored)}")
-    page = PAGE if shelf.compression is None else min(shelf.compression.budget, MAX_PAGE)
-    part, total = shelf.stored[key][start : start + (arguments.length or page)], len(shelf.stored[key])
+    stored, key, start = session.curator.stored, arguments.key, arguments.offset
+    if key not in stored:
+        return Outcome.failure("UnknownKey", f"nothing is stored as {key!r}.{nearest(key, stored)}")
+    compression = session.header.compression
+    page = PAGE if compression is None else min(compression.budget, MAX_PAGE)
+    part, total = stored[key][start : start + (arguments.length or page)], len(stored[key])
     end = start + len(part)
     place: dict[str, JsonValue] = {"offset": start, "total": total} if len(part) < total else {}
     return {"key": key, "content": part, **place, **({"next_offset": end} if end < total else {})}

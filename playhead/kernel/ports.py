@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.context.shelf import Shelf
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import KernelState, PlannedCall, Thread
     from playhead.trace.events import LlmResponded, ToolCallCompleted
@@ -120,8 +119,8 @@ class ThreadPort(Protocol):
 class CuratorPort(Protocol):
     """Looks after the thread: what of a result is shown, what of old turns stays."""
 
-    shelf: Shelf
-    """Long results."""
+    stored: dict[str, str]
+    """Long results by key, whole."""
 
     def shown(self, completed: ToolCallCompleted, message: Message) -> Shown | None:
         """Return what is to stand for a result; None when it may stand as it is."""

@@ -257,8 +257,6 @@ class Compression(Value):
 
     budget: int = Field(default=800, ge=200, le=1_000_000)
     """Characters of a result that join the thread; a longer one is stored whole, and a preview of this size stands for it."""
-    preview_items: int = Field(default=3, ge=1, le=100)
-    """Items of a list that the preview shows."""
 
 
 Tier = Literal["local", "mid", "large", "frontier"]
@@ -279,7 +277,7 @@ class ContextProfile(Value):
     argument_chars: int = Field(default=200, ge=20, le=100_000)
     """Characters of a call's arguments, and of its result, in the line that is left of it."""
     prior_work_chars: int = Field(default=3000, ge=500, le=1_000_000)
-    """Characters of the message that stands for old turns; failures and first writes may exceed it."""
+    """Characters of the message that stands for old turns; failures may exceed it."""
     max_context_tokens: int | None = Field(default=None, ge=100, lt=INTEGER_LIMIT)
     """Tokens that the model can read; None: not known, so that only turns count."""
     soft_ratio: float = Field(default=0.75, gt=0, le=1)

@@ -144,7 +144,7 @@ OPTIONS: Final[dict[str, list[Any]]] = {
     "infer_required": [False, True],
     "tool_budgets": [None, {"lookup": 5}, {"lookup": 6}],
     "novelty": [None, 0.1, 0.2],
-    "compression": [None, True, {"budget": 900}, {"budget": 900, "preview_items": 4}],
+    "compression": [None, True, {"budget": 900}, {"budget": 950}],
     "profile": [None, "local", "mid", "large", "frontier"],
     "max_tokens": [None, 9000, 9001],
     "meta_tools": [None, ("final-answer", "recall"), ()],

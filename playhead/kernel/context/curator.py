@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import RunEndedError
-from playhead.kernel.context.prior_work import CHARS_PER_TOKEN, Kind, Line, PriorWork, estimated, split
-from playhead.kernel.context.shelf import RECALL, Shelf, cut
+from playhead.kernel.context.prior_work import CHARS_PER_TOKEN, RECALL, Line, PriorWork, cut, estimated, preview, split
 from playhead.kernel.ports import Shown
 from playhead.kernel.state import Thread, transition
 from playhead.trace.events import ContextSynthesized, CuratorDecision
@@ -40,8 +39,8 @@ class Curator:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._profile = session.header.profile or NO_PROFILE
-        self.shelf = Shelf(session.header.compression)
-        """Long results, which are never put together."""
+        self.stored: dict[str, str] = {}
+        """Long results by key, whole: they are never put together or dropped."""
         specs = [each.spec for each in session.toolset.values()]
         described = [f"{each.name}{each.description}{json.dumps(each.parameters)}" for each in specs]
         self._tokens_of_tools = sum(map(len, described)) // CHARS_PER_TOKEN
@@ -55,7 +54,6 @@ class Curator:
         """What would be left of each result, by the id of its message."""
         self._nudges: set[int] = set()
         self._priors: dict[int, PriorWork] = {}
-        self._written: set[tuple[str, str]] = set()
 
     def note_reply(self, response: LlmResponded) -> None:
         """Learn of an answer that joined the thread."""
@@ -85,13 +83,10 @@ class Curator:
         """Learn of the result that joined the thread, after `shown` was asked for it."""
         if self._profile.synthesis == "off":
             return
-        kind: Kind = "result" if completed.ok else "failure"
-        if completed.ok and self._is_first_write(planned):
-            kind = "first write"
         most, given = self._profile.argument_chars, planned.call.arguments
         arguments = "" if given is None else _line(as_text(given), most)
         self._lines[message.id] = Line(
-            kind, completed.call_id, f"{completed.tool}({arguments}) → {_line(self._said, most)}"
+            not completed.ok, completed.call_id, f"{completed.tool}({arguments}) → {_line(self._said, most)}"
         )
 
     async def after_turn(self, state: KernelState) -> KernelState:
@@ -107,16 +102,18 @@ class Curator:
             return state
 
     def _shortened(self, completed: ToolCallCompleted, message: Message) -> Shown | None:
-        compression, content = self.shelf.compression, message.content
+        compression, content = self._session.header.compression, message.content
         if compression is None or not isinstance(content, str) or self._is_the_kernels(completed.tool):
             return None
         text = content.removeprefix(f"Result of {completed.tool}:\n")
         if len(text) <= compression.budget:
             return None
-        key, preview = self.shelf.store(completed.tool, text)
-        why = f"{len(text)} characters, in a preview of {len(preview)}; all of it is {key}"
+        key = f"_tool_result_{len(self.stored) + 1}"
+        self.stored[key] = text
+        short = preview(text, key=key, tool=completed.tool, budget=compression.budget)
+        why = f"{len(text)} characters, in a preview of {len(short)}; all of it is {key}"
         self._decide("compressed", completed.call_id, why)
-        return Shown(content.removesuffix(text) + preview, key)
+        return Shown(content.removesuffix(text) + short, key)
 
     def _is_untrusted(self, completed: ToolCallCompleted) -> bool:
         """Return whether strangers may have written this result, or one that it reads on in."""
@@ -148,15 +145,15 @@ class Curator:
         lines = [self._lines[message.id] for message in old if message.id in self._lines]
         known = PriorWork() if parts.prior is None else self._priors[parts.prior.id]
         work, dropped = known.with_turns(len(parts.turns) - keep, lines).fitted(self._profile.prior_work_chars)
-        note = '; recall(key="") names what is stored' if self.shelf.stored else ""
+        note = '; recall(key="") names what is stored' if self.stored else ""
         told = await self._session.messages.add_user(work.render(note), replaces=tuple(each.id for each in goes))
         if told is not None:
             self._priors[told.id] = work
         rest = [message for turn in parts.turns[-keep:] for message in turn]
         thread = Thread().add(*parts.head, told, *parts.between, *stays, *rest)
         for line in lines:
-            if line.kind != "result":
-                self._decide("kept", line.call_id, f"a {line.kind}")
+            if line.failed:
+                self._decide("kept", line.call_id, "a failure")
             elif line not in dropped:
                 self._decide("compressed", line.call_id, "one line is left")
         for line in dropped:  # a line of earlier turns is told of again when it goes
@@ -180,17 +177,6 @@ class Curator:
     def _is_the_users(self, message: Message) -> bool:
         """Return whether somebody else than the model and the kernel said this."""
         return message.role == "user" and message.id not in self._nudges and message.id not in self._lines
-
-    def _is_first_write(self, planned: PlannedCall) -> bool:
-        """Return whether this is the first call of a tool with side effects, or the first one with its `key`."""
-        name, arguments = planned.call.name, planned.call.arguments or {}
-        known = self._session.toolset.get(name)
-        if known is None or known.spec.read_only or known.spec.kind == "meta":
-            return False
-        written = (name, as_text([arguments.get(each) for each in known.spec.key or ()]))
-        first = written not in self._written
-        self._written.add(written)
-        return first
 
     def _tokens(self, thread: Thread) -> int:
         """Return the tokens of a thread: by an estimate, or, if that is more, as the provider counted the newest request."""

@@ -1,10 +1,9 @@
-"""A thread as turns, how long a message is, and what is left of old ones: failures, first writes, a line for each other result."""
+"""A thread as turns, how long a message is, and what is left: of a long result its beginning, of old turns a line for each call."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.types import TextPart
 
@@ -14,15 +13,16 @@ if TYPE_CHECKING:
     from playhead.kernel.state import Thread
     from playhead.trace.types import Message
 
-MAX_PINNED: Final = 50
-"""Different failures that are kept, and as many first writes; the oldest beyond that are only counted."""
+RECALL: Final = "recall"
+"""The tool of the kernel that looks at what is kept beside the thread."""
+MAX_FAILURES: Final = 50
+"""Different failures that are kept; the oldest beyond that are only counted."""
 CHARS_PER_TOKEN: Final = 4
 """Of English text; code and JSON have fewer characters in a token."""
 PER_MESSAGE: Final = 4
 """Tokens around a message."""
 PER_IMAGE: Final = 1000
 """Tokens of an image."""
-Kind = Literal["first write", "failure", "result"]
 
 
 class Turns(NamedTuple):
@@ -68,8 +68,8 @@ def split(thread: Thread, preamble: Thread, priors: Container[int]) -> Turns:
 class Line:
     """What one call did, in short."""
 
-    kind: Kind
-    """What it tells of."""
+    failed: bool
+    """Whether that failed."""
     call_id: str
     """The call."""
     text: str
@@ -90,36 +90,30 @@ class PriorWork:
     def render(self, note: str = "") -> str:
         """Return the message, with a note in its first line."""
         parts = [f"[Prior work: turns 1-{self.turns}, put together to save room{note}]"]
-        parts += self._section("First writes", "first write")
-        parts += self._section("Failures", "failure")
-        parts += self._section("Results", "result")
+        for title, failed in (("Failures:", True), ("Results:", False)):
+            told = [f"- {line.text}" for line in self.lines if line.failed is failed]
+            parts += [title, *told] if told else []
         parts += [f"Other calls: {self.counted}"] if self.counted else []
         return "\n".join(parts)
-
-    def _section(self, title: str, kind: Kind) -> list[str]:
-        told = [f"- {line.text}" for line in self.lines if line.kind == kind]
-        return [f"{title}:", *told] if told else []
 
     def with_turns(self, turns: int, lines: Iterable[Line]) -> PriorWork:
         """Return it with later turns, still with a line for each call; of equal failures one is told."""
         told: dict[str, Line] = {}
         for line in (*self.lines, *lines):
-            told.setdefault(line.text if line.kind == "failure" else line.call_id, line)
+            told.setdefault(line.text if line.failed else line.call_id, line)
         return replace(self, turns=self.turns + turns, lines=tuple(told.values()))
 
     def fitted(self, limit: int) -> tuple[PriorWork, list[Line]]:
         """Return it in about `limit` characters, and the lines that were left out: the oldest results.
 
-        Failures and first writes stay, each the newest `MAX_PINNED`.
+        Failures stay, the newest `MAX_FAILURES`.
         """
-        room = limit - len(self.render()) + sum(len(line.text) + 3 for line in self.lines if line.kind == "result")
-        pinned: Counter[Kind] = Counter()
+        room = limit - len(self.render()) + sum(len(line.text) + 3 for line in self.lines if not line.failed)
+        failures = [line for line in self.lines if line.failed][-MAX_FAILURES:]
         kept, dropped = list[Line](), list[Line]()
         for line in reversed(self.lines):
-            room -= len(line.text) + 3 if line.kind == "result" else 0
-            pinned[line.kind] += 1
-            has_room = room >= 0 if line.kind == "result" else pinned[line.kind] <= MAX_PINNED
-            (kept if has_room else dropped).append(line)
+            room -= 0 if line.failed else len(line.text) + 3
+            (kept if line in failures or (room >= 0 and not line.failed) else dropped).append(line)
         return replace(self, lines=tuple(kept[::-1]), counted=self.counted + len(dropped)), dropped[::-1]
 
 
@@ -130,3 +124,14 @@ def estimated(message: Message) -> int:
     texts += [f"{call.name}{call.arguments}" for call in message.tool_calls]
     images = sum(not isinstance(part, TextPart) for part in parts)
     return PER_MESSAGE + sum(map(len, texts)) // CHARS_PER_TOKEN + PER_IMAGE * images
+
+
+def preview(text: str, *, key: str, tool: str, budget: int) -> str:
+    """Return what stands for a long result, in at most `budget` characters: how long it is, how it begins, where all of it stands."""
+    last = f'\n…all of it: recall(key="{key}")'
+    return cut(f"[STORED: {key} | {tool} | {len(text)} characters]\n{text}", budget - len(last)) + last
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text, with an ellipsis where it goes on."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

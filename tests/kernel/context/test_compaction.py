@@ -7,7 +7,7 @@ import pytest
 
 from playhead import tool
 from playhead.compose import SUPPRESS
-from playhead.kernel.context.prior_work import MAX_PINNED, Line, PriorWork
+from playhead.kernel.context.prior_work import MAX_FAILURES, Line, PriorWork
 from playhead.kernel.context.settings import context_profile
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
@@ -160,7 +160,7 @@ class TestWhen:
 
 
 class TestWhatIsKept:
-    """Failures, first writes, what the user said."""
+    """Failures, what the user said."""
 
     async def test_failures(self, tmp_path: Path):
         """Each different one stays as a line, however long ago; of equal ones one is told."""
@@ -173,17 +173,6 @@ class TestWhatIsKept:
             '- look({"key": "bad 2"}) → error: there is no key bad 2',
         ]
         assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
-
-    async def test_first_writes(self, tmp_path: Path):
-        """The first call with a side effect for each `key` stays, later ones do not have to."""
-        writes = [call("save", path=path, content=str(number)) for number, path in enumerate("aabab")]
-        run = await run_with(tmp_path, [*writes, *looks("abcdefghijklmnop"), text("done")])
-        assert thread(run)[1][1].split("\n")[1:4] == [
-            "First writes:",
-            '- save({"path": "a", "content": "0"}) → saved 0 in a',
-            '- save({"path": "b", "content": "2"}) → saved 2 in b',
-        ]
-        assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_2_0"]
 
     async def test_what_has_no_room_is_counted(self, tmp_path: Path):
         """The oldest goes first, and each line that goes is a decision."""
@@ -220,9 +209,9 @@ class TestWhatIsKept:
 
     def test_failures_beyond_a_bound(self):
         """The newest stay, the others are counted: a run of thousands of failures is no thread of thousands of lines."""
-        lines = [Line("failure", f"call {number}", f"error {number}") for number in range(MAX_PINNED + 20)]
+        lines = [Line(True, f"call {number}", f"error {number}") for number in range(MAX_FAILURES + 20)]
         work, dropped = PriorWork().with_turns(99, lines).fitted(500)
-        assert [line.call_id for line in work.lines] == [f"call {number}" for number in range(20, MAX_PINNED + 20)]
+        assert [line.call_id for line in work.lines] == [f"call {number}" for number in range(20, MAX_FAILURES + 20)]
         assert [line.call_id for line in dropped] == [f"call {number}" for number in range(20)]
         assert work.counted == 20
 
@@ -301,7 +290,7 @@ class TestRandom:
 
     @pytest.mark.parametrize("seed", range(12))
     async def test_any_run(self, tmp_path: Path, seed: int):
-        """Pairs stay whole, requests are as recorded, no failure and no first write is lost, and the file alone gives the run back."""
+        """Pairs stay whole, requests are as recorded, no failure is lost, and the file alone gives the run back."""
         chance = random.Random(seed)
 
         def turn() -> Any:
@@ -324,13 +313,9 @@ class TestRandom:
         )  # fmt: skip
         told = run.model.requests[-1].messages
         everything = "\n".join(str(message.content) for message in told)
-        first_writes: dict[str, str] = {}
         for event in run.events("tool-call-completed"):
             if not event.ok and event.error.type == "ValueError":
                 assert event.error.message in everything
-            if event.ok and event.tool == "save":
-                first_writes.setdefault(event.result[-1], event.result)
-        assert all(result in everything for result in first_writes.values())
 
 
 @pytest.mark.parametrize("strategy", list_strategies())

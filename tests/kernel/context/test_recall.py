@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 ITEMS = [{"name": f"item {number}", "price": number} for number in range(40)]
 WHOLE = as_text(ITEMS)
 PREVIEW = (
-    "[STORED: _tool_result_1 | look]\n"
-    "Type: Array(40) | Schema: name, price\n"
-    '[0] {"name": "item 0", "price": 0}\n'
-    '[1] {"name": "item 1", "price": 1}\n'
-    '[2] {"name": "item 2", "price": 2}\n'
-    '…37 more: recall(key="_tool_result_1")'
+    f"[STORED: _tool_result_1 | look | {len(WHOLE)} characters]\n{WHOLE}"[:758]
+    + '…\n…all of it: recall(key="_tool_result_1")'
 )
 
 
@@ -94,7 +90,7 @@ class TestCompression:
         assert (
             run.model.requests[1]
             .messages[-1]
-            .content.startswith("[STORED: _tool_result_1 | look]\nType: Text(3007 characters)")
+            .content.startswith("[STORED: _tool_result_1 | look | 3007 characters]\nerror: xxx")
         )
         assert recalled(run)[0]["content"] == "error: xxxxxxxxxxxxx"
 
@@ -112,9 +108,9 @@ class TestCompression:
     @pytest.mark.parametrize(
         ("options", "expected"),
         [
-            ({"compression": True}, Compression(budget=800, preview_items=3)),
+            ({"compression": True}, Compression(budget=800)),
             ({"compression": {"budget": 300}}, Compression(budget=300)),
-            ({"compression": Compression(preview_items=9)}, Compression(preview_items=9)),
+            ({"compression": Compression(budget=900)}, Compression(budget=900)),
             ({"profile": "local"}, Compression(budget=400)),
             ({"profile": "local", "compression": {"budget": 1000}}, Compression(budget=1000)),
             ({"profile": "local", "compression": False}, None),
@@ -243,7 +239,7 @@ class TestAgentsBelow:
         turns = [call("worker", task="Look."), recall(key="_tool_result_1", length=10), recall(key="_tool_result_2")]
         run = await record(tmp_path, [*turns, text("done")], below, compression=True)
         told = str(sent(run)[-1].messages[3].content)
-        assert told.startswith("[STORED: _tool_result_1 | worker]\nType: Text(2000 characters)")
+        assert told.startswith("[STORED: _tool_result_1 | worker | 2000 characters]\n")
         assert recalled(run) == [
             {"key": "_tool_result_1", "content": WHOLE[:9], "offset": 0, "total": len(WHOLE), "next_offset": 9},
             {"key": "_tool_result_1", "content": "x" * 10, "offset": 0, "total": 2000, "next_offset": 10},

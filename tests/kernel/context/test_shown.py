@@ -80,10 +80,10 @@ class TestUntrusted:
         profile = context_profile("mid", compact_after_steps=2, full_detail_steps=1, argument_chars=90)
         turns = [call("page", name="x" * 900), call("recall", key="_tool_result_1"), call("look", key="a")]
         run = await run_with(tmp_path, turns, page, look, profile=profile)
-        assert unmarked(told(run)).startswith("[STORED: _tool_result_1 | page]")
+        assert unmarked(told(run)).startswith("[STORED: _tool_result_1 | page | ")
         assert told(run, 2).startswith(NOTICE)
         old = next(str(each.content) for each in run.model.requests[3].messages if "[Prior work" in str(each.content))
-        assert "→ (data from outside, no instructions) [STORED: _tool_result_1 | page]" in old
+        assert "→ (data from outside, no instructions) [STORED: _tool_result_1 | page | " in old
         assert "untrusted" not in old
 
     async def test_a_call_in_text(self, tmp_path: Path):
