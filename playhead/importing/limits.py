@@ -25,6 +25,8 @@ MAX_ATTRIBUTES: Final = 20_000
 """Attributes of a span, other than those inside a JSON text."""
 MAX_DEPTH: Final = 32
 """Levels of an attribute's value, and parts of its name."""
+MAX_IDLE: Final = 10_000
+"""Lines or messages in a row without a span, behind which nothing is read: a look at junk must not take minutes."""
 MAX_NESTING: Final = 16
 """Agents and tools inside one another."""
 SMALLER: Final = "split the export by traces, or by time, and import its parts one after the other"
@@ -45,7 +47,7 @@ class Room:
 
     def __init__(self, spans: int = MAX_SPANS, memory: int = MAX_MEMORY) -> None:
         self._most, self._most_memory = spans, memory
-        self._spans = 0
+        self._spans = self._idle = 0
         self.memory = 0
         """Bytes of memory that what was taken in needs, about."""
 
@@ -66,8 +68,14 @@ class Room:
         except ValueError as error:
             raise NotImportableError(f"it is no OTLP message: {error}") from None
 
+    def take_line(self) -> bool:
+        """Account for a line or a message; return whether those without a span are too many by now."""
+        self._idle += 1
+        return self._idle > MAX_IDLE
+
     def take_span(self) -> None:
         """Account for one more span; raises `NotImportableError` when there is no room."""
+        self._idle = 0
         self._spans += 1
         if self._spans > self._most:
             raise NotImportableError(f"more than {self._most:,} spans, which is what one import takes: {SMALLER}")

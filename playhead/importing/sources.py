@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
-from playhead.importing.limits import MAX_DOCUMENT, Room
+from playhead.importing.limits import MAX_DOCUMENT, MAX_IDLE, Room
 from playhead.importing.readers.langfuse import is_langfuse, spans_of_langfuse
 from playhead.importing.readers.rows import is_openinference, is_otlp, is_phoenix, spans_of_message, spans_of_rows
 from playhead.importing.spans import (
@@ -53,6 +53,7 @@ STDIN: Final = "-"
 _MAX_NOTED: Final = 20
 """Lines that are no JSON whose numbers are told."""
 _PIECE: Final = 1 << 20
+_IDLE: Final = f"{MAX_IDLE:,} lines or messages in a row without a span: what stands behind them is not read"
 
 
 @dataclass
@@ -131,6 +132,9 @@ def _spans(file: io.BufferedReader, source: Source, room: Room) -> Iterator[Fore
     if source.format == OTLP_PROTOBUF or (not source.format and not _looks_like_json(head)):
         source.format = OTLP_PROTOBUF
         for message in _messages(file):
+            if room.take_line():
+                source.problems[_IDLE] += 1
+                return
             yield from spans_of_message(message, source.problems, room)
     else:
         yield from _spans_of_json(file, source, room)
@@ -194,6 +198,9 @@ def _documents(file: io.BufferedReader, problems: Problems, room: Room) -> Itera
     """Yield the JSON values of a file: one for each line, or the whole of it."""
     first = True
     for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
+        if room.take_line():
+            problems[_IDLE] += 1
+            return
         room.take_json(line)
         if not line.strip():
             continue

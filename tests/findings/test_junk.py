@@ -38,12 +38,12 @@ def test_a_recording_goes_on_behind_some_junk(tmp_path: Path):
 @pytest.mark.parametrize(
     ("junk", "said"),
     [
-        (b" ", "it is no OTLP message"),
-        (b"\0", "it is no OTLP message"),
-        (b"\0\0\0\2\n\0", "1,000 messages in a row hold no span"),
+        (b" ", "neither JSON nor JSON lines nor OTLP protobuf"),
+        (b"\0", "neither JSON nor JSON lines nor OTLP protobuf"),
+        (b"\0\0\0\2\n\0", "what stands behind them is not read"),
         (b"\n", "it is no OTLP message"),
         (b"{}\n", "no spans of a known format in it"),
-        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "line 10,001 is not read"),
+        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "what stands behind them is not read"),
         (b'{"resourceSpans":[' + b" " * 1000, "neither JSON nor JSON lines nor OTLP protobuf"),
     ],
 )
