@@ -97,6 +97,9 @@ _OF_AN_ANSWER: Final = frozenset(("id", "object", "created_at", "instructions", 
 _IN_AN_ANSWER: Final = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_completion_tokens"}
 """What of that object says how the model sampled, and what a request calls it."""
 _SCHEMA: Final = ("parameters", "input_schema", "inputSchema", "json_schema")
+
+
+_COST: Final = "llm.cost.total"
 _KEYWORDS: Final = frozenset(("type", "properties", "$ref", "anyOf", "oneOf", "allOf"))
 _WRAPPED: Final = ("inputs", "input", "kwargs")
 """What OpenLLMetry has the arguments of a tool in."""
@@ -119,6 +122,8 @@ class ModelReading:
     finish_reason: str | None = None
     usage: Usage | None = None
     cost_usd: float | None = None
+    no_numbers: tuple[str, ...] = ()
+    """Attributes of tokens and costs that hold what can be no number."""
     tools: tuple[ToolSpec, ...] | None = None
     cut: int | None = None
     """Messages of the prompt that the span says it does not show."""
@@ -256,7 +261,8 @@ def _model(attributes: Attributes) -> ModelReading:
         answer=_answer(attributes, answered),
         finish_reason=_finish_reason(attributes, answered),
         usage=_usage(attributes),
-        cost_usd=dollars(attributes.value("llm.cost.total")),
+        cost_usd=dollars(attributes.value(_COST)),
+        no_numbers=tuple(_no_numbers(attributes)),
         tools=_tools(attributes, asked, given),
         cut=count_of(at(_own(attributes), "messages_cut")) or None,
     )
@@ -326,6 +332,15 @@ def _usage(attributes: Attributes) -> Usage | None:
     unread = any(value is not NOTHING and name not in counts for name, value in given.items())
     is_partly = unread or not {"input_tokens", "output_tokens"} <= counts.keys()
     return Usage.model_validate({**counts, "unknown": 1 if is_partly else None})
+
+
+def _no_numbers(attributes: Attributes) -> Iterator[str]:
+    """Yield the attributes of tokens and costs that hold what can be no number."""
+    read = {**{name: _tokens_of for names in _TOKENS.values() for name in names}, _COST: dollars}
+    for name, number in read.items():
+        value = attributes.value(name)
+        if value is not NOTHING and number(value) is None:
+            yield name
 
 
 def _tokens_of(value: Any) -> int | None:  # noqa: ANN401

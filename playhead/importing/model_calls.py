@@ -190,6 +190,8 @@ class ModelCalls:
             findings.note("parts of answers that are left out", kind)
         findings.doubt("answers of the model are not in the spans", times=not self.last_is_known)
         findings.note("model calls whose tokens the spans do not hold", times=said.usage is None)
+        for name in said.no_numbers:
+            findings.note("tokens or costs that can be no number", name)
         findings.note("errors of model calls that answered all the same", times=item.said.error is not None)
         responded = LlmResponded(
             **fields,

@@ -26,7 +26,8 @@ _AS_DECLARED: Final = ("read_only", "requires_approval", "risk", "isolate", "unt
 """Options that the specification has under the same names."""
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Resources = set[str] | frozenset[str] | list[str] | tuple[str, ...]
+Resource = Annotated[str, Field(min_length=1)]
+Resources = set[Resource] | frozenset[Resource] | list[Resource] | tuple[Resource, ...]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))

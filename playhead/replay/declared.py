@@ -56,11 +56,15 @@ def with_read_only(
     known = {*in_code, *(spec.name for spec in then)}
     for name in names:
         if name not in list(known):
-            raise UsageError(f"read_only: the recording has no tool function {name!r}.{nearest(str(name), known)}")
+            raise UsageError(
+                f"read_only (--read-only): the recording has no tool function {name!r}.{nearest(str(name), known)}"
+            )
     changed = [spec for spec in then if spec.name in names and spec.name not in in_code and not spec.read_only]
     for spec in changed:
         if spec.writes:
-            raise UsageError(f"read_only: {spec.name} is recorded as a tool that writes {', '.join(spec.writes)}")
+            raise UsageError(
+                f"read_only (--read-only): {spec.name} is recorded as a tool that writes {', '.join(spec.writes)}"
+            )
     declared = sorted({spec.name for spec in changed})
     contradicted = sorted({spec.name for spec in now if spec.name in names and not spec.read_only})
     notes = []

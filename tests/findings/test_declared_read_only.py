@@ -135,7 +135,7 @@ def test_what_the_recording_says_otherwise_is_refused(tmp_path: Path):
 
     helper = agent([DONE], name="helper").as_tool()
     path = run(agent([does("save", "x"), DONE], [save, helper], trace=tmp_path)).trace_path
-    with pytest.raises(UsageError, match="read_only: save is recorded as a tool that writes notes"):
+    with pytest.raises(UsageError, match="save is recorded as a tool that writes notes"):
         replay(path, [DONE], read_only=["save"])
     with pytest.raises(UsageError, match="no tool function 'helper'"):
         replay(path, [DONE], read_only=["helper"])
@@ -297,4 +297,4 @@ def test_a_slip_on_the_command_line(reads: Path, name: str, nearest: str):
     """An unknown tool ends it before anybody is asked, with the nearest, in the option's own spelling."""
     told = cli("replay", reads, "--model", "ollama/m", "--api-base", "http://127.0.0.1:9", "--read-only", name)
     assert told.returncode == 2
-    assert f"--read-only: the recording has no tool function {name!r}. Did you mean {nearest!r}?" in told.stderr
+    assert f"(--read-only): the recording has no tool function {name!r}. Did you mean {nearest!r}?" in told.stderr

@@ -144,10 +144,10 @@ def test_backtest_of_a_small_budget(folder: Path) -> None:
 def test_backtest_of_another_switch(folder: Path) -> None:
     """One that counts no tokens is judged as ever; what is saved, and what that was of, say what is not known."""
     shown = text(folder, "backtest", "--switch", "max_iterations(1)", NOTHING)
-    assert "max_iterations 1 ? ? 0 1.0s" in shown
-    assert "Saved: an unknown number of tokens, an unknown cost, 1 of 2 requests" in shown
+    assert "would save tokens not known, a cost that is not known, 1 request, 0 calls, 1.0s" in shown
     shown = text(folder, "backtest", "--switch", "max_iterations(1)", NOTHING, PARTLY, WHOLE)
-    assert "Saved: at least 120 of at least 360 tokens, $0.2500 and an unknown part" in shown
+    assert "Saved: at least 120 tokens, at least $0.2500, 3 requests" in shown
+    assert "of at least 360 tokens, at least $0.7500, 6 requests" in shown
     *runs, summary = data(folder, "backtest", "--switch", "max_iterations(1)", NOTHING, PARTLY, WHOLE)
     assert [each["saved"]["tokens"] for each in (*runs, summary)] == [None, None, 120, 120]
     assert (summary["took"]["tokens"], summary["took"]["usage_unknown"], summary["took"]["cost_usd"]) == (360, 3, 0.75)
@@ -176,6 +176,6 @@ def test_only_the_tokens_of_the_answer(tmp_path: Path) -> None:
 def test_list(folder: Path) -> None:
     """`?` where nothing is known, and behind a number of which a part is not; null and a count in the JSON."""
     shown = text(folder, "list")
-    assert [f" answered 1.0s {tokens} " in shown for tokens in ("?", "120+?", "240")] == [True, True, True]
+    assert [f" answered 999.0ms {tokens} " in shown for tokens in ("?", "120+?", "240")] == [True, True, True]
     found = {each["run_id"]: (each["total_tokens"], each["usage_unknown"]) for each in data(folder, "list")}
     assert found == {NOTHING: (None, 2), PARTLY: (120, 1), WHOLE: (240, 0)}
