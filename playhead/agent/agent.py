@@ -138,7 +138,7 @@ class Agent(CustomTools):
             strategy_declares=known.declared(),
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
             task_context=to_json(dict(context.facts)),
-            examples=checks.checked_examples(examples),
+            examples=checks.checked_examples(examples, tool_format_of(self.model)),
             rationale=known.rationale if context.rationale is None else context.rationale,
             meta_tools=tuple(meta_tools),
             repair=repair,

@@ -28,7 +28,11 @@ SHOWN: Final = 5
 """Faults named at once."""
 LONGEST: Final = 500
 """Characters of one fault."""
-_SAME_VALUE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
+_SAME_VALUE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_BY_NAME: Final = ("dependentSchemas", "dependencies")
+"""Keywords with schemas for the value itself: plain ones, and some by name."""
+_EACH_PART: Final = ("contains", "items", "prefixItems", "additionalItems")
+"""Keywords with schemas for items; each is counted for every item."""
 _FLAT: Final = frozenset({"type", "properties", "required", "description", "additionalProperties"})
 _PLAIN: Final = frozenset({"type", "description", "default", "minimum", "maximum", "minLength", "maxLength"})
 """Keywords of a schema, and of its properties, that takes one step for each part of a value."""
@@ -59,7 +63,7 @@ class BoundedSchema:
                 own,
                 offline=True,
                 pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),
-                keywords={"format": _Format, **dict.fromkeys(_NOT_APPLIED, _Ignored)},
+                keywords=dict.fromkeys(("format", *_NOT_APPLIED), _Ignored),
             )
             parts = as_dict(schema.get("properties")).values()
             self._is_flat = (
@@ -92,20 +96,10 @@ class BoundedSchema:
 
 
 class _Ignored:
-    """A keyword that is not applied."""
+    """A keyword that is not applied, or the format of a text: only that of a day can be told in one way."""
 
-    def __init__(self, *_: Any) -> None:  # noqa: ANN401 - as the library calls it
-        pass
-
-    def validate(self, _: JsonValue) -> None:
-        """Take every value."""
-
-
-class _Format(_Ignored):
-    """The format of a text: only that of a day can be told in one way."""
-
-    def __init__(self, _: JsonValue, form: JsonValue, *__: Any) -> None:  # noqa: ANN401 - as the library calls it
-        self._is_day = form == "date"
+    def __init__(self, _: JsonValue, given: JsonValue, *__: Any) -> None:  # noqa: ANN401 - as the library calls it
+        self._is_day = given == "date"
 
     def validate(self, value: JsonValue) -> None:
         """Refuse what is no day."""
@@ -141,26 +135,24 @@ def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
 
 def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - JSON
     """Yield the schemas that are applied with this one, each with the part of the value that it is for."""
-    for word in _SAME_VALUE & part.keys():
-        inner = part[word]
-        yield from ((each, value) for each in (inner if isinstance(inner, list) else [inner]))
     if isinstance(reference := part.get("$ref"), str):
         yield resolved(reference, root), value
+    yield from ((each, value) for each in _schemas(part, _SAME_VALUE))
     if isinstance(value, dict):
-        for word in ("dependentSchemas", "dependencies"):
-            yield from ((each, value) for each in as_dict(part.get(word)).values())
-        own, others = as_dict(part.get("properties")), part.get("additionalProperties")
+        yield from ((each, value) for word in _BY_NAME for each in as_dict(part.get(word)).values())
+        own, patterns = as_dict(part.get("properties")), as_dict(part.get("patternProperties"))
         for name, item in value.items():
-            yield own.get(name, others), item
-            yield from ((each, item) for each in as_dict(part.get("patternProperties")).values())
+            yield from ((each, item) for each in (own.get(name, part.get("additionalProperties")), *patterns.values()))
             yield part.get("propertyNames"), name
     elif isinstance(value, list):
-        items, first = part.get("items"), part.get("prefixItems")
-        places = items if isinstance(items, list) else first if isinstance(first, list) else []
-        rest = part.get("additionalItems") if isinstance(items, list) else items
-        for position, item in enumerate(value):
-            yield places[position] if position < len(places) else rest, item
-            yield part.get("contains"), item
+        applied = _schemas(part, _EACH_PART)
+        yield from ((each, item) for item in value for each in applied)
+
+
+def _schemas(part: dict[str, Any], words: tuple[str, ...]) -> list[Any]:
+    """Return the schemas under these keywords, each of which may have one or a list."""
+    found = [part[word] for word in words if word in part]
+    return [each for inner in found for each in (inner if isinstance(inner, list) else [inner])]
 
 
 def resolved(reference: str, root: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON

@@ -139,12 +139,14 @@ def checked_task(task: Content) -> Content:
         raise UsageError(f"a task is text, or a list of text and image parts: {first_problem(error)}") from None
 
 
-def checked_examples(examples: Iterable[Message]) -> tuple[Message, ...]:
-    """Return turns that show a model how, as they can be recorded and sent."""
+def checked_examples(examples: Iterable[Message], tool_format: str) -> tuple[Message, ...]:
+    """Return turns that show a model how, as they can be recorded and sent: in text, where it calls in text."""
     given = listed("examples", examples)
     for example in given:
         if not isinstance(example, Message):
             raise UsageError(f"examples must be a list of messages; {example!r} is none")
+        if tool_format == "text" and (example.tool_calls or example.role == "tool"):
+            raise UsageError("tool_format='text': examples have to show calls and results as text, not as tool_calls")
     return tuple(map(_scrubbed, given))
 
 

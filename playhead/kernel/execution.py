@@ -26,7 +26,7 @@ from playhead.trace.haste import in_haste
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from playhead.kernel.hooks import Said
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.strategies.base import Strategy
     from playhead.trace.events import EventBase
     from playhead.trace.spending import Total
-    from playhead.trace.types import Content, Message
+    from playhead.trace.types import Content
 
 
 @dataclass(frozen=True)
@@ -344,12 +344,7 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     prompt = system_prompt(header, has_tools=any(tool.spec.kind != "meta" for tool in session.toolset.values()))
     offered = await session.offer("prompt.system", prompt)
     first = [messages.add("system", offered)] if offered and offered is not SUPPRESS else []
-    examples: Iterable[Message] = header.examples
-    if header.tool_format == "text":
-        from playhead.kernel.text_format import examples_in_text  # noqa: PLC0415 - few agents call in text
-
-        examples = examples_in_text(examples)
-    for example in examples:
+    for example in header.examples:
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
     session.at.preamble = Thread().add(*first)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.repair.schema import Schema, facts, options, properties, required
 from playhead.kernel.state import Thread
-from playhead.trace.events.tools import result_in_text
 from playhead.trace.types import Message, TextPart
 from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from playhead.kernel.ports import ThreadPort
-    from playhead.trace.types import Content, Range, ToolCall, ToolSpec
+    from playhead.trace.types import Content, Range, ToolSpec
 
 FORMAT: Final = (
     "To call a tool, reply with one JSON block like this, and with nothing else:\n"
@@ -52,33 +51,6 @@ def _parameter(name: str, schema: Schema, spec: ToolSpec, *, is_required: bool) 
 
 def _as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
     return json.dumps(untagged(value), ensure_ascii=False)
-
-
-def call_in_text(call: ToolCall) -> str:
-    """Return a call as the model is told to write it."""
-    arguments = call.raw_arguments if call.arguments is None else _as_json(call.arguments)
-    return f'```json\n{{"tool": {_as_json(call.name)}, "arguments": {arguments or "{}"}}}\n```'
-
-
-def examples_in_text(examples: Iterable[Message]) -> Iterator[Message]:
-    """Yield turns with their native calls and results in this format; others as they are."""
-    names: dict[str, str] = {}
-    for message in examples:
-        names |= {call.id: call.name for call in message.tool_calls}
-        if message.tool_calls:
-            calls = "\n".join(map(call_in_text, message.tool_calls))
-            yield Message(id=message.id, role="assistant", content=_joined(message.content, calls))
-        elif message.role == "tool":
-            tool = message.name or names.get(message.tool_call_id or "", "the call")
-            yield Message(id=message.id, role="user", content=_as_result(tool, message.content))
-        else:
-            yield message
-
-
-def _as_result(tool: str, content: Content) -> Content:
-    if isinstance(content, str):
-        return result_in_text(tool, content)
-    return (TextPart(text=result_in_text(tool, "").rstrip("\n")), *content)
 
 
 def _joined(content: Content, more: str) -> Content:

@@ -12,7 +12,7 @@ from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.text_format import FORMAT, catalogue
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
+from playhead.trace.types import AgentHeader, Message, ToolCall, ToolSpec
 from tests.compose.hooked import sent
 from tests.kernel.runs import Ran, make_agent, record
 
@@ -40,10 +40,14 @@ CATALOGUE = (
 )
 EXAMPLES = (
     Message(id=0, role="user", content="Where is a?"),
-    Message(id=1, role="assistant", content="I look.", tool_calls=(ToolCall(id="x", name="look", arguments={"key": "a"}),)),
-    Message(id=2, role="tool", content="found a", tool_call_id="x"),
+    Message(id=1, role="assistant", content="I look."),
+    Message(id=2, role="user", content="Result of look:\nfound a"),
     Message(id=3, role="assistant", content="There."),
-)  # fmt: skip
+)
+NATIVE = (
+    Message(id=0, role="assistant", content="", tool_calls=(ToolCall(id="x", name="look", arguments={"key": "a"}),)),
+    Message(id=1, role="tool", content="found a", tool_call_id="x"),
+)
 
 
 def written(name: str, **arguments: Any) -> str:
@@ -102,32 +106,11 @@ async def test_several_calls_in_one_reply(tmp_path: Path):
     assert [each.content for each in run.result.steps if each.type == "thought"] == ["I need both."]
 
 
-async def test_examples_are_told_in_the_same_form(tmp_path: Path):
-    """Native turns given as examples look like those that follow; the header keeps them as they were given."""
-    run = await run_in_text(tmp_path, [text("done")], examples=EXAMPLES)
-    assert turns_of(run.model.requests[0])[1:] == [
-        ("user", "Where is a?"),
-        ("assistant", f"I look.\n{written('look', key='a')}"),
-        ("user", "Result of look:\nfound a"),
-        ("assistant", "There."),
-        ("user", "Do it."),
-    ]
-    assert run.recording.header.agent.examples == EXAMPLES
-
-
-async def test_examples_with_images(tmp_path: Path):
-    """Parts stay parts, with what the format adds beside them."""
-    image = ImagePart(url="https://example.org/a.png")
-    asked = ToolCall(id="x", name="look", arguments={"key": "a"})
-    examples = [
-        Message(id=0, role="assistant", content=(TextPart(text="I look."),), tool_calls=(asked,)),
-        Message(id=1, role="tool", content=(image,), tool_call_id="x", name="look"),
-    ]
-    run = await run_in_text(tmp_path, [text("done")], examples=examples)
-    assert [each.content for each in run.model.requests[0].messages[1:3]] == [
-        (TextPart(text="I look."), TextPart(text=written("look", key="a"))),
-        (TextPart(text="Result of look:"), image),
-    ]
+@pytest.mark.parametrize("example", NATIVE)
+def test_examples_show_calls_as_text(example: Message):
+    """A turn with a native call, or its result, would show another form than the one that is told."""
+    with pytest.raises(UsageError, match="examples have to show calls and results as text"):
+        make_agent(None, [text("done")], *TOOLS, tool_format="text", examples=[example])
 
 
 @pytest.mark.parametrize("repairs", [True, False], ids=["repairs", "does-not"])
