@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from playhead.errors import PlayheadError, RunEndedError, UsageError
 from playhead.kernel.copies import copy_json, twin
 from playhead.kernel.state import KernelState, Thread, transition
-from playhead.trace.events import DecisionEvaluated, GuardrailViolation, VerifierVerdict
+from playhead.trace.events import AssumptionRecorded, DecisionEvaluated, GuardrailViolation, VerifierVerdict
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class HookContext:
         return Facts(self)
 
     def record(self, event: EventBase) -> None:
-        """Record an event of your own: a `DecisionEvaluated`, a `VerifierVerdict` or a `GuardrailViolation`.
+        """Record an event of your own: a `DecisionEvaluated`, a `VerifierVerdict`, a `GuardrailViolation` or an `AssumptionRecorded`.
 
         Raises:
             UsageError: it is of another kind, which says what the kernel itself did.
@@ -142,7 +142,8 @@ class HookContext:
             if not isinstance(event, RECORDABLE):
                 names = ", ".join(each.__name__ for each in RECORDABLE)
                 raise UsageError(f"a hook records a {names}; it is a {type(event).__name__}")
-            event = event.model_copy(update={"by": self._hook.name if self._hook else ""})
+            if "by" in type(event).model_fields:
+                event = event.model_copy(update={"by": self._hook.name if self._hook else ""})
         self._session.emit(event)
 
     async def offer(self, tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
@@ -154,7 +155,7 @@ class HookContext:
         return self._hook is not None and self._hook.policy is not None
 
 
-RECORDABLE: Final = (DecisionEvaluated, GuardrailViolation, VerifierVerdict)
+RECORDABLE: Final = (AssumptionRecorded, DecisionEvaluated, GuardrailViolation, VerifierVerdict)
 """What a hook may record."""
 
 

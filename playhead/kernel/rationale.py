@@ -1,4 +1,4 @@
-"""The model's own reasons for its calls, and what it says it assumes; never made up for it."""
+"""The model's own reasons for its calls; never made up for it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,6 @@ _BLOCK: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ORPHAN: Final = re.compile(r"</?rationale\b[^>]{0,80}>", re.IGNORECASE)
-PER_ITERATION: Final = 3
-MAX_ASSUMPTION: Final = 240
-# Each looks at a bounded piece of text, so that no text takes long.
-_STATED: Final = re.compile(
-    r"(?:^|(?<=[.!?]))\s?[ \t]{0,8}I(?:['\u2019]m| am)? assum(?:e|ing)(?: that)? ((?:[^.!?\n]|[.!?](?=\S)){1,800})",
-    re.IGNORECASE | re.MULTILINE,
-)
-_BECAUSE: Final = re.compile(r",? because ", re.IGNORECASE)
 
 
 def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
@@ -59,17 +51,6 @@ def strip_rationales(text: str, *, readable: bool = False) -> str:
         return text.strip()
     rest = _BLOCK.sub(lambda block: block[2] if readable and _stated(block) is None else "", text)
     return _ORPHAN.sub("", rest).strip()
-
-
-def read_assumptions(text: str) -> list[tuple[str, Rationale | None]]:
-    """Return at most `PER_ITERATION` assumptions with their stated reasons, without repetitions."""
-    found: dict[str, Rationale | None] = {}
-    for stated in _STATED.finditer(text):
-        assumption, *because = _BECAUSE.split(stated[1], maxsplit=1)
-        why = "".join(because)[:MAX_WHY].strip()
-        if assumption := assumption[:MAX_ASSUMPTION].strip():
-            found.setdefault(assumption, Rationale(why=why) if why else None)
-    return list(islice(found.items(), PER_ITERATION))
 
 
 def parse_rationale(value: object) -> Rationale | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
-from playhead.kernel.rationale import read_assumptions, read_rationales, strip_rationales
+from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.state import PlannedCall
-from playhead.trace.events import AssumptionRecorded, RationaleMissing, Thought
+from playhead.trace.events import RationaleMissing, Thought
 from playhead.trace.types import ToolCall
 from playhead.trace.values import to_json
 
@@ -83,7 +83,7 @@ def _tool_call(call_id: str, call: TextCall) -> ToolCall:
 
 
 async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:
-    """Record what the model thought, assumed, and left unsaid; return the reply as the hooks let it pass."""
+    """Record what the model thought, and left unsaid; return the reply as the hooks let it pass."""
     request = response.request
     stated = {planned.call.id for planned in reply.calls if planned.rationale is not None}
     if stated and session.gate.hooks is not None and session.gate.hooks.wants("decision.rationale"):
@@ -97,10 +97,6 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
                 else reply.thought,
             )
         )
-    thinking = reply.thinking or response.thinking
-    if reply.thought or thinking:
-        for assumption, rationale in read_assumptions(f"{reply.thought}\n{thinking or ''}"):
-            session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
         if session.header.rationale and planned.call.id not in stated and not is_meta(session, planned.call.name):
             path: Literal["native", "text"] = "text" if planned.source == "text" else "native"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEFAULT_TIMEOUT_S: Final = 30.0
-_WRITES: Final = re.compile("(?:create|delete|send|push|write|update|remove|post|put)[_-]", re.IGNORECASE)
-"""How the names of tools with side effects begin."""
 _AS_DECLARED: Final = ("read_only", "requires_approval", "risk", "isolate", "untrusted")
 """Options that the specification has under the same names."""
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
@@ -109,13 +105,6 @@ def tool(
         if spec.writes and spec.read_only:
             raise ToolDefinitionError(
                 f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
-            )
-        if spec.read_only and _WRITES.match(spec.name):  # a name decides nothing: what counts is what is declared
-            warnings.warn(
-                f"the tool {spec.name} is declared read_only, and its name says otherwise: it may run beside others, and run "
-                "again; leave out read_only=True if it changes anything",
-                UserWarning,
-                stacklevel=2,
             )
         if not spec.isolate:
             return FunctionTool(target, spec, arguments)

@@ -100,7 +100,7 @@ async def test_a_result_is_observed_once_however_often_a_hook_sends_it_anew(tmp_
 async def test_the_whole_account(tmp_path: Path):
     """A run with a failure that was learned from: the account in full."""
     reason = '<rationale>{"why": "the table has heights", "confidence": 0.9, "refs": ["obs:1"]}</rationale>'
-    second = calls(call("lookup", key="Mount Zed"), text=f"I assume it is old because it is worn. {reason}")
+    second = calls(call("lookup", key="Mount Zed"), text=reason)
     turns = [call("lookup", key="Mt Zed"), second]
     agent = make_agent(tmp_path, [*turns, text("4,180 feet.")], lookup, rationale=True, name="guide")
     ran = await record_agent(agent, tmp_path, "How high is Mount Zed?")
@@ -117,8 +117,6 @@ async def test_the_whole_account(tmp_path: Path):
         "call_id": "call_1_0", "ok": None,
         "why": {"why": "the table has heights", "refs": ("obs:1",), "confidence": 0.9},
     }  # fmt: skip
-    (assumption,) = [each for each in debrief.entries if each.section == "assumptions"]
-    assert (assumption.what, assumption.why and assumption.why.why) == ("it is old: it is worn", "it is worn")
     assert [(error.where, error.type, error.count) for error in debrief.errors] == [("tool:lookup", "LookupError", 1)]
     assert [(found.source, found.text) for found in debrief.key_findings] == [
         ("tool:lookup", "Mount Zed is 4,180 feet high"),

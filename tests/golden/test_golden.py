@@ -44,7 +44,7 @@ async def test_it_is_reproduced(path: Path) -> None:
             {"final_answer", "llm_error"},
         ),
         ("direct", {"tool-call-completed"}, {"end_turn", "required_tools_missing", "max_iterations"}),
-        ("chain-of-thought", {"thought", "assumption-recorded", "nudge-issued"}, {"end_turn"}),
+        ("chain-of-thought", {"thought", "nudge-issued"}, {"end_turn"}),
         ("autonomous", {"nudge-issued", "tool-call-completed"}, {"final_answer_tool", "end_turn"}),
         (
             "reflexion",

@@ -129,35 +129,6 @@ async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
     assert (run.result.output, run.events("rationale-missing"), run.events("thought")) == ("42", [], [])
 
 
-async def test_assumptions_are_recorded(tmp_path: Path):
-    """Assumptions in text and thinking become events, three a turn at most, with the reason only if there was one."""
-    turns = [
-        looks(
-            "a", text="I assume it is day because it is bright. I look.", thinking="I assume b. I assume c. I assume d."
-        ),
-        text("I assume it is night. It is 42."),
-    ]
-    run = await record(tmp_path, turns, lookup)
-    assert [data(event) for event in run.events("assumption-recorded")] == [
-        {"request": 0, "assumption": "it is day", "rationale": {"why": "it is bright"}},
-        {"request": 0, "assumption": "b"},
-        {"request": 0, "assumption": "c"},
-        {"request": 1, "assumption": "it is night"},
-    ]
-    assert [record.iteration for record in run.recording.records if record.kind == "assumption-recorded"] == [
-        0,
-        0,
-        0,
-        1,
-    ]
-
-
-async def test_an_assumption_inside_a_reason_is_none(tmp_path: Path):
-    """What stands in a rationale block is a reason, not a thought."""
-    run = await record(tmp_path, [looks("a", text=because("x. I assume y. z")), text("done")], lookup)
-    assert run.events("assumption-recorded") == []
-
-
 async def test_unknown_references_are_kept_as_stated(tmp_path: Path):
     """What a model points to is recorded as it said it, whether or not it is there."""
     said = '<rationale>{"why": "a", "refs": ["obs:99"], "alternatives": [{"option": "b", "rejectedBecause": "c"}]}</rationale>'

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,25 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("verb", ["create", "delete", "send", "push", "write", "update", "remove", "post", "put"])
-@pytest.mark.parametrize("separator", ["_", "-"])
-def test_a_name_only_warns(verb: str, separator: str):
-    """A tool that is declared free of side effects stays so, whatever it is called; it is said that this looks wrong."""
-    with pytest.warns(
-        UserWarning, match=f"the tool {verb}{separator}page is declared read_only, and its name says otherwise"
-    ):
-        made: Any = tool(lambda: "", name=f"{verb}{separator}page", read_only=True)  # type: ignore[call-overload]
-    assert made.spec.read_only
-
-
-def test_names_that_say_nothing():
-    """Neither other names, nor tools that are declared with side effects anyway."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for name in ("created_at", "get_post", "putter", "creates_x", "read_file", "sender_of"):
-            assert tool(lambda: "", name=name, read_only=True).spec.read_only  # type: ignore[call-overload]
-        assert not tool(lambda: "", name="get_page").spec.read_only  # type: ignore[call-overload]
-        tool(lambda: "", name="delete_page")  # type: ignore[call-overload]
+def test_a_name_decides_nothing():
+    """What counts is what is declared."""
+    assert tool(lambda: "", name="delete_page", read_only=True).spec.read_only  # type: ignore[call-overload]
+    assert not tool(lambda: "", name="get_page").spec.read_only  # type: ignore[call-overload]
 
 
 async def test_a_memory_that_fades(tmp_path: Path):

@@ -27,7 +27,7 @@ from playhead.compose.policies import require_tools, tool_budgets
 from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.events import DecisionEvaluated, RunCompleted
+from playhead.trace.events import AssumptionRecorded, DecisionEvaluated, RunCompleted
 from tests.kernel.runs import make_agent, record_agent
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
             said = await context.model.ask("Is it risky?")
             who = await context.facts.ask("who", boss)
             context.record(DecisionEvaluated(decision=f"{who}: {said}"))
+            context.record(AssumptionRecorded(request=0, assumption="it is risky"))
 
         harness.before("complete", check)
 
@@ -198,6 +199,7 @@ async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
     assert (run.result.output, run.result.terminated_by, asked) == ("42", "end_turn", ["who"])
     (decided,) = run.events("decision-evaluated")
     assert decided.decision == "the boss: no"
+    assert [event.assumption for event in run.events("assumption-recorded")] == ["it is risky"]
     assert [event.purpose for event in run.events("llm-requested")] == ["think", "hook"]
     assert run.result.usage.total_tokens == sum(each.usage.total_tokens for each in run.events("llm-responded"))
     with pytest.raises(NotReplayableError, match="a hook of root asked the model when run was recorded"):
@@ -222,7 +224,7 @@ async def test_what_a_hook_cannot_say(tmp_path: Path):
     assert failed["early"] == "it returned Nudge, which only a hook before think or complete may do"
     assert failed["nowhere"].startswith("it returned SwitchTo: there is no strategy 'nowhere'")
     assert failed["forger"] == (
-        "UsageError: a hook records a DecisionEvaluated, GuardrailViolation, VerifierVerdict; it is a RunCompleted"
+        "UsageError: a hook records a AssumptionRecorded, DecisionEvaluated, GuardrailViolation, VerifierVerdict; it is a RunCompleted"
     )
     assert failed["number"] == "it returned Nudge with a reason that is no text"
 
