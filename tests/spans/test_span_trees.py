@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODEL = "llm:scripted/model LLM"
-PLAN, STEP, PATCH, REFLECT, ANSWER, GENERATE, IMPROVE, CRITIQUE, EXPAND, SCORE, THINK, PROGRAM, SELECT = (
+PLAN, STEP, REPLAN, REFLECT, ANSWER, GENERATE, IMPROVE, CRITIQUE, EXPAND, SCORE, THINK, PROGRAM, SELECT = (
     f"llm:{purpose} scripted/model LLM"
     for purpose in [
         "plan",
         "step",
-        "patch",
+        "replan",
         "reflect",
         "answer",
         "generate",
@@ -82,7 +82,7 @@ TREES = {
         f"    {LOOKUP} ERROR",
         "  step:s1 CHAIN ERROR",
         f"    {LOOKUP} ERROR",
-        f"  {PATCH}",
+        f"  {REPLAN}",
         "  step:s3 CHAIN",
         f"    {LOOKUP}",
         f"  {REFLECT}",

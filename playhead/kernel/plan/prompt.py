@@ -55,9 +55,9 @@ def plan_prompt(plan: Plan, required: Mapping[str, int]) -> str:
 
 
 def more_steps_prompt(plan: Plan, why: str) -> str:
-    """Return what asks for steps in place of those that are not completed, or for further ones; `why` says which."""
+    """Return what asks for steps in place of those that are not completed, or for further ones; `why` says what is missing."""
     return _joined(
-        f"Task: {plan.goal}\n\n{why}",
+        f"Task: {plan.goal}\n\nThe plan was not enough: {why}\nWrite the new steps that are needed, in place of all that is not completed.",
         _standing(plan),
         _acted(plan),
         _tools(plan.tools),

@@ -10,6 +10,7 @@ failed may have had its effect: the same call is not made again, by no version o
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
@@ -35,12 +36,6 @@ ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
 NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solved by ReAct, without one"
 NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
-NO_REASONS: Final = '- every step of type tool_call must have a rationale: {"why": "<your reason for this call>", "confidence": <0 to 1>}'
-_PATCH: Final = (
-    "The plan did not get to its end: {}. Write new steps that replace what failed and all steps that are still open."
-)
-_REPLAN: Final = "The plan did not reach it: {}\nWrite a new plan for what is left."
-_AUGMENT: Final = "All steps are completed, but this is missing: {}\nWrite only the further steps."
 
 
 class PlanExecuteReflect(Strategy):
@@ -52,10 +47,8 @@ class PlanExecuteReflect(Strategy):
     purposes = (
         Purpose(name="plan", asks_for="a plan"),
         Purpose(name="step", asks_for="the result of a step"),
-        Purpose(name="patch", asks_for="steps in place of those that failed"),
         Purpose(name="reflect", asks_for="whether the results are enough"),
-        Purpose(name="replan", asks_for="a new plan for what is left"),
-        Purpose(name="augment", asks_for="further steps"),
+        Purpose(name="replan", asks_for="new steps, in place of those that failed and are open"),
         Purpose(name="answer", asks_for="the answer, from the results", is_answer=True),
     )
     max_iterations = 25
@@ -114,17 +107,17 @@ class PlanExecuteReflect(Strategy):
             else:
                 lost.append(step.id)
         if lost:
-            await self._replace(plan, "patch", _PATCH, f"{', '.join(lost)} failed")
+            await self._replace(plan, f"{', '.join(lost)} failed")
 
-    async def _replace(self, plan: Plan, what: str, ask: str, reason: str) -> bool:
+    async def _replace(self, plan: Plan, reason: str) -> bool:
         """Have what is not completed replaced, or steps added where all are; return whether there is more to do."""
         is_anew = len(plan.having("completed")) < len(plan.by_id)
         if not plan.has_room or (is_anew and plan.replans >= self.max_replans):
             return False
         plan.replans += is_anew
-        steps = await _ask_for_steps(plan, what, more_steps_prompt(plan, ask.format(reason)))
+        steps = await _ask_for_steps(plan, "replan", more_steps_prompt(plan, reason))
         if steps:
-            plan.begin(steps, f"{what}: {reason}")
+            plan.begin(steps, reason)
         return bool(steps)
 
     async def _refine(self, plan: Plan) -> bool:
@@ -140,9 +133,7 @@ class PlanExecuteReflect(Strategy):
         session.emit(Reflection(text=found.reason, satisfied=found.satisfied))
         step = Step(type="reflection", content=found.reason, iteration=plan.state.iteration)
         plan.reach(steps=(*plan.state.steps, step))
-        is_whole = len(plan.having("completed")) == len(plan.by_id)
-        what, ask = ("augment", _AUGMENT) if is_whole else ("replan", _REPLAN)
-        return not found.satisfied and await self._replace(plan, what, ask, found.reason)
+        return not found.satisfied and await self._replace(plan, found.reason)
 
 
 class ReflectionForm(BaseModel):
@@ -155,27 +146,16 @@ class ReflectionForm(BaseModel):
 async def _ask_for_steps(plan: Plan, purpose: str, prompt: str) -> list[PlanStep]:
     """Return new steps, as the model gives them; none where it gives none that can be used, as an event says.
 
-    What is wrong with them is said once. That they do not say why they make their calls counts as wrong, too, and what stays unsaid
-    is recorded when the call is made.
+    What is wrong with them is said once.
     """
     thread = await offered_thread(plan.session, "prompt.plan", prompt)
     if thread is None:
         return []
-    without_reasons: list[PlanForm] = []
-
-    def check(form: PlanForm) -> str | None:
-        problem = find_problems(form, plan)
-        lacks = any(each.type == "tool_call" and each.rationale is None for each in form.steps)
-        if problem is None and lacks and plan.session.header.rationale and not without_reasons:
-            without_reasons.append(form)
-            return NO_REASONS
-        return problem
-
+    check = partial(find_problems, plan=plan)
     plan.state, form = await ask_for(
         plan.state, plan.session, thread, PlanForm, purpose=purpose, retries=1, check=check
     )
-    usable = [form] if form is not None else without_reasons
-    return steps_in(usable[0], plan) if usable else []
+    return [] if form is None else steps_in(form, plan)
 
 
 async def _answer(plan: Plan) -> KernelState:

@@ -34,7 +34,7 @@ class PlanCreated(EventBase):
     steps: tuple[JsonValue, ...]
     """The steps, typed by the strategy."""
     reason: str | None = None
-    """Why it was made anew, such as `patch: s2 failed`; absent for the first plan."""
+    """Why it was made anew, such as `s2 failed`; absent for the first plan."""
 
 
 class PlanStepChanged(EventBase):

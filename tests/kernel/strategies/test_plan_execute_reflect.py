@@ -223,8 +223,8 @@ async def test_what_acts_does_not_run_again(tmp_path: Path):
     assert tools.did == ["send ann", "look b"]
     assert plans(run) == [
         (0, None, ["s1", "s2"]),
-        (1, "patch: s1 failed", ["s3", "s4"]),
-        (2, "patch: s3 failed", ["s5"]),
+        (1, "s1 failed", ["s3", "s4"]),
+        (2, "s3 failed", ["s5"]),
     ]
     assert changes(run) == ["s1 failed", "s2 skipped", "s3 failed", "s4 skipped", "s5 completed"]
     assert 'send {"to": "ann"} (in s1): failed, and may have had its effect' in prompts(run)[1]
@@ -277,7 +277,7 @@ async def test_completed_steps_that_are_listed_again_do_not_run_again(tmp_path: 
         "- s1 is the id of another step; number new steps from s3 on"
     ]
     assert tools.did == ["send ann", *["look sent None to ann"] * 2]
-    assert plans(run)[1] == (1, "patch: s2 failed", ["s3", "s4"])
+    assert plans(run)[1] == (1, "s2 failed", ["s3", "s4"])
     (again,) = [each for each in run.events("plan-step-changed") if each.step_id == "s3"]
     assert (again.status, again.reason) == ("completed", "the same call was made in s1")
     assert "Think of sent None to ann" in prompts(run)[3]
@@ -328,7 +328,7 @@ async def test_without_a_patch_the_plan_goes_on(tmp_path: Path):
     )
     assert tools.did == ["send ann", "look a", "send bob"]
     assert changes(run) == ["s1 failed", "s3 completed", "s2 skipped", "s4 completed"]
-    assert plans(run)[1] == (1, "replan: ann does not know", ["s4"])
+    assert plans(run)[1] == (1, "ann does not know", ["s4"])
     assert [each.error for each in run.events("structured-output-failed")] == ["it holds no JSON"] * 2
 
 
@@ -350,7 +350,7 @@ async def test_what_is_missing_is_added(tmp_path: Path):
     tools = Tools()
     again = [verdict("more", satisfied=False), plan(tool_step("look", args={"key": "b"}))]
     run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), *again, *again, text("done"))
-    assert [each[:2] for each in plans(run)] == [(0, None), (1, "augment: more"), (2, "augment: more")]
+    assert [each[:2] for each in plans(run)] == [(0, None), (1, "more"), (2, "more")]
     assert (tools.did, run.result.output) == (["look a", "look b", "look b"], "done")
 
 
@@ -442,20 +442,10 @@ async def test_without_a_plan_the_task_is_solved_without_one(tmp_path: Path):
     assert run.events("plan-created") == []
 
 
-async def test_reasons_are_asked_for_once_more(tmp_path: Path):
-    """A plan that does not say why it makes its calls is asked for again, once; its reasons are those of the calls."""
-    bare = {"type": "tool_call", "tool_name": "look", "tool_args": {"key": "a"}}
-    turns = [plan(bare), plan(tool_step("look", args={"key": "a"})), verdict(), text("done")]
-    run = await planned(tmp_path, Tools(), *turns, rationale=True)
-    assert "must have a rationale" in prompts(run)[1]
-    assert [each.rationale.why for each in run.events("tool-call-started")] == ["it is needed"]
-    assert run.events("rationale-missing") == []
-
-
 async def test_a_reason_that_is_not_given_is_missing(tmp_path: Path):
-    """What is not said when asked for once more stays empty, and is an event; none is made up."""
+    """What the plan does not say stays empty, and is an event; none is made up."""
     bare = plan({"type": "tool_call", "tool_name": "look", "tool_args": {"key": "a"}})
-    run = await planned(tmp_path, Tools(), bare, text("no"), verdict(), text("done"), rationale=True)
+    run = await planned(tmp_path, Tools(), bare, verdict(), text("done"), rationale=True)
     missing = [data(each) for each in run.events("rationale-missing")]
     assert missing == [{"path": "plan", "call_id": "plan_0_s1_0", "tool": "look"}]
     assert [each.rationale for each in run.events("tool-call-started")] == [None]
