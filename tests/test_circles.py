@@ -11,7 +11,7 @@ import pytest
 import playhead
 
 PACKAGE = Path(playhead.__file__).parent
-ROOMS = ("agent", "compose", "diagnose", "importing", "kernel", "mcp", "spans", "trace")
+ROOMS = ("agent", "cli", "compose", "diagnose", "importing", "kernel", "mcp", "replay", "spans", "trace")
 
 
 def modules() -> dict[str, Path]:

@@ -25,7 +25,7 @@ from playhead.trace.control import FOLDER, Control
 from playhead.trace.store import summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from playhead.trace.asked import PendingApproval
     from playhead.trace.store import TraceStore
@@ -250,8 +250,15 @@ def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
     return exits.OK
 
 
+@options.suggesting
+def _complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
+    """Suggest the calls of the run that wait for an answer."""
+    store = open_store(context.params.get("trace_dir"), context)
+    return [(each.reference, each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
+
+
 _ANSWERED: Final = {0: "the call is answered", 1: "no such call waits any more", **options.UNREADABLE}
-_call_argument: Final = click.argument("call", required=False, shell_complete=options.complete_calls)
+_call_argument: Final = click.argument("call", required=False, shell_complete=_complete_calls)
 
 
 @options.command("approve", example="playhead approve latest call_0_0", exits=_ANSWERED)

@@ -43,7 +43,7 @@ PROVIDERS: Final = ("anthropic/", "gemini/", "mistral/", "ollama/", "openai/", "
 Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
 
-def _suggesting(found: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completion:
+def suggesting(found: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completion:
     """Make a completion of a function that returns words, each with what it is."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -72,29 +72,20 @@ def _newest(context: click.Context) -> list[RunSummary]:
     return open_store(context.params.get("trace_dir"), context).summaries(SUGGESTED)
 
 
-@_suggesting
+@suggesting
 def _recorded(context: click.Context) -> Iterable[tuple[str, str]]:
     yield "latest", "the newest run"
     yield from ((run.run_id, f"{run.ending}: {run.task or 'no task'}") for run in _newest(context))
 
 
-@_suggesting
+@suggesting
 def complete_models(context: click.Context) -> Iterable[tuple[str, str]]:
     """Suggest providers, and the models of the newest runs."""
     yield from ((name, "provider") for name in PROVIDERS)
     yield from ((name, "of a recent run") for name in dict.fromkeys(run.model for run in _newest(context) if run.model))
 
 
-@_suggesting
-def complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Suggest the calls of the run that wait for an answer."""
-    from playhead.cli.control import waiting_calls
-
-    store = open_store(context.params.get("trace_dir"), context)
-    return [(each.reference, each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
-
-
-@_suggesting
+@suggesting
 def complete_kinds(_: click.Context) -> Iterable[tuple[str, str]]:
     """Suggest the kinds of events."""
     from playhead.trace.events import EVENT_TYPES
