@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from playhead.errors import RunEndedError
 from playhead.kernel.hooks import PHASE_OF
@@ -13,10 +13,6 @@ from playhead.kernel.state import FINAL, KernelState, transition
 if TYPE_CHECKING:
     from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.session import Kernel, Session
-    from playhead.trace.values import JsonValue
-
-RESULT_TAGS: Final = ("tool.result", "message.tool-result", "observation.tool-result")
-"""Where hooks look at what calls returned."""
 
 
 async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> KernelState:
@@ -81,20 +77,5 @@ def close_state(state: KernelState, session: Session, ended: Termination | None 
     if ended is None or (state.status in FINAL and session.at.closed_by is ended):
         return state
     session.at.closed_by = ended
-    output = _best(state, session) if ended.output is None and not ended.withheld else ended.output
+    output = state.best if ended.output is None and not ended.withheld else ended.output
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())
-
-
-def _best(state: KernelState, session: Session) -> JsonValue:
-    """Return the best answer so far, or the newest result: of an agent that was ended in the middle of its calls, also one that no step has yet.
-
-    Not where hooks have yet to look at it.
-    """
-    if state.output is not None or not session.cut_off:
-        return state.best
-    hooks = session.gate.hooks and session.gate.hooks.callers()
-    if hooks is None or not any(map(hooks.wants, RESULT_TAGS)):
-        returned = [each for each in list(session.tools.ended.values()) if each.ok]
-        if returned:
-            return max(returned, key=lambda each: each.position).observation()
-    return state.best

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -176,8 +177,8 @@ async def test_errors_are_those_of_an_ordinary_tool(tmp_path: Path, how: str):
     ("how", "why"),
     [
         ("_exit", "its process ended with exit code 7 before it returned"),
-        ("SIGSEGV", "its process was killed by signal 11 (SIGSEGV)"),
-        ("SIGKILL", "its process was killed by signal 9 (SIGKILL)"),
+        ("SIGSEGV", f"its process was killed by signal 11 ({signal.strsignal(11)})"),
+        ("SIGKILL", f"its process was killed by signal 9 ({signal.strsignal(9)})"),
     ],
 )
 async def test_a_process_that_dies(tmp_path: Path, how: str, why: str):

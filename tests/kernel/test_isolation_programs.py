@@ -160,17 +160,17 @@ def _nested() -> Any:
     return inside
 
 
+NOT_FOUND = "cannot find it: define it with `def`, in a file, at the top of a module"
+
+
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (lambda: None, "is made inside of another function, or nameless: define it with `def`, at the top of a module"),
-        (_nested(), "is made inside of another function, or nameless: define it with `def`, at the top of a module"),
-        (
-            Box().method,
-            "is no plain function: wrap it in one, at the top of a module",
-        ),
-        (Box(), "is no plain function"),
-        (partial(isolated_tools.fail, "raise"), "is no plain function"),
+        (lambda: None, NOT_FOUND),
+        (_nested(), NOT_FOUND),
+        (Box().method, NOT_FOUND),
+        (Box(), NOT_FOUND),
+        (partial(isolated_tools.fail, "raise"), NOT_FOUND),
         (with_context, "which the ToolContext of the parameter context cannot reach; leave out the parameter"),
     ],
 )
@@ -198,8 +198,7 @@ def test_a_function_that_was_typed_in():
         cwd=Path.cwd(),
     )
     assert done.stderr.endswith(
-        "ToolDefinitionError: f: isolate=True runs it in a process of its own, which cannot find "
-        "it, for it was typed in: put it into a file, at the top of a module\n"
+        f"ToolDefinitionError: f: isolate=True runs it in a process of its own, which {NOT_FOUND}\n"
     )
 
 

@@ -44,8 +44,6 @@ class Curator:
         specs = [each.spec for each in session.toolset.values()]
         described = [f"{each.name}{each.description}{json.dumps(each.parameters)}" for each in specs]
         self._tokens_of_tools = sum(map(len, described)) // CHARS_PER_TOKEN
-        self._sizes: dict[int, int] = {}
-        """Estimated tokens of messages, by id."""
         self._counted = 0
         """Tokens of the newest request by the provider's count, which the recording holds, so that a replay comes to the same."""
         self._said = ""
@@ -180,10 +178,7 @@ class Curator:
 
     def _tokens(self, thread: Thread) -> int:
         """Return the tokens of a thread: by an estimate, or, if that is more, as the provider counted the newest request."""
-        for message in thread.messages:
-            if message.id not in self._sizes:
-                self._sizes[message.id] = estimated(message)
-        return max(self._counted, self._tokens_of_tools + sum(self._sizes[each.id] for each in thread.messages))
+        return max(self._counted, self._tokens_of_tools + sum(map(estimated, thread.messages)))
 
 
 def marked(content: Content) -> Content:

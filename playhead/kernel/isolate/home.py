@@ -35,12 +35,12 @@ def home_of(function: Callable[..., Any]) -> tuple[str, str | None]:
     in_script = function.__module__ in {"__main__", MAIN} and (spec is None or spec.name == "__main__")
     if os.name != "posix" or getattr(sys, "frozen", False):
         why = "this program cannot start (POSIX and a Python interpreter are needed)"
-    elif not inspect.isfunction(function):
-        why = "cannot find it, for it is no plain function: wrap it in one, at the top of a module"
-    elif "<" in function.__qualname__:  # <lambda>, <locals>
-        why = "cannot find it, for it is made inside of another function, or nameless: define it with `def`, at the top of a module"
-    elif in_script and (script is None or not Path(function.__code__.co_filename).is_file()):
-        why = "cannot find it, for it was typed in: put it into a file, at the top of a module"
+    elif (
+        not inspect.isfunction(function)
+        or "<" in function.__qualname__  # <lambda>, <locals>
+        or (in_script and (script is None or not Path(function.__code__.co_filename).is_file()))  # typed in
+    ):
+        why = "cannot find it: define it with `def`, in a file, at the top of a module"
     if why:
         name = getattr(function, "__qualname__", repr(function))
         raise ToolDefinitionError(f"{name}: isolate=True runs it in a process of its own, which {why}")

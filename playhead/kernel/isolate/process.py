@@ -137,15 +137,10 @@ class WorkerProcess:
         self._channel.send(message)
         line = self._channel.lines.readline(self._longest_line + 1)
         said = _read(line)
-        if said is not None and "done" not in said:
-            return said
-        if said is not None:
-            self.done = said["done"]
-        elif len(line) > self._longest_line:
-            self.why = f"it sent a message of more than {self._longest_line:,} bytes"
-        elif line.endswith(b"\n"):
-            self.why = "it sent something that is no message"
-        return None
+        if said is None and (line.endswith(b"\n") or len(line) > self._longest_line):
+            self.why = f"it sent something that is no message of at most {self._longest_line:,} bytes"
+        self.done = None if said is None else said.get("done")
+        return said if self.done is None else None
 
 
 def _read(line: bytes) -> Message | None:
@@ -164,13 +159,10 @@ def _ending(code: int) -> str:
     """Return how a process ended, in words, from the exit code of its guardian."""
     if code < 0:
         return "its process was killed together with its guardian"
-    number = code - guardian.BY_SIGNAL
-    if number <= 0:
+    if code <= guardian.BY_SIGNAL:
         return f"its process ended with exit code {code} before it returned"
-    return f"its process was killed by signal {number} ({_NAMES.get(number, 'a real-time signal')})"
-
-
-_NAMES: Final = {each.value: each.name for each in signal.Signals}
+    number = code - guardian.BY_SIGNAL
+    return f"its process was killed by signal {number} ({signal.strsignal(number)})"
 
 
 async def run_worker(
