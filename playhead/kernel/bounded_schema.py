@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS: Final = 200_000
 """Characters of a schema."""
+SIMPLE: Final = 4_000
+"""Characters of a schema without references that takes few steps for an object of plain values: they are not counted."""
 MAX_STEPS: Final = 200_000
 """Parts of a schema that are applied to parts of one value; a schema of a few lines can ask for 2^n."""
 MAX_DEPTH: Final = 200
@@ -33,9 +35,6 @@ _BY_NAME: Final = ("dependentSchemas", "dependencies")
 """Keywords with schemas for the value itself: plain ones, and some by name."""
 _EACH_PART: Final = ("contains", "items", "prefixItems", "additionalItems")
 """Keywords with schemas for items; each is counted for every item."""
-_FLAT: Final = frozenset({"type", "properties", "required", "description", "additionalProperties"})
-_PLAIN: Final = frozenset({"type", "description", "default", "minimum", "maximum", "minLength", "maxLength"})
-"""Keywords of a schema, and of its properties, that takes one step for each part of a value."""
 _NOT_APPLIED: Final = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
 """Keywords whose steps cannot be counted."""
 
@@ -57,7 +56,8 @@ class BoundedSchema:
 
         self.schema = schema
         try:
-            _require_small(schema)
+            written = _written(schema)
+            self._is_simple = len(written) <= SIMPLE and '"$ref"' not in written
             own = {word: each for word, each in schema.items() if word != "$id"}  # an address that nobody asks
             self._validator = library.validator_for(
                 own,
@@ -65,20 +65,14 @@ class BoundedSchema:
                 pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),
                 keywords=dict.fromkeys(("format", *_NOT_APPLIED), _Ignored),
             )
-            parts = as_dict(schema.get("properties")).values()
-            self._is_flat = (
-                schema.keys() <= _FLAT
-                and isinstance(schema.get("additionalProperties", False), bool)
-                and all(isinstance(each, dict) and each.keys() <= _PLAIN for each in parts)
-            )
         except Exception as error:  # noqa: BLE001 - whatever it dislikes about a hostile schema
             raise UnusableSchemaError(getattr(error, "message", None) or str(error)) from None
 
     def fits(self, value: dict[str, JsonValue]) -> bool:
         """Return whether nothing is wrong with the value; raises as `faults`."""
-        if self._is_flat and len(value) <= SHOWN * SHOWN:  # the usual call of the usual tool: there is nothing to count
-            return bool(self._validator.is_valid(value))
-        return not self.faults(value)
+        if not self._is_simple or any(isinstance(each, (dict, list)) for each in value.values()):
+            require_affordable(self.schema, value)
+        return bool(self._validator.is_valid(value))
 
     def faults(self, value: JsonValue) -> list[str]:
         """Return what is wrong with the value, at most `SHOWN` faults, each with its place; empty when it fits.
@@ -107,9 +101,11 @@ class _Ignored:
             raise ValueError(f"{value!r} is not a day such as 2025-01-31")
 
 
-def _require_small(schema: dict[str, Any]) -> None:
-    if len(json.dumps(schema)) > MAX_CHARACTERS:
+def _written(schema: dict[str, Any]) -> str:
+    written = json.dumps(schema)
+    if len(written) > MAX_CHARACTERS:
         raise UnusableSchemaError(f"it has more than {MAX_CHARACTERS} characters")
+    return written
 
 
 def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:

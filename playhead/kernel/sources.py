@@ -7,30 +7,38 @@ partial, attributes of an object) count by a keyed fingerprint, which does not r
 
 from __future__ import annotations
 
+import ast
 import functools
+import linecache
 import os
 import re
 import sys
+import textwrap
+import time
+import warnings
+from collections import defaultdict
 from contextlib import suppress
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.source_text import Piece, UnknownSourceError, pieces
 from playhead.trace import fingerprint_key
 from playhead.trace.types import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from playhead.trace.types import SourceKind
 
     Parts = Iterable[tuple[object, Any]]
+    Node = ast.stmt | ast.Lambda
+    Code = tuple[list[str], dict[str | int, list[Node]]]
 _PLAIN: Final = (str, bytes, int, float, complex, bool, NoneType, Decimal, date, timedelta, range, type(Path()))
 _OURS: Final = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED: Final = (str(Path(os.__file__).parent) + os.sep, "<frozen ", _OURS)
@@ -38,6 +46,9 @@ _DIGITS: Final = 16
 _DEEPEST: Final = 20
 _MOST: Final = 1000
 """Functions, classes, objects and values that are visited; the source of code with more counts as unknown."""
+_since: Final = time.time()
+"""A file changed after this moment may differ from the code that runs."""
+_CONSTRUCTORS: Final = ("__init__", "__new__", "__post_init__")
 
 
 def source_info(kind: SourceKind, name: str, *things: object) -> SourceInfo:
@@ -69,7 +80,7 @@ class _Reading:
         """Take the code of a thing, and of all that it holds, and the values."""
         shown = _shown(thing)
         if len(self._seen) + len(self.values) > _MOST or depth > _DEEPEST:
-            raise UnknownSourceError(name)
+            raise LookupError(name)
         if shown is not None:
             self.values.append(f"{name} {shown}")
         elif self._is_new(id(thing), thing):
@@ -105,14 +116,15 @@ class _Reading:
     def _parts_of_function(self, function: FunctionType) -> Parts:
         code = function.__code__
         written = self._take(code.co_filename, code.co_firstlineno, function.__globals__, _name_of(function))
-        state = {name for piece in written for name in piece.state}
+        state = {name for node in written for name in _state(node)}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if name not in state:
                 with suppress(ValueError):  # nothing was put there yet
                     yield name, cell.cell_contents
-        defaults = {text for piece in written for text in piece.defaults}
+        takes = [node.args for node in written if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
+        shown = {ast.unparse(each) for args in takes for each in (*args.defaults, *args.kw_defaults) if each}
         for key, value in [*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]:
-            if type(value) not in _PLAIN or repr(value) not in defaults:
+            if type(value) not in _PLAIN or repr(value) not in shown:
                 yield key, value
 
     def _parts_of_class(self, kind: type) -> Parts:
@@ -124,17 +136,17 @@ class _Reading:
             functions = [each for each in members if type(each) is FunctionType and _file_of(each) == file]
             yield from enumerate((*kind.__bases__, *functions))
 
-    def _take(self, file: str, key: str | int, scope: Mapping[str, Any], name: str = "") -> tuple[Piece, ...]:
+    def _take(self, file: str, key: str | int, scope: Mapping[str, Any], name: str = "") -> Sequence[Node]:
         """Take what is written in a file under this key, and what that names; of an installed package only its name."""
         if _is_installed(file):
             self.code += [name] if self._settings or not file.startswith(_OURS) else []
             return ()
-        written = pieces(file, key)
+        lines, written = _read(file)[0], _written(file, key)
         if not written:
-            raise UnknownSourceError(key)
-        for piece in written if self._is_new((file, key)) else ():
-            self.code.append(piece.text)
-            self._follow(piece.names, piece.attributes, scope)
+            raise LookupError(key)
+        for node in written if self._is_new((file, key)) else ():
+            self.code.append(textwrap.dedent("".join(lines[_first_line(node) - 1 : node.end_lineno])))
+            self._follow(*_names(node), scope)
         return written
 
     def _follow(self, names: AbstractSet[str], attributes: AbstractSet[str], scope: Mapping[str, Any]) -> None:
@@ -145,7 +157,7 @@ class _Reading:
                     self._follow(attributes, attributes, vars(value))
             elif kind is ModuleType:
                 self.code.append(value.__name__)
-            elif kind is FunctionType or issubclass(kind, type) or not pieces(scope["__file__"], name):
+            elif kind is FunctionType or issubclass(kind, type) or not _written(scope["__file__"], name):
                 self.look(value, name)
             else:
                 self._take(scope["__file__"], name, scope)
@@ -157,7 +169,7 @@ def _parts_of_object(thing: Any) -> Parts:  # noqa: ANN401 - anything
     own = [(_file_of(base), base.__name__) for base in type(thing).__mro__ if not _is_installed(_file_of(base))]
     if not own and not callable(thing):
         return
-    state = {name for each in own for piece in pieces(*each) for name in piece.state}
+    state = {name for each in own for node in _written(*each) for name in _state(node)}
     held = object.__getstate__(thing)  # its attributes and slots, without a method of its own
     for each in held if type(held) is tuple else (held,):
         for name, value in (each or {}).items():
@@ -196,3 +208,59 @@ def _shown(value: Any) -> str | None:  # noqa: ANN401 - anything
     if kind is re.Pattern:
         return f"Pattern {value.pattern!r} {value.flags}"
     return f"{kind.__qualname__}.{value._name_}" if issubclass(kind, Enum) else None
+
+
+@lru_cache(maxsize=64)
+def _read(file: str) -> Code:
+    """Return the lines of a file, and its functions by their first lines, its classes and its assignments by their names.
+
+    Raises:
+        LookupError: the file cannot be read, or was changed since this process started.
+    """
+    lines = linecache.getlines(file)
+    with suppress(OSError):  # a cell of a notebook, or a module in an archive
+        lines = lines if Path(file).stat().st_mtime <= _since else []
+    if not lines or file in ("<string>", "<stdin>"):
+        raise LookupError(file)
+    found: defaultdict[str | int, list[Node]] = defaultdict(list)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python already showed them on import
+        tree = ast.parse("".join(lines))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            found[_first_line(node)].append(node)
+        elif isinstance(node, ast.ClassDef):
+            found[node.name].append(node)
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            for each in ast.walk(node):
+                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                    found[each.id].append(node)
+    return lines, found
+
+
+def _written(file: str, key: str | int) -> Sequence[Node]:
+    """Return the functions that begin in this line of a file, or the classes and module-level assignments of this name."""
+    return _read(file)[1].get(key, ())
+
+
+def _first_line(node: Node) -> int:
+    return min(int(each.lineno) for each in (node, *getattr(node, "decorator_list", ())))
+
+
+@lru_cache(maxsize=1024)
+def _names(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the variables and the attributes that stand in a piece of code."""
+    inside = list(ast.walk(node))
+    attributes = frozenset(each.attr for each in inside if isinstance(each, ast.Attribute))
+    return frozenset(each.id for each in inside if isinstance(each, ast.Name)), attributes
+
+
+@lru_cache(maxsize=4096)
+def _state(node: ast.AST) -> frozenset[str]:
+    """Return attributes and closure variables that are set outside of a constructor: their values are state, not code."""
+    if getattr(node, "name", None) in _CONSTRUCTORS:
+        return frozenset()
+    own = [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else []
+    own = node.names if isinstance(node, ast.Nonlocal) else own
+    return frozenset(own).union(*map(_state, ast.iter_child_nodes(node)))

@@ -41,17 +41,17 @@ def folded(name: str) -> str:
     return "".join(words(name))
 
 
-def is_slip(written: str, meant: str, letters: int = LONG) -> bool:
-    """Return whether words of so many letters have one wrong one each, behind the first. A name with digits is an identifier."""
+def is_slip(written: str, meant: str) -> bool:
+    """Return whether long words have one wrong letter each, behind the first. A name with digits is an identifier."""
     own, others = words(written), words(meant)
     wrong = [(one, two) for one, two in zip(own, others, strict=False) if one != two]
-    return len(own) == len(others) and bool(wrong) and all(_is_slip(one, two, letters) for one, two in wrong)
+    return len(own) == len(others) and bool(wrong) and all(_is_slip(*each) for each in wrong)
 
 
-def _is_slip(one: str, two: str, letters: int) -> bool:
+def _is_slip(one: str, two: str) -> bool:
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that is not known
 
-    is_word = (one + two).isalpha() and one[0] == two[0] and max(len(one), len(two)) >= letters
+    is_word = (one + two).isalpha() and one[0] == two[0] and max(len(one), len(two)) >= LONG
     return is_word and OSA.distance(one, two) == 1
 
 
@@ -62,7 +62,7 @@ def is_abbreviation(one: str, other: str) -> bool:
 
 
 def meant_tool(name: str, specs: Mapping[str, ToolSpec], *, exact: bool = False) -> str | None:
-    """Return the one tool that a name means, else None: a slip means no tool but one that only reads.
+    """Return the one tool that a name means, else None.
 
     Args:
         name: as it was written.
@@ -74,9 +74,6 @@ def meant_tool(name: str, specs: Mapping[str, ToolSpec], *, exact: bool = False)
     found = [tool for tool in specs if folded(tool) == folded(name)]
     if not found and not exact:
         found = [tool for tool in specs if _is_without_server(name, tool)]
-    if not found and not exact:
-        found = [tool for tool in specs if is_slip(name, tool, LONG - 1)]
-        return found[0] if len(found) == 1 and specs[found[0]].read_only else None
     return found[0] if len(found) == 1 else None
 
 

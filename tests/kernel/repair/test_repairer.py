@@ -121,7 +121,7 @@ async def test_hooks_change_the_repaired_call(tmp_path: Path):
 
 async def test_calls_beside_each_other_are_repaired_before_they_are_sorted(tmp_path: Path):
     """Read-only calls still run together, one with side effects alone, each in its place."""
-    turns = [calls(call("look", key="a"), call("Store", key="b", number="3"), call("lok", key="c")), text("done")]
+    turns = [calls(call("look", key="a"), call("Store", key="b", number="3"), call("Look", key="c")), text("done")]
     ran = await record_agent(agent_of(tmp_path, turns), tmp_path)
     assert [each[0] for each in DONE] == ["look", "store", "look"]
     assert [each.ok for each in ran.events("tool-call-completed")] == [True, True, True]
