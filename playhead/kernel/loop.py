@@ -31,9 +31,10 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
             break
         try:
             if session.run.steering is not None:
-                state = await steered(state, session, session.run.steering)
+                state = await steered(state, session, str(state.iteration))
                 if state.status == "thinking" and session.concluded:
                     break
+                session.run.steering.begins(state, session)
             if state.status == "thinking":
                 session.at.enter_iteration(state.iteration)
             phase, body, hooks = PHASE_OF[state.status], kernel.phases[state.status], session.gate.hooks

@@ -163,10 +163,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             [each for score in (2, 6, 6, 0) for each in (text(f"answer {score}"), verdict(score, "Wrong."))]
         ),
         "critic-not-understood": Golden([text(ANSWER), *[text("Nice.")] * 3]),
-        "good-enough": Golden(
-            [*[ZED] * 3, text(ANSWER), verdict(7, "Short."), text(ANSWER), verdict(8, "Short.")],
-            {"strategy_settings": {"acceptance_threshold": 8}},
-        ),
+        "told-to-answer": Golden([*[ZED] * 3, text(ANSWER), verdict(9)]),
         "model-error": Golden([text(ANSWER), error("no such model")]),
     },
     "plan-execute-reflect": {

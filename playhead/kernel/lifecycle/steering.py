@@ -14,7 +14,7 @@ from playhead.kernel.state import transition
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session, Steering
+    from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
 
 STOP: Final = "stop"
@@ -35,36 +35,23 @@ LONGEST: Final = 500
 """Characters of each."""
 
 
-async def steered(state: KernelState, session: Session, steering: Steering) -> KernelState:
+async def steered(state: KernelState, session: Session, key: str) -> KernelState:
     """Wait as long as the run is paused; returns the state, a final one when the agent was stopped instead.
+
+    `key` says before what: a turn, or a request that a strategy makes outside the turns (a search may make many before its first turn).
 
     Raises:
         RunEndedError: a killswitch ended the agent instead.
     """
+    steering = session.run.steering
+    if steering is None:
+        return state
     session.reach(state)
     await steering.reached(session)
     # The calls of a turn run before an agent stops: its thread is in order then.
-    key = str(state.iteration)
     if state.status == "thinking" and (reason := steering.stops(session, key)) is not None:
         return await _stopped(state, session, key, reason)
-    steering.begins(state, session)
     return state
-
-
-async def steered_outside(state: KernelState, session: Session) -> None:
-    """Do the same before a request that a strategy makes outside the turns: a search may make many before its first turn.
-
-    Raises:
-        RunEndedError: the agent was stopped, or a killswitch ended it.
-    """
-    steering, key = session.run.steering, f"request {session.model.asked}"
-    if steering is None:
-        return
-    session.reach(state)
-    await steering.reached(session)
-    if (reason := steering.stops(session, key)) is not None:
-        session.reach(await _stopped(state, session, key, reason))
-    session.require_running()
 
 
 async def _stopped(state: KernelState, session: Session, key: str, reason: str) -> KernelState:

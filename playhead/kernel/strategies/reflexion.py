@@ -50,8 +50,6 @@ class Reflexion(Strategy):
     """Rounds of a critique and an improved answer at most, after the first answer."""
     kernel_max_iterations: int = Field(default=3, ge=1, le=1000)
     """Turns with tools for one answer; if there is none then, one more turn without tools has to give it."""
-    acceptance_threshold: float | None = Field(default=None, ge=0, le=10)
-    """A score, 0 to 10, that is good enough even when the critic still wants more."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Answer, have the answer judged, and improve it."""
@@ -87,12 +85,9 @@ class Reflexion(Strategy):
         newest.is_unread = said is None
         if said is None:
             return state
-        enough = self.acceptance_threshold
         if session.unmet:
             issues = (*said.issues, *(f"The task requires this first: {each.what}." for each in session.unmet))
             said = said.model_copy(update={"satisfied": False, "issues": issues})
-        elif enough is not None and said.score is not None and said.score >= enough:
-            said = said.model_copy(update={"satisfied": True})
         newest.said = said
         session.emit(Critique(text=said.text, satisfied=said.satisfied, score=said.share))
         step = Step(type="critique", content=said.text, iteration=session.iteration or 0, ok=said.satisfied)

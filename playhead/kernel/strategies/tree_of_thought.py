@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.kernel import REACT, KernelState, Purpose, Session, Step, Strategy, run_kernel, transition
-from playhead.kernel.lifecycle.steering import steered_outside
+from playhead.kernel.lifecycle.steering import steered
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import fresh_thread, in_phase
 from playhead.kernel.structured import ask_for, form_prompt
@@ -174,7 +174,8 @@ async def _ask(  # noqa: PLR0913 - what is asked, of whom, and about what
     # Thoughts about tools that are not there lead nowhere.
     tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
     asked = {"task": text_of(session.task), "tools": tools, "path": _told(node), "form": form_prompt(form)}
-    await steered_outside(state, session)
+    session.reach(await steered(state, session, f"request {session.model.asked}"))
+    session.require_running()
     thread = await fresh_thread(session, prompt.format(**asked, **more))
     return await ask_for(state, session, thread, form, purpose=purpose, retries=1)
 

@@ -45,7 +45,6 @@ SETTINGS: dict[str, Any] = {
         {
             "max_retries": st.integers(min_value=0, max_value=2),
             "kernel_max_iterations": st.integers(min_value=1, max_value=2),
-            "acceptance_threshold": st.sampled_from([None, 3.0]),
         }
     ),
 }

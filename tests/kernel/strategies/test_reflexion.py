@@ -115,13 +115,6 @@ async def test_the_final_answer_tool_ends_a_pass(tmp_path: Path):
     assert asked == {message.tool_call_id for message in ran.model.requests[3].messages if message.tool_call_id}
 
 
-async def test_a_score_may_be_enough(tmp_path: Path):
-    """With a threshold, although the critic wants more."""
-    ran = await reflect(tmp_path, [text("1"), no(8.5), text("2"), no(9)], {"acceptance_threshold": 9})
-    assert ending(ran) == ended("done", "end_turn", "2", 2)
-    assert [satisfied for _, satisfied, _ in critiques(ran)] == [False, True]
-
-
 async def test_a_critic_that_is_not_understood_is_asked_again(tmp_path: Path):
     """In a stricter way, in its own thread; what was wrong is recorded."""
     ran = await reflect(tmp_path, [text("42"), text("Looks good to me."), yes()])
@@ -284,11 +277,10 @@ def test_the_settings_and_their_defaults():
     assert Reflexion().recorded() == {
         "max_retries": 3,
         "kernel_max_iterations": 3,
-        "acceptance_threshold": None,
     }
     agent = Agent(ScriptedModel([]), strategy="reflect", trace=None)
     assert (agent.header.strategy, agent.header.max_iterations) == ("reflexion", 20)
     assert agent.header.strategy_settings == Reflexion().recorded()
-    for wrong in ({"max_retrys": 1}, {"max_retries": -1}, {"acceptance_threshold": 11}):
+    for wrong in ({"max_retrys": 1}, {"max_retries": -1}, {"kernel_max_iterations": 0}):
         with pytest.raises(UsageError, match="reflexion"):
             Reflexion(**wrong)
