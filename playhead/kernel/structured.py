@@ -103,7 +103,7 @@ def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Fo
     """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
     answer = read_form(response.text, form)
     is_cut = incomplete(response.finish_reason) == "output_truncated"
-    if is_cut and (isinstance(answer, str) or not all(block.closed for block in json_blocks(response.text))):
+    if is_cut and isinstance(answer, str):
         return "the answer was cut off because it is too long; give a shorter one"
     if isinstance(answer, str) or check is None or (problem := check(answer)) is None:
         return answer

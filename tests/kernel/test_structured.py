@@ -46,7 +46,6 @@ class Order(BaseModel):
         ('Sure! Here it is:\n```json\n{"count": 2, "parts": [{"name": "a"}]}\n```\nAnything else?', 2, ["a"]),
         ("{'count': 3, 'parts': [{'name': 'it\\'s'}, {'name': \"b\"}]}", 3, ["it's", "b"]),
         ('{"count": 4, "parts": [{"name": "a"},],}', 4, ["a"]),
-        ('{"count": 5, "parts": [{"name": "a"}', 5, ["a"]),
         ('{count: 6, // a comment\n"parts": [{name: "hi" /* now */}]}', 6, ["hi"]),
         ('I think {this} of [it]: {"count": 7}', 7, []),
         ('{"count": "many"} or rather {"count": 8}', 8, []),

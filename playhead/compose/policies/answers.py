@@ -298,4 +298,4 @@ def _readings(output: JsonValue) -> list[list[Any]]:
     try:
         return [[json.loads(output)], [output]]
     except (ValueError, RecursionError):
-        return [[block.value for block in json_blocks(output) if block.problem is None and block.closed], [output]]
+        return [[block.value for block in json_blocks(output) if block.problem is None], [output]]

@@ -1,7 +1,7 @@
 """The one lenient JSON reader of the package: JSON as models write it.
 
-It reads single quotes, bare keys, comments, Python's constants, missing or surplus commas and brackets. What was cut off
-inside a value is refused, not completed: half a path or half a plan would run.
+It reads single quotes, bare keys, comments, Python's constants and surplus commas. What was cut off is refused, not
+completed: half a path or half a plan would run.
 """
 
 from __future__ import annotations
@@ -50,8 +50,6 @@ class JsonBlock:
     """The value; None when there is a problem."""
     problem: str | None = None
     """Why it cannot be read."""
-    closed: bool = True
-    """Whether all of its brackets were closed."""
     strict: bool = True
     """Whether it is JSON as it stands."""
 
@@ -101,7 +99,7 @@ def _block_at(text: str, start: int) -> JsonBlock:
         writing = _Writing(text, start)
     try:
         value = _checked(writing.value())
-        return JsonBlock(start, writing.place, value, closed=writing.closed, strict=False)
+        return JsonBlock(start, writing.place, value, strict=False)
     except (ValueError, RecursionError) as error:
         return JsonBlock(start, writing.place, problem=str(error))
 
@@ -138,8 +136,6 @@ class _Writing:
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
-        self.closed = True
-        """Whether all brackets were closed."""
         self._open: list[str] = []
         """The closing brackets of the open ones."""
         self._written: list[str] = []
@@ -150,13 +146,8 @@ class _Writing:
             self._take(str(found.lastgroup), found[0])
             self.place = found.end()
         if self._open:
-            is_cut = (
-                self.place < len(self.text) or self._written[-1][-1] not in '"]}el'
-            )  # a number may have had more digits
             self.place = len(self.text)
-            if is_cut:
-                raise BrokenJsonError(_CUT_OFF)
-            self._close("")
+            raise BrokenJsonError(_CUT_OFF)
         written = " ".join(self._written)
         try:
             return _DECODER.decode(written)
@@ -170,13 +161,8 @@ class _Writing:
         if piece in ("}", "]"):
             if last == ",":
                 self._written.pop()
-            if piece not in self._open:
+            if not self._open or piece != self._open.pop():
                 raise BrokenJsonError(f"the JSON is broken at {piece!r}")
-            self._close(piece)
-            return
-        is_begun = piece in ("{", "[") or (kind == "text" and self._open[-1:] == ["}"])
-        if is_begun and last not in ("", ",", ":", "{", "["):
-            self._written.append(",")
         if piece in ("{", "["):
             self._open.append("}" if piece == "{" else "]")
         self._written.append(self._as_json(kind, piece))
@@ -188,15 +174,6 @@ class _Writing:
             is_cut = self.place + len(piece) == len(self.text)
             raise BrokenJsonError(_CUT_OFF if is_cut else f"the JSON is broken at {piece[:20]!r}")
         return json.dumps(piece) if kind == "key" else piece.lower().replace("none", "null")
-
-    def _close(self, piece: str) -> None:
-        """End what is open up to this bracket, or all of it."""
-        while self._open:
-            own = self._open.pop()
-            self._written.append(own)
-            if own == piece:
-                return
-            self.closed = False
 
 
 def _text(written: str) -> str:

@@ -37,7 +37,7 @@ def test_steps_have_ids():
     "text",
     [
         '```json\n{"steps": [{"type": "tool_call", "tool_name": "look", "tool_args": {"key": "k"}}]}\n```',
-        "{'steps': [{'id': 1, 'type': 'tool_call', 'tool_name': 'look', 'tool_args': {'key': 'k'},}",
+        "{'steps': [{'id': 1, 'type': 'tool_call', 'tool_name': 'look', 'tool_args': {'key': 'k'},}]}",
     ],
 )
 def test_json_as_models_write_it_is_a_plan(text: str):

@@ -20,33 +20,28 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize(
-    ("written", "value", "closed"),
+    ("written", "value"),
     [
-        ('{"a": 1}', {"a": 1}, True),
-        ("{'a': 'it\\'s', 'b': None, 'c': True,}", {"a": "it's", "b": None, "c": True}, True),
-        ('{a: "x", /* why */ b: [1, 2,], // so\n}', {"a": "x", "b": [1, 2]}, True),
-        ('{"a": "x" "b": "y"}', {"a": "x", "b": "y"}, True),
-        ('[{"a": 1} {"b": 2}]', [{"a": 1}, {"b": 2}], True),
-        ('{"a": "two\nlines \\d+"}', {"a": "two\nlines \\d+"}, True),
-        ('{"a": [1, 2}', {"a": [1, 2]}, False),
-        ('{"a": {"b": "c"', {"a": {"b": "c"}}, False),
-        ('{"a": true', {"a": True}, False),
-        ("{'a': '\\ud83d\\ude00'}", {"a": "\U0001f600"}, True),
+        ('{"a": 1}', {"a": 1}),
+        ("{'a': 'it\\'s', 'b': None, 'c': True,}", {"a": "it's", "b": None, "c": True}),
+        ('{a: "x", /* why */ b: [1, 2,], // so\n}', {"a": "x", "b": [1, 2]}),
+        ('{"a": "two\nlines \\d+"}', {"a": "two\nlines \\d+"}),
+        ("{'a': '\\ud83d\\ude00'}", {"a": "\U0001f600"}),
     ],
 )
-def test_what_is_read(written: str, value: Any, closed: bool):
-    """JSON as models write it has one value, and it is known whether its brackets were closed."""
-    (block,) = json_blocks(written)
-    assert (read_json(written), block.closed) == (value, closed)
+def test_what_is_read(written: str, value: Any):
+    """JSON as models write it has one value."""
+    assert read_json(written) == value
 
 
 @pytest.mark.parametrize(
     "written",
-    ["", '{"a": "He said "hi", then left", "b": 2}', '{"a": 1}}', '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
+    ["", "}", "]{", '{"a": "x" "b": "y"}', '[{"a": 1} {"b": 2}]', '{"a": [1, 2}', '{"a": {"b": "c"', '{"a": true',
+     '{"a": "He said "hi", then left", "b": 2}', '{"a": 1}}', '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
      '{"a": NaN}', '{"a": {"b": 1], "c": 2}', '{"a": "C:\\new\\app"}', '{"a": x}', '{"a": 1} and more', "{" * 101 + "}" * 101],
 )  # fmt: skip
 def test_what_is_refused(written: str):
-    """What was cut off inside a value, has two values for a key, or more than one reading, is refused."""
+    """What was cut off, has two values for a key, or more than one reading, is refused."""
     with pytest.raises(BrokenJsonError):
         read_json(written)
 
@@ -61,18 +56,12 @@ def test_what_is_json_is_read_as_it_is(value: Any):
 
 
 @given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
-def test_of_what_is_cut_off_nothing_is_made_up(value: Any, cut: int):
-    """A text that was cut off is refused, or it was cut between its values and has all that stood before."""
+def test_what_is_cut_off_is_refused(value: Any, cut: int):
+    """A text that was cut off has no value, not even that of what stood before."""
     whole = json.dumps(value, separators=(",", ":"))
-    written = whole[:cut]
-    try:
-        read = read_json(written)
-    except BrokenJsonError:
-        return
-    assert [block.closed for block in json_blocks(written)] == [written == whole]
-    again = json.dumps(read, separators=(",", ":"))
-    assert len(again.rstrip("]}")) <= len(json.dumps(json.loads(whole), separators=(",", ":")))
-    assert json.dumps(read)[:1] == whole[:1]
+    if cut < len(whole):
+        with pytest.raises(BrokenJsonError):
+            read_json(whole[:cut])
 
 
 @given(st.text(alphabet="{}[]:,\"'\\ \n/a1tn-.", max_size=300))
