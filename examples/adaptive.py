@@ -1,4 +1,4 @@
-"""Adaptive: the model chooses the strategy; where it names none, the preferred one runs."""
+"""Adaptive: the model chooses the strategy; where it names none, the first one runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playhead.kernel.strategies import Adaptive
 from playhead.testing import ScriptedModel, Turn, call, text
 from playhead.trace.events import StrategySelected
 
-STRATEGY = Adaptive(candidates=["reactive", "direct"], preferred="direct")
+STRATEGY = Adaptive(candidates=["direct", "reactive"])
 ANSWER = [call("lookup", key="Mount Zed"), text("4,180 feet")]
 
 

@@ -29,7 +29,7 @@ EXPECTED = {
     ],
     "adaptive": [
         "reactive: the model's choice; identical: True",
-        "direct: the preferred one; the model's answer named no single strategy; identical: True",
+        "direct: the first candidate; the model's answer named no single strategy; identical: True",
     ],
     "code_action": [
         "It failed: line 5, `return rond(height * 0.3048)`: NameError: name 'rond' is not defined",

@@ -110,7 +110,7 @@ def test_thoughts_with_scores_and_which_were_kept():
 def test_the_strategy_and_why():
     """The agent's own strategy, the one that was chosen or took over, and why."""
     chosen = build_debrief(golden("adaptive-not-chosen"))
-    why = "the preferred one; the model's answer named no single strategy"
+    why = "the first candidate; the model's answer named no single strategy"
     assert section(chosen, "Strategy") == ["adaptive", f"event 8 reactive: {why}", "the output is from reactive"]
     switched = build_debrief(golden("reactive-switched"))
     assert (switched.strategy, switched.strategy_used) == ("reactive", "direct")

@@ -41,7 +41,7 @@ def test_what_is_called_off_is_not_done():
     """Neither once, nor any more."""
     watch, done = Watch(), list[str]()
     once = watch.after(0.02, lambda: done.append("once"))
-    often = watch.every(0.002, lambda: done.append("often"))
+    often = watch.after(0.002, lambda: done.append("often"), again=True)
     once.call_off()
     until(lambda: done.count("often") >= 3)
     often.call_off()
@@ -61,7 +61,7 @@ def test_a_task_that_calls_itself_off():
         done.append(1)
         task.call_off()
 
-    task = watch.every(0.002, action)
+    task = watch.after(0.002, action, again=True)
     known.set()  # the thread may be quicker than the return of `every`
     until(lambda: done)
     time.sleep(0.02)
@@ -77,7 +77,7 @@ def test_a_task_that_raises_hurts_no_other_one(error: BaseException, caplog: pyt
         done.append(0)
         raise error
 
-    failing = watch.every(0.002, fail)
+    failing = watch.after(0.002, fail, again=True)
     watch.after(0.01, lambda: done.append(1))
     until(lambda: 1 in done and done.count(0) >= 2)
     failing.call_off()

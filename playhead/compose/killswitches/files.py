@@ -52,7 +52,7 @@ class _KillFile(Switch):
     def start(self) -> None:
         why = self._file_says()
         if why is None:
-            self._polling = file_watch.every(POLL_S, self._look)
+            self._polling = file_watch.after(POLL_S, self._look, again=True)
         else:
             interrupt(self.session, self.name, self.answer(why))
 

@@ -164,7 +164,7 @@ def reachable(session: Session) -> Iterator[None]:
             plain = "".join(each if each.isprintable() else " " for each in why[:LONGEST_REASON])
             interrupt(session, KILL, Stop(plain, KILL, KILL))
 
-    polling = file_watch.every(KILL_POLL_S, look)
+    polling = file_watch.after(KILL_POLL_S, look, again=True)
     try:
         yield
     finally:

@@ -60,20 +60,13 @@ class Watch:
     def begin_anew(self) -> None:
         """Forget everything: a forked child has the tasks of its parent, but no thread."""
         self.tasks = sched.scheduler(time.monotonic)
-        self._more: queue.SimpleQueue[None] = queue.SimpleQueue()  # re-entrant, as a signal handler needs it
+        self._more: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._running = False
 
-    def after(self, seconds: float, action: Action) -> Task:
-        """Do something once, that many seconds from now; from any thread, and from a signal handler."""
-        return self._add(seconds, action, None)
-
-    def every(self, seconds: float, action: Action) -> Task:
-        """Do something again and again, first that many seconds from now."""
-        return self._add(seconds, action, seconds)
-
-    def _add(self, seconds: float, action: Action, every_s: float | None) -> Task:
-        task = Task(self, seconds, action, every_s)
+    def after(self, seconds: float, action: Action, *, again: bool = False) -> Task:
+        """Do something that many seconds from now, once or `again` and again; from any thread."""
+        task = Task(self, seconds, action, seconds if again else None)
         self._more.put(None)
         with self._lock:
             if not self._running:

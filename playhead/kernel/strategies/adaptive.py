@@ -1,6 +1,6 @@
 """Adaptive: look at the task, choose a strategy for it, and let that one run, once per task.
 
-The choice is the model's; where it makes none, the preferred candidate runs.
+The choice is the model's; where it makes none, the first candidate runs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field, field_validator, model_validator
 
-from playhead.errors import UsageError
 from playhead.kernel import KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
 from playhead.kernel.delegation import full_names, named, put_in_charge, told, with_defaults
 from playhead.kernel.rationale import strip_rationales
@@ -38,11 +37,9 @@ class Adaptive(Strategy):
     candidates: list[str] = Field(
         default=["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"], min_length=1, max_length=32
     )
-    """The strategies to choose from."""
+    """The strategies to choose from; the first one is taken when the model names none."""
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of candidates, by their names; the others have their defaults."""
-    preferred: str | None = None
-    """The strategy that is taken when the model names none; None: the first candidate."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Choose a strategy and let it run; asked to go on, the same one goes on."""
@@ -71,14 +68,12 @@ class Adaptive(Strategy):
     @model_validator(mode="after")
     def _complete(self) -> Adaptive:
         """Fill in the settings of all candidates, so that the header holds them."""
-        if self.preferred is not None and self.preferred not in self.candidates:
-            raise UsageError(f"{self.preferred!r} is none of the candidates: {', '.join(self.candidates)}")
         self.settings.update(with_defaults(self.candidates, self.settings))
         return self
 
     async def _choose(self, state: KernelState, session: Session) -> tuple[KernelState, str]:
-        """Return the model's choice; the preferred candidate where it makes none, or there is none to make."""
-        chosen, reason = self.preferred or self.candidates[0], "the only candidate"
+        """Return the model's choice; the first candidate where it makes none, or there is none to make."""
+        chosen, reason = self.candidates[0], "the only candidate"
         if len(self.candidates) > 1:
             prompt = _PROMPT.format(
                 strategies=told(self.candidates),
@@ -91,7 +86,7 @@ class Adaptive(Strategy):
             if answer is None:
                 error = f"it names not one of {', '.join(self.candidates)}"
                 session.emit(StructuredOutputFailed(expected="strategy", error=error, attempt=0))
-                reason = "the preferred one; the model's answer named no single strategy"
+                reason = "the first candidate; the model's answer named no single strategy"
             chosen = answer or chosen
         session.emit(StrategySelected(strategy=chosen, reason=reason, declares=strategy_class(chosen).declared()))
         return state, chosen

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from playhead.kernel import Arguments, Kernel, KernelState, MetaTool, Session, Strategy, run_kernel, transition
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.react import act, ask_again, observe, take_answer, think
 from playhead.trace.finish_reasons import incomplete
-from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Tool
@@ -82,14 +82,7 @@ class Autonomous(Strategy):
 class FinishArguments(Arguments):
     """What the finish tool takes."""
 
-    result: Any = Field(description="The result of the task, in full.", json_schema_extra={"type": "string"})
-
-    @field_validator("result")
-    @classmethod
-    def _text(cls, value: Any) -> str:  # noqa: ANN401 - models give anything
-        if value is None or value == "":
-            raise ValueError("the result is missing")
-        return as_text(to_json(value))
+    result: str = Field(description="The result of the task, in full.")
 
 
 class FinishTool(MetaTool):
@@ -100,6 +93,8 @@ class FinishTool(MetaTool):
         return [f"{each.what} first" for each in session.unmet]
 
 
-def _finish(session: Session, arguments: FinishArguments) -> JsonValue:
+def _finish(session: Session, arguments: FinishArguments) -> JsonValue | Outcome:
+    if not arguments.result:
+        return Outcome.failure("InvalidArguments", "result: is missing")
     session.conclude("final_answer_tool", arguments.result)
     return "accepted"

@@ -98,9 +98,9 @@ async def test_it_says_when_the_default_made_the_output(tmp_path: Path):
 
 @pytest.mark.parametrize("said", ["I like both: reactive, careful", "none of them", ""])
 async def test_the_model_does_not_choose(tmp_path: Path, said: str):
-    """An answer that is none is said, and the preferred strategy runs; nothing is guessed out of it."""
-    ran = await adapt(tmp_path, [text(said), text("41"), text("42")], preferred="careful")
-    reason = "the preferred one; the model's answer named no single strategy"
+    """An answer that is none is said, and the first candidate runs; nothing is guessed out of it."""
+    ran = await adapt(tmp_path, [text(said), text("41"), text("42")], candidates=CANDIDATES[::-1])
+    reason = "the first candidate; the model's answer named no single strategy"
     assert selected(ran) == {"strategy": "careful", "reason": reason}
     assert ran.result.output == "42"
     assert [event.expected for event in ran.events("structured-output-failed")] == ["strategy"]
@@ -150,12 +150,11 @@ def test_it_is_registered():
         ({"candidates": []}, "candidates"),
         ({"candidates": ["adaptive"]}, "adaptive cannot choose itself"),
         ({"candidates": ["reactiv"]}, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
-        ({"preferred": "direct"}, "'direct' is none of the candidates: reactive, careful"),
         ({"settings": {"direct": {}}}, "'direct' is none of the candidates: reactive, careful"),
         ({"settings": {"careful": {"tims": 1}}}, "careful has no setting 'tims'. Did you mean 'times'?"),
-        ({"prefered": "careful"}, "adaptive has no setting 'prefered'. Did you mean 'preferred'?"),
+        ({"candidate": ["careful"]}, "adaptive has no setting 'candidate'. Did you mean 'candidates'?"),
     ],
-    ids=["none", "itself", "unknown", "preferred", "settings of another", "unknown setting", "own setting"],
+    ids=["none", "itself", "unknown", "settings of another", "unknown setting", "own setting"],
 )
 def test_settings_are_checked(settings: Any, problem: str):
     """Also those of the candidates, when the agent is made."""

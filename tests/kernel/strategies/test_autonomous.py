@@ -66,8 +66,8 @@ async def test_the_first_of_two_finishes_counts(tmp_path: Path):
     ("arguments", "problem"),
     [
         ({}, "result: is missing; it has to be string"),
-        ({"result": None}, "result: has to be string; it is null"),
-        ({"result": ""}, "result: Value error, the result is missing"),
+        ({"result": None}, "result: has to be string"),
+        ({"result": ""}, "result: "),
         ({"result": "x", "extra": 1}, "extra: there is no such parameter."),
     ],
     ids=["nothing", "null", "empty", "extra"],
@@ -80,11 +80,10 @@ async def test_a_missing_result_is_said(tmp_path: Path, arguments: dict[str, Any
     assert problem in ran.events("tool-call-completed")[0].error.message
 
 
-@pytest.mark.parametrize(("given", "output"), [({"a": [1]}, '{"a": [1]}'), (42, "42"), (False, "false")])
-async def test_a_result_that_is_no_text(tmp_path: Path, given: Any, output: str):
-    """It is written as JSON: an output is text."""
-    ran = await work(tmp_path, [call("finish", result=given)])
-    assert ending(ran) == ended("done", "final_answer_tool", output, 1)
+async def test_a_result_that_is_no_text(tmp_path: Path):
+    """A number is written as one; what is more than that goes back to the model, as with `final-answer`."""
+    ran = await work(tmp_path, [call("finish", result={"a": [1]}), call("finish", result=42)])
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
 
 
 async def test_a_reply_without_a_call_is_told_to_go_on(tmp_path: Path):
