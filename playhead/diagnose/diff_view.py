@@ -222,7 +222,11 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
     decision = diff.first_decision
     if decision and decision.original and decision.original.seq == found.original_seq:
         rows.append(Row("(the decision below)", style="dim"))
-    elif (lit and lit <= given) or ("system message" in found.what and given & {"system_prompt", "system_message"}):
+    elif (
+        (lit and lit <= given)
+        or ("system message" in found.what and given & {"system_prompt", "system_message"})
+        or any(each.rung == "override" and each.replay_seq == found.replay_seq for each in diff.results)
+    ):
         rows.append(Row("(the change above comes to light here)", style="dim"))
     elif found.differences:
         for each in found.differences[:_FEW]:

@@ -335,7 +335,18 @@ def raced(recording: Recording) -> dict[str, int]:
                 ends.setdefault(event.ends or owner, record.seq)
         if isinstance(event, ToolCallCompleted):
             running.setdefault(owner, set()).discard(event.call_id)
-    return {**cancelled, **found}
+    return _with_those_above({**cancelled, **found}, recording)
+
+
+def _with_those_above(found: dict[str, int], recording: Recording) -> dict[str, int]:
+    """Add the agents that were given the output of one of these: which of its results was the newest is timing, too."""
+    for record in recording.records:
+        event = record.event
+        if isinstance(event, ToolCallCompleted) and event.ok:
+            call = recording.owners[record.owner].calls.get(event.call_id)
+            if call is not None and scope_of(record.owner, call) in found:
+                found.setdefault(record.owner, record.seq - 1)
+    return found
 
 
 def _ended_beside(

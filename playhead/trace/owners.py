@@ -31,7 +31,7 @@ def lineage(owner: str) -> list[str]:
 def parent_of(owner: str) -> str:
     """Return the owner whose call an owner is; empty for the root."""
     ends = [0, len(owner.partition("/")[0]), *(place.end() for place in _PLACE.finditer(owner))]
-    return owner[: ends[-2]]
+    return owner[: ends[-1] if ends[-1] < len(owner) else ends[-2]]
 
 
 def own_name(owner: str) -> str:
