@@ -80,11 +80,11 @@ def test_a_plan_with_its_versions():
     """Each version with its steps and its reason, where each step stands, and what the reflections found."""
     assert section(build_debrief(golden("plan-execute-reflect-mended")), "Plan") == [
         'event 7 plan_0 v0 (How high is Mount Zed, and how deep is Lake Quill?): s1 lookup(key="Mount Zet"); s2 lookup(key="Lake Quill")',
-        "iter 1 plan_0 s1 failed: error: nothing is known of Mount Zet",
-        "iter 1 plan_0 s2 skipped: replaced in version 1",
-        'iter 1 plan_0 v1 (How high is Mount Zed, and how deep is Lake Quill?): s3 lookup(key="Mount Zed"): s1 failed',
-        "iter 2 plan_0 s3 completed",
-        "iter 2 satisfied: both are there",
+        "iter 0 plan_0 s1 failed: error: nothing is known of Mount Zet",
+        "iter 0 plan_0 s2 skipped: replaced in version 1",
+        'iter 0 plan_0 v1 (How high is Mount Zed, and how deep is Lake Quill?): s3 lookup(key="Mount Zed"): s1 failed',
+        "iter 1 plan_0 s3 completed",
+        "iter 1 satisfied: both are there",
     ]
 
 

@@ -24,12 +24,9 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
-Failures = dict[str, bool]
-"""Steps that failed, by id, and whether each may run again as it is: nothing can have been done twice by that, and it may help."""
 
-
-async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> Failures:
-    """Carry out the steps of a wave and return those that failed; a composite step has so many turns at most.
+async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> list[str]:
+    """Carry out the steps of a wave and return the ids of those that failed; a composite step has so many turns at most.
 
     Read-only calls are made in one turn, beside each other; every other step has its turn alone. What would take the turn
     of the answer stays pending.
@@ -39,20 +36,20 @@ async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> 
         ModelError: the model did not answer.
     """
     together = [each for each in wave if plan.is_read_only(each)]
-    failures = await _run_calls(plan, together) if together else {}
+    if together:
+        await _run_calls(plan, together)
     for step in wave:
         if step not in together and plan.has_room:
             is_call = step.type == "tool_call"
-            failures |= await (_run_calls(plan, [step]) if is_call else _run_inner(plan, step, step_turns))
-    return failures
+            await (_run_calls(plan, [step]) if is_call else _run_inner(plan, step, step_turns))
+    return [step.id for step in wave if step.status == "failed"]
 
 
-async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
+async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> None:
     """Make the calls of these steps, in one turn of the agent's own loop, in which the plan thinks instead of the model."""
     asked = [(step, call) for step in steps if (call := _call_of(step, plan)) is not None]
-    failures = {step.id: False for step in steps if step.status == "failed"}
     if not asked:
-        return failures
+        return
     session, done_before = plan.session, len(plan.state.steps)
     for step, _ in asked:
         plan.change(step, "in_progress")
@@ -76,13 +73,10 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> Failures:
             plan.complete(step, seen)
         else:
             plan.change(step, "failed", as_text(seen))
-            # A tool with side effects may have acted before it failed; a refusal would come again.
-            failures[step.id] = plan.is_read_only(step) and call.id not in session.tools.refused
     plan.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
-    return failures
 
 
-async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> Failures:
+async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> None:
     """Let the model do an analysis, in one answer without tools, or a composite step, in a loop with its tools."""
     session, text = plan.session, step.instruction or step.title
     results = plan.results
@@ -99,16 +93,15 @@ async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> Failures:
         plan.state, session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
     )
     new = plan.state.steps[done_before:]
-    has_acted = plan.note_calls(step, new)
+    plan.note_calls(step, new)
     if conclusion.answered and conclusion.text:
         plan.complete(step, conclusion.output)
         plan.reach(output=conclusion.output)
-        return {}
+        return
     found = [each.content for each in new if each.type == "observation"]
     limit = f"no answer within {turns} turn{'s' if turns > 1 else ''}"
     why = limit if conclusion.reason == "max_iterations" else conclusion.reason
     plan.change(step, "failed", f"{why}; the last result was: {found[-1]}" if found else why)
-    return {step.id: not has_acted}
 
 
 def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
@@ -117,8 +110,7 @@ def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
     arguments = _as_declared(step, resolved(step.tool_args, plan.results), plan.tools[step.tool_name])
     earlier = plan.earlier(step, arguments)
     if earlier is None:
-        call_id = f"{plan.id}_{step.id}_{step.retries}"
-        return ToolCall(id=call_id, name=step.tool_name, arguments=arguments)
+        return ToolCall(id=f"{plan.id}_{step.id}", name=step.tool_name, arguments=arguments)
     made_in, result = earlier[0].id, earlier[1]
     if result is not None:
         plan.complete(step, result, f"the same call was made in {made_in}")

@@ -91,14 +91,12 @@ def step_prompt(plan: Plan, step: PlanStep, instruction: str) -> str:
     if step.type == "composite":
         which = f" ({', '.join(step.tool_hints)})" if step.tool_hints else ""
         tools = f"Use the tools{which} for it; do not calculate or guess what they can tell you."
-    failed = step.error and f"The last attempt failed: {shortened(step.error, SHOWN_OF_ONE)}\nDo it in another way."
     return _joined(
         f"The task as a whole: {plan.goal}",
         _section("Results so far", _results(plan)),
         _acted(plan) if step.type == "composite" else "",
         tools,
         f"Do only this part of it now: {instruction}",
-        failed or "",
         "Reply with the result of this part, in plain text.",
     )
 

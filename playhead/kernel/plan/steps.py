@@ -33,7 +33,7 @@ PlanMode = Literal["linear", "dag"]
 NO_TURNS: Final = "the turns of the agent are used up"
 MAX_TOLD: Final = 20
 """Calls with side effects that the model is told of."""
-_STATE: Final = {"version", "result", "error", "retries"}
+_STATE: Final = {"version", "result", "error"}
 _REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*\}\}")
 _LOOKS_LIKE_ONE: Final = re.compile(r'\{\{\s*(?:from_step|s\d+\b)[^"]{0,40}')
 
@@ -79,8 +79,6 @@ class PlanStep(StepForm):
     """What it returned."""
     error: str | None = None
     """Why it failed or was skipped."""
-    retries: int = 0
-    """How often it was tried again."""
 
     @property
     def name(self) -> str:
@@ -201,13 +199,12 @@ class Plan:
         is_meant = made is not None and made[1] is not None and made[0].version == step.version
         return None if is_meant or self.is_read_only(step) else made
 
-    def note_calls(self, step: PlanStep, new: Sequence[Step]) -> bool:
-        """Note the calls with side effects among the new steps of the state; return whether there were any."""
+    def note_calls(self, step: PlanStep, new: Sequence[Step]) -> None:
+        """Note the calls with side effects among the new steps of the state."""
         returned = {each.call_id: each.content for each in new if each.type == "observation" and each.ok}
-        made = [each for each in new if each.type == "action" and self._acts(each)]
-        for each in made:
-            self.acted[_call_key(each.tool, each.content)] = (step, returned.get(each.call_id))
-        return bool(made)
+        for each in new:
+            if each.type == "action" and self._acts(each):
+                self.acted[_call_key(each.tool, each.content)] = (step, returned.get(each.call_id))
 
     def _acts(self, made: Step) -> bool:
         spec = self.tools.get(made.tool or "")

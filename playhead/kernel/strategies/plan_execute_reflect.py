@@ -3,8 +3,7 @@
 Plan-and-solve (Wang et al. 2023, arXiv:2305.04091), with results of earlier steps as arguments of later ones and independent
 calls beside each other (LLMCompiler, Kim et al. 2023, arXiv:2312.04511).
 
-A step that fails runs again, where that cannot do something twice; else it is replaced together with what is still open; else the
-plan goes on without it, and without what needs it. Completed steps never run again. A call of a tool with side effects that
+A step that fails is replaced together with what is still open; else the plan goes on without it, and without what needs it. Completed steps never run again. A call of a tool with side effects that
 failed may have had its effect: the same call is not made again, by no version of the plan.
 """
 
@@ -29,7 +28,6 @@ from playhead.trace.types import text_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.plan.dispatch import Failures
 
 NAME: Final = "plan-execute-reflect"
 ANSWER_TURNS: Final = 2
@@ -58,8 +56,6 @@ class PlanExecuteReflect(Strategy):
     other."""
     max_refinements: int = Field(default=2, ge=0, le=20)
     """How often results that are not enough lead to further steps; 0: nobody looks whether they are."""
-    step_retries: int = Field(default=1, ge=0, le=20)
-    """How often a step that failed runs again as it is, where that cannot do something twice."""
     step_kernel_max_iterations: int = Field(default=3, ge=1, le=100)
     """Turns of a composite step at most."""
     max_replans: int = Field(default=3, ge=0, le=20)
@@ -94,20 +90,8 @@ class PlanExecuteReflect(Strategy):
         while plan.has_room and (wave := plan.ready()):
             failures = await run_wave(plan, wave, step_turns=self.step_kernel_max_iterations)
             if failures:
-                await self._recover(plan, failures)
+                await self._replace(plan, f"{', '.join(failures)} failed")
         plan.skip_the_rest()
-
-    async def _recover(self, plan: Plan, failures: Failures) -> None:
-        """Let steps that failed run again, or have them replaced; what can neither stays failed, and the plan goes on."""
-        lost = []
-        for step, may_run_again in ((plan.by_id[each], may) for each, may in failures.items()):
-            if may_run_again and step.retries < self.step_retries:
-                step.retries += 1
-                plan.change(step, "pending", f"retry {step.retries} of {self.step_retries}")
-            else:
-                lost.append(step.id)
-        if lost:
-            await self._replace(plan, f"{', '.join(lost)} failed")
 
     async def _replace(self, plan: Plan, reason: str) -> bool:
         """Have what is not completed replaced, or steps added where all are; return whether there is more to do."""
