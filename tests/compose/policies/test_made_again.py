@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 from pydantic import BaseModel
 
 from playhead import Overrides, load_recording, tool
 from playhead.compose import policies
 from playhead.compose.again import made_again
-from playhead.compose.killswitches import timeout_after
 from playhead.compose.policies import LoopDetection, Switching
 from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce, resume
-from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.clock import SystemClock
+from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import NudgeIssued, ToolCallCompleted
 from playhead.trace.types import HookInfo
 from tests.kernel.runs import make_agent, record_agent
@@ -146,22 +143,6 @@ async def test_below_another_agent(tmp_path: Path):
     assert [event.nudge for event in run.events("nudge-issued", owner=owner)] == ["budget"]
     again = await reproduce(tmp_path / "run.jsonl")
     assert again.identical, again.divergences
-
-
-async def test_what_a_switch_ends_keeps_the_best_there_is():
-    """Policies look at answers, and keep nothing back of a run that is ended in the middle of its calls."""
-
-    @tool(read_only=True)
-    async def hang() -> str:
-        """Never return."""
-        await anyio.sleep_forever()
-        return ""
-
-    blocks = [policies.require_tools("measure"), policies.tool_budgets({"measure": 1}), policies.verify("loop")]
-    turns = [calls(call("measure"), call("hang"))]
-    agent = make_agent(None, turns, measure, hang, compose=[*blocks, timeout_after(0.3)], clock=SystemClock)
-    result = await agent.run("Measure.")
-    assert (result.terminated_by, result.output) == ("timeout_after", "42 metres")
 
 
 def test_a_policy_that_this_version_does_not_know():
