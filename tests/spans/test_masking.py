@@ -263,9 +263,8 @@ async def test_turns_before_are_hidden_as_what_they_are(tmp_path: Path) -> None:
     assert "SECRETSECOND" in sent
 
 
-@pytest.mark.parametrize("form", ["native", "text"])
-async def test_examples_are_hidden_as_what_they_are(form: Literal["native", "text"], tmp_path: Path) -> None:
-    """Calls, results and answers that an example shows are no words of this run, and are hidden like them in either format."""
+async def test_examples_are_hidden_as_what_they_are(tmp_path: Path) -> None:
+    """Calls, results and answers that an example shows are no words of this run, and are hidden like them."""
     asked = ToolCall(id="c", name="look", arguments={"key": "SECRETARGUMENT"})
     examples = [
         Message(id=0, role="user", content="An example."),
@@ -273,7 +272,7 @@ async def test_examples_are_hidden_as_what_they_are(form: Literal["native", "tex
         Message(id=2, role="tool", content="SECRETRESULT", tool_call_id="c", name="look"),
         Message(id=3, role="assistant", content="SECRETSAID"),
     ]
-    agent = Agent(ScriptedModel([text("Yes.")], tool_format=form), tools=[look], examples=examples, trace=tmp_path)
+    agent = Agent(ScriptedModel([text("Yes.")]), tools=[look], examples=examples, trace=tmp_path)
     recording, _ = await recorded(agent, tmp_path)
     secrets = {"SECRETARGUMENT", "SECRETRESULT", "SECRETSAID"}
     assert {secret for secret in secrets if secret in sent_of(recording.records)} == secrets
