@@ -174,7 +174,7 @@ def in_text() -> Kernel:
     options = {
         "max_iterations": setting.TURNS,
         "compose": [setting.words],
-        "examples": tuple(setting.examples_with_words()),
+        "examples": tuple(setting.examples_in_text()),
     }
 
     def model() -> Model:

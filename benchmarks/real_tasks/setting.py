@@ -6,6 +6,7 @@ Playhead gets the options that docs/guides/real-models.md names for small models
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.real_tasks.tasks import TASKS
 from benchmarks.real_tasks.tools import TOOLS
 from playhead.compose import Resume
-from playhead.trace.types import Message, ToolCall
+from playhead.trace.events.tools import result_in_text
+from playhead.trace.types import Message, ToolCall, text_of
 from playhead.trace.values import content_hash
 
 if TYPE_CHECKING:
@@ -89,6 +91,20 @@ def examples_with_words() -> Iterator[Message]:
     for message in EXAMPLES:
         task = message.content if message.role == "user" else task
         yield _with_task(message, task) if message.role == "tool" else message
+
+
+def examples_in_text() -> Iterator[Message]:
+    """Yield the same for a model that calls in text: its calls and results are text, too."""
+    names: dict[str | None, str] = {}
+    for message in examples_with_words():
+        names |= {call.id: call.name for call in message.tool_calls}
+        content = text_of(message.content)
+        if message.role == "tool":
+            yield Message(id=message.id, role="user", content=result_in_text(names[message.tool_call_id], content))
+        else:
+            calls = [json.dumps({"tool": call.name, "arguments": call.arguments}) for call in message.tool_calls]
+            told = "\n".join([content, *(f"```json\n{call}\n```" for call in calls)]).strip()
+            yield Message(id=message.id, role=message.role, content=told)
 
 
 def _with_task(message: Message, task: Content) -> Message:
