@@ -15,7 +15,7 @@ Status = Literal["unset", "ok", "error"]
 Problems = Counter[str]
 """What was left out of a file, by why."""
 HALVES: Final = "documents with halves of characters (lone surrogates, broken UTF-8), which � replaces"
-NO_START: Final = "start times that are not there or cannot be read, for which the end stands"
+NO_START: Final = "start times that are not there or cannot be read"
 MORE_PAGES: Final = "pages that come after this one, as it says"
 """Counted for a document that an API answered with, and that is not the last one."""
 OTLP_JSON: Final = "otlp-json"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = """
-import asyncio, signal, sys, time
+import asyncio, hashlib, signal, sys, time
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call
 
@@ -51,10 +51,16 @@ async def loop() -> str:
     started()
     time.sleep(3600)
 
+@tool(timeout=None)
+async def computing() -> str:
+    "Be in a call of C that lets other threads run, and does not come back."
+    started()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+
 how, where, folder = sys.argv[1:]
 if how.startswith("own"):
     signal.signal(signal.SIGTERM, lambda *_: (print("own", flush=True), sys.exit(7)))
-agent = Agent(ScriptedModel([call(where)]), tools=[thread, stubborn, loop], trace=folder)
+agent = Agent(ScriptedModel([call(where)]), tools=[thread, stubborn, loop, computing], trace=folder)
 
 async def two():
     await asyncio.gather(agent.run("Do it.", run_id="run"), agent.run("Do it.", run_id="other"))
@@ -105,6 +111,20 @@ def test_sigterm_closes_the_trace_and_then_ends_the_process(tmp_path: Path, how:
     assert took < 1.0
     assert ending(tmp_path / "run.jsonl") == ("failed", "cancelled", "signal:SIGTERM")
     assert not list((tmp_path / ".control").glob("*"))
+
+
+def test_the_trace_is_closed_while_the_main_thread_computes(tmp_path: Path):
+    """Python would hear the signal when the main thread runs Python again; who ends it then by SIGKILL finds a closed trace."""
+    command = [sys.executable, "-c", PROGRAM, "run", "computing", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        program.send_signal(signal.SIGTERM)
+        trace, late_at = tmp_path / "run.jsonl", time.monotonic() + 10
+        while b'"run-completed"' not in trace.read_bytes() and time.monotonic() < late_at:
+            time.sleep(0.02)
+        program.kill()
+    assert ending(trace) == ("failed", "cancelled", "signal:SIGTERM")
 
 
 def test_all_runs_of_the_process_are_closed(tmp_path: Path):

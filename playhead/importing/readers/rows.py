@@ -183,7 +183,7 @@ def _span(row: dict[str, Any], resource: dict[str, Any] | None, problems: Proble
         span_id=span_id,
         parent_id=parent_of(field_of(row, "parentSpanId", "parentId")),
         name=str(row.get("name") or ""),
-        start_ns=start_ns or end_ns or 0,
+        start_ns=start_ns or 0,
         end_ns=end_ns or None,
         status=_STATUS.get(_word(field_of(said, "statusCode", "code")), "unset"),
         message=text_of(field_of(said, "description", "message", "statusMessage")) or "",

@@ -6,13 +6,12 @@ Only where nobody has said what the signal does; a server's own handler is left 
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 CLOSING_S: Final = 0.5
 """Seconds that the runs have to close their traces, at most."""
 POLL_S: Final = 0.01
+WAKE_S: Final = 0.02
+"""Seconds that the main thread has to notice a signal, before it is sent to it again."""
 TERMINATED: Final = Termination(
     "cancelled", source="signal:SIGTERM", failed=True, error="the process was told to end (SIGTERM)"
 )
@@ -41,11 +42,13 @@ KILL: Final = "kill"
 
 
 class _Ender:
-    """Ends the runs and then the process when SIGTERM has come.
+    """A thread that ends the runs and then the process when SIGTERM has come.
 
-    Python handles a signal in the main thread, when that next runs; what the runs need to end is then done in another one,
-    whatever the main thread waits for. A second signal ends the process at once.
+    The system may hand a signal to any thread, or just before a wait begins; Python handles it in the main thread, when that
+    next runs. This one hears of it at once, and makes the main thread handle it.
     """
+
+    _write = -1
 
     def __init__(self) -> None:
         self.begin_anew()
@@ -53,44 +56,51 @@ class _Ender:
     def begin_anew(self) -> None:
         """Forget the parent of a forked child: SIGTERM ends this process as any other one."""
         self._put_back()
-        self._pid = os.getpid()
-        self._came: queue.SimpleQueue[None] = queue.SimpleQueue()  # re-entrant, as a signal handler needs it
-        self._waits = False
+        self._write = -1
+        self.pid = os.getpid()
         self.live: set[Session] = set()
         """The runs of this process, of all threads and loops."""
         self.ending = False
         """Whether the runs are being ended: no other one begins."""
+        self.dying = False
+        """Whether the main thread knows: the next signal ends the process."""
 
     def listen(self) -> None:
         """Hear of SIGTERM, unless somebody else does; in the main thread."""
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL or self.ending:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return
-        if not self._waits:
-            threading.Thread(target=self._work, args=(self._came,), name="playhead-signals", daemon=True).start()
-            self._waits = True
+        if self._write < 0:
+            read, self._write = os.pipe()
+            os.set_blocking(self._write, False)  # as Python wants it
+            threading.Thread(target=self._work, args=(read,), name="playhead-signals", daemon=True).start()
         signal.signal(signal.SIGTERM, _on_signal)
+        self._wake(self._write)
 
     def listen_no_more(self) -> None:
         """Let SIGTERM do what it did, unless other runs go on; in the main thread."""
-        while self.ending and not self.live:  # else the program would continue for a moment, and might exit in order
+        while self.dying and not self.live:  # else the program would continue for a moment, and might exit in order
             time.sleep(POLL_S)
         if not self.live:
             self._put_back()
 
-    def hear(self, number: int) -> None:
-        """Have the runs ended, and then the process; in the main thread."""
-        signal.signal(number, signal.SIG_DFL)
-        if os.getpid() != self._pid:  # a child that has just been forked
-            os.kill(os.getpid(), number)
-        self.ending = True
-        self._came.put(None)
+    def tell(self) -> None:
+        """Say that SIGTERM has come: by itself Python may tell somebody else, who heard of signals before."""
+        os.write(self._write, bytes([signal.SIGTERM]))
 
     def _put_back(self) -> None:
         if signal.getsignal(signal.SIGTERM) is _on_signal:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._wake(-1)
 
-    def _work(self, came: queue.SimpleQueue[None]) -> None:
-        came.get()
+    def _wake(self, descriptor: int) -> None:
+        before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+        if before not in {-1, self._write}:
+            signal.set_wakeup_fd(before)
+
+    def _work(self, read: int) -> None:
+        while signal.SIGTERM not in os.read(read, 64) or signal.getsignal(signal.SIGTERM) is not _on_signal:
+            pass
+        self.ending = True
         for session in list(self.live):
             with in_haste(), suppress(Exception):  # of one run must not keep the others from their end
                 session.interrupt(TERMINATED)
@@ -98,11 +108,18 @@ class _Ender:
         while self.live and time.monotonic() < late_at:
             time.sleep(POLL_S)
         _deliver_spans()
-        os.kill(os.getpid(), signal.SIGTERM)
+        while True:  # the first may be what wakes it, and the second is what ends it
+            signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
+            time.sleep(WAKE_S)
 
 
 def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
-    _ender.hear(number)
+    """Have the runs ended, and then the process; the second time, end the process."""
+    if _ender.dying or os.getpid() != _ender.pid:  # of a child that has just been forked
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    _ender.dying = True
+    _ender.tell()
 
 
 def _deliver_spans() -> None:
