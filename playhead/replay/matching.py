@@ -159,7 +159,8 @@ class Matcher:
         if found is None or not _is_answer(found):
             found = self._only(asked, self._firsts(asked, place)) or self._hidden(asked, place)
         if found is None:
-            found = next((call for each in self._same_key(asked, place) for call in each if self._is_left(call)), None)
+            firsts = (next(filter(self._is_left, each), None) for each in self._same_key(asked, place))
+            found = self._only(asked, filter(None, firsts))
         if found is None:
             return None
         hidden = asked.identity is None or (_looks_same(found, asked) and found.identity != asked.identity)
