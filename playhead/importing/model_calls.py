@@ -53,7 +53,7 @@ class ForeignThread:
     def completed(self, result: ToolCallCompleted, call_id: str | None) -> None:
         """Take the result of a call that was asked for by this id."""
         self._results[result.call_id] = result
-        self._next.append(ForeignMessage("tool", result.message_text("tool"), call_id=call_id))
+        self._next.append(ForeignMessage("tool", result.message_text("tool"), call_id=call_id, name=result.tool))
 
     def place(self, messages: Sequence[ForeignMessage]) -> tuple[list[MessageAdded], tuple[Range, ...]]:
         """Return the messages of a prompt that are new, and the ranges of ids that it is."""
@@ -76,7 +76,7 @@ class ForeignThread:
             self._findings.doubt("the run goes on after an answer that calls no tool, where a replay ends")
         elif ids[: len(before)] != before:
             self._findings.doubt("prompts do not begin with the one before, as those of a replay do")
-        elif [_key(each) for each in messages[len(before) :]] != [_key(each) for each in self._next]:
+        elif not _are_alike(messages[len(before) :], self._next):
             self._findings.doubt(
                 "prompts go on with something else than the answer before and the results of its calls, which a replay "
                 "does not send"
@@ -219,6 +219,12 @@ def ranges_of(ids: Iterable[int]) -> tuple[Range, ...]:
         else:
             ranges.append((number, number))
     return tuple(ranges)
+
+
+def _are_alike(sent: Sequence[ForeignMessage], known: Sequence[ForeignMessage]) -> bool:
+    """Return whether messages are those that a replay adds; many spans leave the name of a result's tool out."""
+    named = [other.name if each.name is None else each.name for each, other in zip(sent, known, strict=False)]
+    return list(map(_key, sent)) == list(map(_key, known)) and named == [each.name for each in known]
 
 
 def _key(message: ForeignMessage) -> str:

@@ -78,6 +78,11 @@ WRONG: dict[str, tuple[Callable[[], Trace], str, str]] = {
         "go on with something else",
     ),
     "result left out": (lambda: run_of(then=[SYSTEM, TASK, ASKED]), "tools-only", "go on with something else"),
+    "result under another tool's name": (
+        lambda: run_of(then=[SYSTEM, TASK, ASKED, {**TOLD, "name": "weather"}]),
+        "tools-only",
+        "go on with something else",
+    ),
     "answer that was edited": (
         lambda: run_of(then=[SYSTEM, TASK, {**ASKED, "content": "I look it up."}, TOLD]),
         "tools-only",
