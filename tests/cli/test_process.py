@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import socket
 import subprocess
@@ -16,6 +15,7 @@ from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.cli.command_line import process
 from tests.cli.recorded import record_hostile_run, record_run
+from tests.cli.terminals import written_to_a_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,21 +25,7 @@ PLAYHEAD = [sys.executable, "-m", "playhead"]
 
 def terminal(*arguments: str, **environment: str) -> bytes:
     """Return what a command writes to a terminal."""
-    controller, side = pty.openpty()
-    command = subprocess.Popen(
-        [*PLAYHEAD, *arguments], stdin=side, stdout=side, stderr=side,
-        env={**os.environ, "TERM": "xterm-256color", **environment},
-    )  # fmt: skip
-    os.close(side)
-    output = b""
-    try:
-        while chunk := os.read(controller, 65536):
-            output += chunk
-    except OSError:  # Linux says so when the other side is closed
-        pass
-    command.wait(timeout=30)
-    os.close(controller)
-    return output
+    return written_to_a_terminal([*PLAYHEAD, *arguments], **environment)
 
 
 def test_exit_codes(store: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -39,6 +38,7 @@ from playhead.trace.line import Record
 from playhead.trace.types import AgentHeader, Rationale
 from playhead.trace.usage import Usage
 from tests.cli.recorded import EVIL, record_hostile_run
+from tests.cli.terminals import written_to_a_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -279,21 +279,7 @@ LABELS = ["model", "call", "call", "model", "retry", "model", "end"]
 
 def shown_by(program: str, **environment: str) -> str:
     """Return what a program writes to a terminal of eighty columns."""
-    controller, side = pty.openpty()
-    command = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=side, stdout=side, stderr=side,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", **environment},
-    )  # fmt: skip
-    os.close(side)
-    output = b""
-    try:
-        while chunk := os.read(controller, 65536):
-            output += chunk
-    except OSError:  # Linux says so when the other side is closed
-        pass
-    command.wait(timeout=30)
-    os.close(controller)
-    return output.decode()
+    return written_to_a_terminal([sys.executable, "-c", program], COLUMNS="80", **environment).decode()
 
 
 def labels_of(shown: str) -> list[str]:
