@@ -101,8 +101,8 @@ def run(  # noqa: PLR0913 - the options
 
     What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
     tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0). A tool that requires approval
-    runs only after approval of exactly that call. Without a folder that can be written the run goes on unrecorded, and says
-    so.
+    runs only after approval of exactly that call. If the trace
+    folder cannot be written, the run continues unrecorded and prints a warning.
     """
     from playhead.agent.agent import Agent
     from playhead.agent.options import DEFAULT, Context
