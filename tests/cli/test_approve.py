@@ -97,17 +97,6 @@ def test_what_waits(control: Control):
         assert "(secrets are left out of what is shown)" in second
 
 
-def test_an_older_format_is_unreadable_input(folder: Path):
-    """A file that this version does not read ends the command as it ends every other that reads one."""
-    recorder = begin(folder / "older.jsonl")
-    recorder.seal()
-    path = folder / "older.jsonl"
-    path.write_text(path.read_text().replace('"format":"2.0"', '"format":"1.0"'))
-    result = playhead("approvals", "older")
-    assert (result.exit_code, result.stdout) == (3, "")
-    assert result.stderr == "playhead: run older cannot be reached: older.jsonl is in trace format 1.0\n"
-
-
 def test_what_waits_as_json(control: Control):
     """One object a call, with how to name it."""
     asked = control.ask(pending())
@@ -177,16 +166,6 @@ def test_which_call_is_meant(control: Control):
     assert [each is not None and each.approved for each in answered] == [True, False, True, False, False]
 
 
-def test_a_yes_names_the_call(control: Control):
-    """Where nobody can be asked whether it is the one that was seen; a no needs no name."""
-    asked = control.ask(pending())
-    result = playhead("approve", "mine")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "playhead: name the call that you have seen: playhead approve mine call_0_0\n"
-    assert control.take_answer(asked) is None
-    assert playhead("deny", "mine", "--why", "no").exit_code == 0
-
-
 def test_a_request_that_changes_while_it_is_looked_at(control: Control, monkeypatch: pytest.MonkeyPatch):
     """What is answered is what was shown, or nothing."""
     asked = control.ask(pending())
@@ -197,7 +176,7 @@ def test_a_request_that_changes_while_it_is_looked_at(control: Control, monkeypa
     assert control.take_answer(asked) is None
 
 
-@pytest.mark.parametrize("command", [["approvals"], ["approve"], ["deny", "--why", "no"]])
+@pytest.mark.parametrize("command", [["approvals"], ["deny", "--why", "no"]])
 def test_runs_that_do_not_go_on(folder: Path, command: list[str]):
     """Ended, gone, unknown: one line that says which."""
     end(begin(folder / "over.jsonl"), "")
@@ -215,19 +194,6 @@ def test_runs_that_do_not_go_on(folder: Path, command: list[str]):
     assert playhead("approvals").stderr == "no call waits for an answer\n"
 
 
-def test_hostile_requests(control: Control):
-    """Nothing raw on the terminal, whatever a model has asked for; and what is no request is not shown."""
-    control.ask(
-        pending(tool=EVIL, owner=EVIL, risk=EVIL, why=EVIL, args_hash=EVIL, call_id=EVIL, arguments={EVIL: [EVIL]})
-    )
-    (control.folder / "7.request.json").write_text("{")
-    for command in (["approvals"], ["approvals", "--json"], ["approve", "mine", "nosuch"], ["approve", "mine"]):
-        result = playhead(*command)
-        assert not any(ord(character) < 32 and character != "\n" for character in result.output)
-        assert "\u202e" not in result.output
-        assert result.output.count("wants to run") <= 1
-
-
 @pytest.mark.parametrize(
     "hostile", [{"asked_us": -(10**400)}, {"asked_us": 10**400}, {"arguments": json.loads("[" * 900 + "]" * 900)}]
 )
@@ -241,16 +207,6 @@ def test_a_hostile_request_hides_no_other(control: Control, hostile: dict[str, A
         result = playhead(*command)
         assert (result.exit_code, result.stderr) == (0, said)
         assert "call_0_0" in result.stdout
-
-
-def test_calls_are_suggested(control: Control):
-    """The shell completes what waits in the run that was named."""
-    control.ask(pending())
-    control.ask(pending(call_id="$(evil)", tool=EVIL))
-    environment = {"_PLAYHEAD_COMPLETE": "bash_complete", "COMP_WORDS": "playhead approve mine ", "COMP_CWORD": "3"}
-    assert playhead(env=environment, prog_name="playhead").stdout == "plain,call_0_0\n"
-    environment["COMP_WORDS"] = "playhead approve nosuch "
-    assert playhead(env=environment, prog_name="playhead").stdout == "\n"
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -313,7 +269,7 @@ def test_another_process_decides(paying: list[str], home: Path, approved: bool):
     assert not (folder / FOLDER).exists()
 
 
-@pytest.mark.parametrize(("typed", "approved"), [(b"y\n", True), (b"n too much\n", False), (b"\x04", False)])
+@pytest.mark.parametrize(("typed", "approved"), [(b"y\n", True), (b"\x04", False)])
 def test_somebody_at_the_terminal_decides(paying: list[str], home: Path, typed: bytes, approved: bool):
     """On a terminal whoever sits there is asked; the status line stands aside until it is answered."""
     controller, side = pty.openpty()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +11,7 @@ from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.usage import Usage
 from tests.cli.command_line import objects, playhead
-from tests.cli.recorded import record_hostile_run, record_run
+from tests.cli.recorded import record_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,18 +75,6 @@ def test_the_json(runs: Path):
     assert summary["saved"] == run["saved"]
 
 
-def test_without_a_run(runs: Path):
-    """It takes the newest ones, or as many as are asked for."""
-    assert objects(playhead("backtest", "--json", "--switch", "max_iterations(9)"))[-1]["runs"] == 2
-    assert objects(playhead("backtest", "--json", "--last", "1", "--switch", "max_iterations(9)"))[-1]["runs"] == 1
-
-
-def test_a_run_is_counted_once(runs: Path):
-    """However often it is named."""
-    result = playhead("backtest", "--json", "--switch", "max_iterations(9)", "long", runs / "long.jsonl", "lon")
-    assert objects(result)[-1]["runs"] == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -118,16 +106,6 @@ def test_what_cannot_be_read(runs: Path):
     assert (result.exit_code, result.stdout) == (3, "")
 
 
-def test_a_damaged_run(runs: Path):
-    """It is not judged, and said to be damaged."""
-    path = runs / "long.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"nothing about a", b"nothing about b"))
-    result = playhead("backtest", "--switch", "max_iterations(1)", "long")
-    assert result.exit_code == 3
-    assert "cannot be told" in result.stdout
-    assert "the file is damaged" in result.stdout
-
-
 def test_nothing_can_be_told(runs: Path):
     """Open runs in which no switch fires: exit 4, and it is said of each."""
     path = runs / "long.jsonl"
@@ -136,22 +114,3 @@ def test_nothing_can_be_told(runs: Path):
     assert result.exit_code == 4
     assert "the file has no end, and no switch fires in what it holds" in " ".join(result.stdout.split())
     assert "Of 1 run: 0 untouched, 0 stopped, 1 cannot be told" in result.stdout
-
-
-def test_no_run_at_all(home: Path):
-    """It is said where was looked."""
-    result = playhead("backtest", "--switch", "max_iterations(1)")
-    assert (result.exit_code, result.stdout) == (3, "")
-    assert "no run in" in result.stderr
-
-
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_hostile_text(home: Path, form: list[Any]):
-    """Nothing that a trace holds steers the terminal, and no line is wider than 80 cells."""
-    path = record_hostile_run(home / "traces")
-    for switch in ("max_iterations(1)", "timeout_after(0.0005)", "tool_limit('\x1b[2J', 1)"):
-        result = playhead("backtest", *form, "--switch", switch, path)
-        assert result.exit_code in (0, 4), result.stderr
-        shown = result.stdout + result.stderr
-        assert not [each for each in shown if each != "\n" and (not each.isprintable() or each in "\u202e\u2066")]
-        assert form or max(map(len, result.stdout.splitlines())) <= 80

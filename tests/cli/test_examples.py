@@ -7,40 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from examples.tools import FACTS, calculator, lookup
+from examples.tools import calculator
 from tests.cli.command_line import playhead
 
 if TYPE_CHECKING:
     from tests.cli.conftest import ChatServer
-
-
-@pytest.mark.parametrize("key", ["Mount Zed", "mount zed", " zed", "the height of Mount Zed"])
-def test_a_fact_is_found_however_it_is_asked_for(key: str) -> None:
-    """Case and words around the key do not matter."""
-    assert lookup(key) == "Mount Zed is 4,180 feet high."
-
-
-@pytest.mark.parametrize("key", ["Mount Nowhere", "", "  "])
-def test_an_unknown_key_names_the_known_ones(key: str) -> None:
-    """The model is told what it may ask for."""
-    with pytest.raises(LookupError, match=", ".join(FACTS)):
-        lookup(key)
-
-
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("4180 * 0.3048", 1274.064),
-        ("4,180 * 0.3048", 1274.064),
-        ("-(2 + 3) * 4 - +1", -21),
-        ("7 // 2 + 7 % 2 + 2 ^ 3", 12),
-        ("1e3 / 4", 250.0),
-        (" 2**10 ", 1024),
-    ],
-)
-def test_arithmetic(expression: str, value: float) -> None:
-    """Numbers, the usual signs, parentheses, thousands separators."""
-    assert calculator(expression) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(

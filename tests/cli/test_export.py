@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.spans import current
 from playhead.trace.control import Control
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import EVIL, record_hostile_run, record_run
@@ -137,48 +136,6 @@ def test_a_command_line_that_cannot_be_is_refused(store: Path, arguments: list[s
     assert SECRET not in result.stderr
 
 
-@pytest.mark.parametrize("name", ["OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE"])
-def test_a_certificate_that_is_not_there_is_named(store: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """At once, with the variable and the file: trying again is of no use."""
-    monkeypatch.setenv(name, str(store / "ca.pem"))
-    result = playhead("export", "good", "--to", "https://127.0.0.1:1")
-    assert result.exit_code == 1
-    assert f"takes nothing: {name} names {store / 'ca.pem'}, and there is no such file" in result.stderr
-
-
-def test_a_protocol_that_is_not_spoken_is_said_once(
-    store: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """JSON is replaced by protobuf, with a word; what is no protocol is refused."""
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
-    for _ in range(2):
-        assert playhead("export", "good", "--to", collector.address).exit_code == 0
-    (said,) = [each.message for each in caplog.records if "http/json" in each.message]
-    assert "Playhead sends http/protobuf" in said
-    assert "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf" in said
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http")
-    result = playhead("export", "good", "--to", collector.address)
-    assert result.exit_code == 2
-    assert "OTEL_EXPORTER_OTLP_PROTOCOL is none of http/protobuf, http/json and grpc" in result.stderr
-
-
-def test_an_exporter_that_there_is_not_is_said_once_and_none_is_silent(
-    store: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """`OTEL_TRACES_EXPORTER=console` sends nothing, and the first run says what to set; `none` is heeded without a word."""
-    monkeypatch.setattr(current._Current, "export", None)
-    monkeypatch.setattr(current._Current, "refused", False)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
-    for name, warnings in (("none", 0), ("console,Zipkin", 1)):
-        monkeypatch.setenv("OTEL_TRACES_EXPORTER", name)
-        for number in range(2):
-            record_run(store, f"{name[:4]}-{number}")
-        assert len(caplog.records) == warnings
-    assert "OTEL_TRACES_EXPORTER=console,zipkin asks for what Playhead does not have" in caplog.text
-    assert "Set OTEL_TRACES_EXPORTER=console,zipkin,otlp" in caplog.text
-    assert collector.requests == []
-
-
 def test_runs_may_be_chosen_by_their_time(store: Path, collector: Collector) -> None:
     """Since a moment, or some time ago; when there are none, that is said."""
     (store / "good.jsonl").unlink()  # its clock starts in 2026
@@ -212,12 +169,6 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
         assert result.stdout.splitlines() == [f"good  {len(ids)} spans written", f"to  {output}"]
     else:
         assert result.stderr == f"good: {len(ids)} spans written\n"
-
-
-def test_content_may_be_left_out(store: Path) -> None:
-    """What people and models said is not in the spans then."""
-    assert "Mount Zed" in playhead("export", "good", "--format", "otlp-json").stdout
-    assert "Mount Zed" not in playhead("export", "good", "--format", "otlp-json", "--no-content").stdout
 
 
 def test_another_recording_is_not_written_over(store: Path, tmp_path: Path) -> None:
@@ -271,14 +222,6 @@ def test_a_collector_that_takes_nothing_is_an_error(store: Path, usual: Reply | 
     again.close()
 
 
-def test_a_collector_that_comes_back_gets_everything(store: Path) -> None:
-    """It is asked again when it says so."""
-    collector = Collector(Reply(503, {"Retry-After": "0"}), Reply(429, {"Retry-After": "0.05"}))
-    assert playhead("export", "good", "--to", collector.address).exit_code == 0
-    assert collector.counts == Counter(ids_of(store / "good.jsonl"))
-    collector.close()
-
-
 def test_open_spans_of_a_dead_run_are_sent_as_interrupted_and_of_a_live_one_not(
     store: Path, collector: Collector
 ) -> None:
@@ -313,16 +256,6 @@ def test_follow_reads_a_run_while_it_is_written(store: Path, collector: Collecto
     control.close()
     assert (result.exit_code, result.stderr) == (0, "")
     assert collector.counts == Counter(ids_of(store / "good.jsonl"))
-
-
-def test_a_damaged_trace_is_sent_as_far_as_it_is_there(store: Path, collector: Collector) -> None:
-    """And that it is damaged is said, with an exit code."""
-    lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
-    (store / "bad.jsonl").write_bytes(b"".join([*lines[:5], b"junk\n", *lines[6:]]))
-    result = playhead("export", "bad", "--to", collector.address)
-    assert result.exit_code == 1
-    assert "bad: line 6: bad-line" in result.stderr
-    assert collector.requests
 
 
 def test_what_is_no_trace_does_not_keep_the_others_back(store: Path, collector: Collector) -> None:

@@ -61,19 +61,6 @@ def test_one_that_was_silent_for_long_is_over(elsewhere: Path, collector: Collec
     assert collector.counts == Counter(ids_of(elsewhere))
 
 
-def test_follow_ends_when_it_was_silent_for_long(
-    elsewhere: Path,
-    collector: Collector,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It says what it waits for, and does not wait for ever."""
-    monkeypatch.setattr(sources, "SILENT_S", 0.5)
-    os.utime(elsewhere)
-    result = playhead("export", elsewhere, "--to", collector.address, "--follow")
-    assert (result.exit_code, result.stderr.count(HOST)) == (0, 1)
-    assert collector.counts == Counter(ids_of(elsewhere))
-
-
 def test_one_whose_lock_is_held_goes_on_whatever_is_assumed(
     elsewhere: Path,
     collector: Collector,  # noqa: F811

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,19 +56,6 @@ def test_json_still_says_exactly_what_the_trace_holds(home: Path) -> None:
     assert objects(playhead("list", "--json"))[0]["task"] == EVIL
 
 
-def test_a_damaged_hostile_file_is_safe_too(home: Path) -> None:
-    """Messages about what is wrong quote nothing raw."""
-    path = record_hostile_run(home / ".playhead" / "traces")
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(
-        lines[0] + EVIL.encode().replace(b"\n", b" ") + b"\n" + lines[1].replace(b'"task"', b'"\x1b"') + lines[2]
-    )
-    for command in COMMANDS:
-        for form in ([], ["--json"]):
-            result = playhead(*command.split(), *form)
-            assert escape(result.output, keep="\n") == result.output
-
-
 def test_progress_and_answer_of_a_run_are_safe(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What a model and a tool say while the run goes on is as hostile as what they said before."""
     with Progress(text_console(stderr=True)) as progress:
@@ -84,18 +69,3 @@ def test_markup_in_a_trace_is_text(home: Path) -> None:
     """Rich's own markup and emoji codes mean nothing here."""
     record_run(home, "markup", answer="[bold red]:smile:[/bold red] [link=http://evil]x[/link]")
     assert "[bold red]:smile:[/bold red] [link=http://evil]x[/link]" in playhead("show", "markup.jsonl").stdout
-
-
-def test_numbers_that_json_has_not(home: Path) -> None:
-    """Not-a-number in somebody else's file does not break the JSON of a command."""
-    path = record_run(home, "nan")
-    path.write_bytes(re.sub(rb'"duration_ms":[0-9.]+', b'"duration_ms":NaN', path.read_bytes()))
-    for command in (
-        "show nan.jsonl --json",
-        "list --json --trace-dir .",
-        "debrief nan.jsonl --json",
-        "stats nan.jsonl --json",
-        "diff nan.jsonl nan.jsonl --json",
-    ):
-        for line in playhead(*command.split()).stdout.splitlines():
-            json.loads(line, parse_constant=pytest.fail)

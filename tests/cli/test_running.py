@@ -92,17 +92,6 @@ def test_a_tool_that_requires_approval_is_denied(chat: ChatServer, home: Path) -
     assert [error.message for error in errors if error and error.type == "ApprovalDenied"] == [why]
 
 
-def test_a_run_as_json(chat: ChatServer, tmp_path: Path) -> None:
-    """One object with everything that was reached; progress, and what a tool prints, stays on stderr."""
-    result = run(chat, "--json", "--tools", "my_tools:lookup,calculator", "--trace-dir", tmp_path / "runs")
-    (outcome,) = objects(result)
-    assert outcome["success"] is True
-    assert outcome["output"] == "It is 4,180 feet,\n\x1b[31mor 1,274 metres."
-    assert outcome["trace_path"] == str(tmp_path / "runs" / f"{outcome['run_id']}.jsonl")
-    assert "\x1b" not in result.output
-    assert "noise\n" in result.stderr
-
-
 def test_a_limit_is_no_failure_and_is_said(chat: ChatServer) -> None:
     """Exit 0, and it is plain that the model did not answer."""
     result = run(chat, "--tools", "my_tools:lookup,calculator", "--max-iterations", "1")
@@ -119,32 +108,6 @@ def test_a_failed_run_says_where_its_trace_is(home: Path) -> None:
     assert trace == f"the trace is {home}/.playhead/traces/dead.jsonl"
     assert error.startswith("playhead: no server answers at http://127.0.0.1:9")
     assert check_trace(home / ".playhead/traces/dead.jsonl").ok
-
-
-def test_a_failed_run_as_json(chat: ChatServer) -> None:
-    """The object says that it failed, and why; exit 1."""
-    chat.answers[:] = [{"model": "m"}] * 3
-    result = run(chat, "--json")
-    (outcome,) = objects(result)
-    assert (result.exit_code, outcome["status"], outcome["success"]) == (1, "failed", False)
-    assert "no message" in outcome["error"]
-
-
-def test_an_unknown_model_is_a_mistake_of_the_caller(chat: ChatServer) -> None:
-    """The server does not have it: exit 2, and the line says how to get it."""
-    chat.answers.clear()
-    result = run(chat)
-    assert result.exit_code == 2
-    assert "ollama pull m" in result.stderr.splitlines()[-1]
-
-
-def test_a_warning_of_the_library_is_seen(chat: ChatServer, home: Path) -> None:
-    """A trace that cannot be made does not stop the run, and is not passed over in silence."""
-    (home / "file").write_text("")
-    result = run(chat, "--trace-dir", home / "file" / "below", "--tools", "my_tools:lookup,calculator")
-    assert result.exit_code == 0
-    assert "playhead: warning: the trace " in result.stderr
-    assert "trace   none: it could not be created" in result.stdout
 
 
 def test_the_demo_needs_nothing(home: Path) -> None:
@@ -178,12 +141,6 @@ def test_the_demo_as_json(tmp_path: Path) -> None:
     assert (replay["verdict"], replay["grounded"], replay["rungs"]) == ("changed", 1.0, {"exact": 2, "reordered": 2})
     assert [edit["tool"] for edit in replay["diff"]["tool_sequence"]] == ["lookup"]
     assert others["debrief"]["outcome"] == "success"
-
-
-def test_the_commands_that_the_demo_names_can_be_typed(tmp_path: Path) -> None:
-    """A folder with a space in its name is quoted in them."""
-    result = playhead("demo", "--trace-dir", tmp_path / "my runs")
-    assert f"--trace-dir '{tmp_path}/my runs'\n" in result.stdout
 
 
 def test_a_demo_that_cannot_be_recorded_says_so(home: Path) -> None:
