@@ -22,6 +22,7 @@ from tests.kernel import isolated_tools
 from tests.kernel.hung import BOUND_S, LIMIT_S, TRIES, HungModel, hanging, lookup, timed, timed_await
 from tests.kernel.runs import data
 from tests.options import grouped
+from tests.proving import PROVE, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ def whole(path: Path) -> Any:
     return recording
 
 
-@pytest.mark.parametrize("kind", ["wait", "block", "spin", "swallow"])
+@pytest.mark.parametrize("kind", sample(["wait", "block", "spin", "swallow"], ["block", "swallow"]))
 @pytest.mark.parametrize(
     "place", ["before observe", "after act", "llm.response", "tap", "tool.result", "lifecycle.completed"]
 )
@@ -141,7 +142,17 @@ def _asking(function: Any) -> Any:
 
 @pytest.mark.parametrize(
     "kind",
-    ["llm-requested", "llm-responded", "tool-call-started", "tool-call-completed", "message-added", "budget-reserved"],
+    sample(
+        [
+            "llm-requested",
+            "llm-responded",
+            "tool-call-started",
+            "tool-call-completed",
+            "message-added",
+            "budget-reserved",
+        ],
+        ["llm-requested", "tool-call-completed"],
+    ),
 )
 def test_an_observer_that_hangs(tmp_path: Path, kind: str):
     """A subscriber that never comes back holds up the loop, and not the end of the run."""
@@ -315,7 +326,8 @@ async def test_what_was_left_behind_costs_nothing(tmp_path: Path):
         await agent.run("Do it.")
         used_s = time.process_time()
         await asyncio.sleep(0.2)
-        assert time.process_time() - used_s < 0.1
+        if PROVE:
+            assert time.process_time() - used_s < 0.1
 
 
 async def test_many_at_once(tmp_path: Path):
@@ -366,13 +378,13 @@ def test_an_isolated_tool(tmp_path: Path):
             tmp_path / str(trial),
             turns=[call("lookup", key="a"), call("hang", path=str(pids)), text("never")],
             tools=[lookup, isolated_tools.hang],
-            compose=[ks.timeout_after(1.0)],
+            compose=[ks.timeout_after(sample(1.0, 3.0))],
         )
         took_s, result = timed(agent.run_sync, "Do it.", run_id="run")
         assert (result.output, result.terminated_by) == ("found a", "timeout_after")
         whole(tmp_path / str(trial) / "run.jsonl")
         took.append(took_s)
-        if took_s < 1.5 and pids.exists():
+        if (took_s < 1.5 or not PROVE) and pids.exists():
             for pid in json.loads(pids.read_text()):
                 with pytest.raises(ProcessLookupError):
                     os.kill(pid, 0)
