@@ -25,6 +25,7 @@ from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.importing.formats import FORMATS, openinference_row
 from tests.importing.traces import Trace, captured, imported, shop
+from tests.proving import bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -255,7 +256,7 @@ def test_one_call_id_ten_thousand_times_takes_no_time(tmp_path: Path) -> None:
     began = time.monotonic()
     _, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
     assert len(recording.root.calls) == 5_000
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < bound(30)
 
 
 def test_more_spans_than_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +311,7 @@ def test_halves_of_characters_cost_themselves_alone() -> None:
     began = time.monotonic()
     assert values.parsed_json("\\" * 200_001) is values.NOTHING
     assert values.parsed_json('"' + (high + low) * 100_000 + high + '"') == "😀" * 100_000 + "�"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < bound(2)
 
 
 def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from playhead.trace.control import Control
 from playhead.trace.control_files import write_new
 from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
+from tests.proving import bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,7 @@ async def test_an_approver_that_swallows_its_cancellation_is_left_behind():
         began = time.perf_counter()
         assert await decision(approve, LATE_S) == LATE
         took_s.append(time.perf_counter() - began)
-    assert min(took_s) < LATE_S + GRACE_S + 0.2
+    assert min(took_s) < bound(LATE_S + GRACE_S + 0.2)
     over.set()
     await anyio.sleep(0.01)
 
@@ -173,7 +174,7 @@ def test_an_approver_that_is_left_behind_does_not_keep_the_program_from_ending(t
         finally:
             program.kill()
     assert (said, *rest, program.returncode) == ("done\n", "", "", 0)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < bound(1.5)
 
 
 async def test_a_call_that_is_thrown_away():
@@ -226,7 +227,7 @@ async def test_a_run_that_is_cancelled_does_not_wait_for_a_thread(tmp_path: Path
     with anyio.move_on_after(LATE_S) as scope:
         await agent.run("Pay.", run_id="run")
     assert scope.cancelled_caught
-    assert time.perf_counter() - began < 1
+    assert time.perf_counter() - began < bound(1)
     go.set()
     await anyio.sleep(0.01)
 

@@ -19,6 +19,7 @@ from playhead.testing import call, calls, error, text
 from playhead.trace.clock import SystemClock
 from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
+from tests.proving import bound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ async def test_a_body_that_swallows_its_cancellation(tmp_path: Path, kind: str, 
         folder = tmp_path / str(trial)
         folder.mkdir()
         took_s.append(await swallowing(folder, kind, raises=raises))
-    assert min(took_s) < LIMIT + GRACE_S + 0.2
+    assert min(took_s) < bound(LIMIT + GRACE_S + 0.2)
 
 
 async def swallowing(tmp_path: Path, kind: str, *, raises: bool) -> float:
@@ -126,7 +127,7 @@ async def test_a_cancelled_run_does_not_wait_for_it(tmp_path: Path):
         folder = tmp_path / str(trial)
         folder.mkdir()
         took_s.append(await cancelled_while_swallowing(folder))
-    assert min(took_s) < 0.25
+    assert min(took_s) < bound(0.25)
 
 
 async def cancelled_while_swallowing(tmp_path: Path) -> float:
