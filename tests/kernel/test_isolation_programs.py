@@ -16,6 +16,7 @@ from playhead import ToolContext, tool
 from playhead.errors import ToolDefinitionError
 from tests.kernel import isolated_tools
 from tests.kernel.test_isolation import gone, pids, until
+from tests.proving import bound
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="isolate=True needs POSIX")
 
@@ -96,7 +97,6 @@ Agent(ScriptedModel([call("hang", path=sys.argv[1]), text("done")]), tools=[hang
 
 FORK = """
 import os, sys, threading, time
-from tests.proving import bound
 
 def fork():
     while not os.path.exists(sys.argv[1]):

@@ -21,6 +21,7 @@ from playhead.errors import MissingDependencyError, ToolDefinitionError, ToolSer
 from playhead.mcp import mcp_tools
 from playhead.testing import ScriptedModel, call, text
 from tests.mcp.serving import RAW, one, raw, told
+from tests.proving import bound
 
 TEXT = {"content": [{"type": "text", "text": "fine"}]}
 
@@ -114,7 +115,6 @@ def test_no_process_survives_an_error_or_a_cancellation():
 PROGRAM = """
 import sys
 from tests.mcp.serving import one
-from tests.proving import bound
 server = one({"content": []}, case={"mark": sys.argv[1]})
 server.__enter__()
 print("open", flush=True)
