@@ -14,7 +14,7 @@ CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
 
-.PHONY: help demo test prove test-real test-phoenix test-mlflow screenshots lint format bench docs reference clean
+.PHONY: help demo test quick prove test-real test-phoenix test-mlflow screenshots lint format bench docs reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -23,11 +23,14 @@ help:  ## list the targets
 demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff and debrief it; no key, no network
 	$(RUN)playhead demo $(ARGS)
 
-test: $(DEV)  ## run the tests
-	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist loadfile $(ARGS)
+test: $(DEV)  ## run the tests; of campaigns and bounds of time, a sample
+	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
 
-prove: $(DEV)  ## run the random campaigns at their full size, of which the tests run a sample
-	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 tests/findings $(ARGS)
+quick: $(DEV)  ## run the tests that start no process and wait for nothing
+	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal -m "not (slow or real or phoenix or mlflow)" $(ARGS)
+
+prove: $(DEV)  ## run the tests with every campaign whole and every bound of time asserted; wants a quiet machine
+	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
 	$(RUN)python -m tests.findings.replay_oracle 5000
 	$(RUN)python -m tests.findings.declarations 500
 
