@@ -11,6 +11,7 @@ from playhead.trace.integrity import check_trace
 from tests.compose.hooked import EVERYTHING, everything
 from tests.compose.hostile import PLACES, Odd, placed, raising
 from tests.kernel.runs import make_agent
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,7 @@ def agent_with(folder: Path, place: str, hook: Any) -> Any:
     return make_agent(folder, everything(), *options.pop("tools"), **options)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", sample(PLACES, PLACES[::5]))
 async def test_what_is_no_exception_is_not_swallowed(tmp_path: Path, place: str):
     """What is raised to end the program, such as by pytest, ends the run, and the trace is closed."""
     with pytest.RaisesGroup(Odd, allow_unwrapped=True, flatten_subgroups=True):  # calls side by side raise in a group
@@ -40,7 +41,7 @@ def test_an_interrupt_is_not_swallowed(tmp_path: Path, place: str):
     assert_cancelled(tmp_path)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", sample(PLACES, PLACES[::7]))
 async def test_a_run_that_is_cancelled_while_a_hook_hangs(tmp_path: Path, place: str):
     """The caller's cancellation passes through the hook, and the trace is closed; nothing leaves that it did not pass."""
     reached = anyio.Event()

@@ -10,6 +10,7 @@ from playhead.compose import PHASES, Harness, runtime
 from tests.compose.hooked import EMITTED, account, failures
 from tests.compose.hostile import HOSTILE, PLACES, nap, placed, run_all, where
 from tests.kernel.runs import ending
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ REQUIRED: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.mark.parametrize(
     ("place", "hostile"),
     [
-        *((place, hostile) for place in PLACES for hostile in ("error", "async hang")),
+        *((place, hostile) for place in sample(PLACES, PLACES[::4]) for hostile in ("error", "async hang")),
         *((place, hostile) for place in ("on tool.result", "tap answer.final", "before act") for hostile in REQUIRED),
     ],
 )

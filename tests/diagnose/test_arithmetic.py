@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from playhead.diagnose.arithmetic import Operands
 from playhead.diagnose.numbers import SeenNumbers, figures_of
+from tests.proving import sample
 
 MONTHS = [
     {"m": "Jan", "r": 1200, "open": True},
@@ -66,7 +67,7 @@ def test_does_not_follow(answer: str, results: list[Any], expected: list[str]):
     assert unexplained(answer, *results) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(40, 8), deadline=None)
 @given(st.lists(st.integers(13, 10**6), min_size=2, max_size=40, unique=True), st.data())
 def test_any_two_stated_numbers(numbers: list[int], data: st.DataObject):
     """The sum of a column follows, and so does a step from two numbers that the answer states."""
@@ -75,7 +76,7 @@ def test_any_two_stated_numbers(numbers: list[int], data: st.DataObject):
     assert unexplained(f"{one} + {other} = {one + other:,}", [{"n": each} for each in numbers]) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(40, 8), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -26,6 +26,7 @@ from playhead.diagnose.terminal import escape
 from playhead.errors import RunError
 from playhead.trace.events import EVENT_TYPES, UnknownEvent
 from tests.diagnose.recordings import SAMPLES, made
+from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _no_constant(name: str) -> Any:
     raise AssertionError(f"{name} is no JSON")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6), cuts=st.lists(st.floats(0, 1), max_size=4), holes=st.randoms(use_true_random=False))
 def test_any_cut_of_any_run(seed: int, cuts: list[float], holes: random.Random) -> None:
     """A random agent, its recording cut anywhere and with events missing anywhere."""
@@ -111,7 +112,7 @@ def events(draw: st.DrawFn) -> Any:
         return UnknownEvent(kind="not-made")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sample(150, 25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(st.tuples(st.sampled_from(["root", "root/a@0.0", "root/a@0.0/b@1.1"]), events()), max_size=12))
 def test_any_events_in_any_order(rows: list[Any]) -> None:
     """Events that no kernel would have written in this order."""

@@ -18,6 +18,7 @@ from playhead.trace.line import Record
 from playhead.trace.recording import Recording
 from playhead.trace.types import AgentHeader
 from playhead.trace.values import json_hash
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,7 +60,7 @@ few = st.lists(st.tuples(st.sampled_from(["a", "b", "x@0.0:a"]), st.sampled_from
 many = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("123456")), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sample(100, 16), deadline=None)
 @given(few | many, few | many)
 def test_the_edits_make_the_replay_of_the_original(original: Calls, replay: Calls) -> None:
     """For any two sequences, with repetitions, empty or long; and no call that both have is added and removed."""

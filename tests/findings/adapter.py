@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,8 +10,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from click.testing import CliRunner
+
 from playhead import Agent, RunError
 from playhead.agent.result import RunResult
+from playhead.cli.main import commands
 from playhead.mcp import mcp_tools
 from playhead.replay import replay_sync, reproduce_sync
 from playhead.testing import ScriptedModel
@@ -70,6 +74,20 @@ def answers(result: ReplayResult) -> list[tuple[str, str | None, Any]]:
 
 
 def cli(
+    *arguments: str | Path | None, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `playhead …` in this process, in that folder, whose modules are forgotten afterwards."""
+    folder, modules, path = cwd or Path.cwd(), set(sys.modules), list(sys.path)
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(commands, [*map(str, arguments)], env=dict(env or {}))
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(f"{folder}{os.sep}"):
+            del sys.modules[name]
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+
+
+def process(
     *arguments: str | Path | None, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `playhead …` in a process of its own, for at most a minute."""

@@ -14,8 +14,9 @@ from playhead.replay import calls, matching, replay, reproduce, serving
 from playhead.trace import recorder
 from playhead.trace.values import json_hash
 from tests.findings import replay_oracle as oracle
+from tests.proving import sample
 
-GROUPS = 4
+GROUPS = sample(4, 1)
 CASES = 75
 
 
@@ -35,7 +36,7 @@ async def test_nothing_is_silently_wrong(group: int) -> None:
 
 async def test_a_replay_that_changes_nothing_is_the_recording() -> None:
     """Every answer is at its own place, the verdict is `same`, and both recordings reproduce."""
-    for seed in range(1000, 1040):
+    for seed in range(1000, sample(1040, 1008)):
         made = oracle.made(seed)
         recording = oracle.recording_of(await oracle.run(made.setting, made.scripts))
         result = await replay(recording, {"model": oracle.ScriptsModel(made.scripts, made.setting)}, trace=None)
@@ -88,8 +89,3 @@ async def test_the_oracle_sees_remembered_answers(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(calls.Call, "answered", answered)
     monkeypatch.setattr(serving.Answers, "_from_memory", lambda *_: None)
     assert await _wrong(141, 203)
-
-
-REDACTED = (25,)
-REMEMBERED = (141,)
-"""Cases that come to it."""

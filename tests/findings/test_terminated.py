@@ -13,6 +13,7 @@ import pytest
 from playhead.trace.control import FOLDER, Control
 from tests.findings.adapter import cli
 from tests.findings.terminating import WHAT
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ os._exit(9)
 @pytest.mark.parametrize("how", WHAT)
 def test_a_signal_at_any_moment(how, signal):
     """Wherever in a run it comes, every file loads, what is open is sound, and the next run clears the rest away."""
-    command = [sys.executable, "-m", "tests.findings.terminating", how, signal, str(15 * ROUNDS), "7"]
+    command = [sys.executable, "-m", "tests.findings.terminating", how, signal, str(sample(15, 4) * ROUNDS), "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (kinds,) = done.stdout.splitlines()
     assert done.returncode == 0

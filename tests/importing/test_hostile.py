@@ -25,7 +25,7 @@ from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.importing.formats import FORMATS, openinference_row
 from tests.importing.traces import Trace, captured, imported, shop
-from tests.proving import bound
+from tests.proving import bound, sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,7 +137,7 @@ def traces(draw: Any) -> list[ForeignSpan]:
     return made
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(40, 8), deadline=None)
 @given(spans=traces())
 def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Types, parents and ids as nobody should write them: the file is whole, and every reader reads it."""
@@ -154,7 +154,7 @@ def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_f
     build_debrief(recording)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sample(100, 16), deadline=None)
 @given(attributes=ATTRIBUTES)
 def test_no_convention_raises(attributes: dict[str, Any]) -> None:
     """A span may say anything, of every kind."""

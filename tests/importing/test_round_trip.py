@@ -24,6 +24,7 @@ from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
 from playhead.trace.recording import OwnerRecording, Recording, read_recording
 from playhead.trace.values import as_text
 from tests.importing.traces import imported
+from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def test_a_run_of_every_strategy_comes_back(path: Path, tmp_path: Path) -> None:
     assert (usage, back.ending.status) == (recording.ending.usage, recording.ending.status)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 100_000))
 def test_random_runs_come_back(seed: int) -> None:
     """Whatever random agents did; what JSON cannot hold comes back as the text that the model was told."""
@@ -121,7 +122,7 @@ def test_random_runs_come_back(seed: int) -> None:
         assert told(back) == told(recording)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sample(20, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 100_000), cap=st.integers(2, 6))
 def test_prompts_that_were_cut_are_whole_again_or_said_not_to_be(seed: int, cap: int) -> None:
     """A span shows the newest messages alone: the others are known from the spans before, or counted; never made up."""
@@ -136,7 +137,7 @@ def test_prompts_that_were_cut_are_whole_again_or_said_not_to_be(seed: int, cap:
                 assert now == before or (unseen and len(now) <= cap and all(each in before for each in now))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sample(15, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @example(seed=241, with_ids=False, order=Random(0))  # two sub-agents of one task that did other things
 @example(seed=339, with_ids=False, order=Random(0))
 @given(seed=st.integers(0, 100_000), with_ids=st.booleans(), order=st.randoms(use_true_random=False))

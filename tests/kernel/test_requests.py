@@ -15,6 +15,7 @@ from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import Completion, ImagePart, Message, Request, TextPart, ToolCall
 from playhead.trace.usage import Prices
 from tests.kernel.runs import data, make_agent, record, record_agent
+from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from playhead.trace.recording import Recording
 
-AGENTS = 240
-GROUPS = 8
+AGENTS = sample(240, 40)
+GROUPS = sample(8, 2)
 
 
 class Spy:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.replay.backtest import backtest
 from playhead.trace.events import KillswitchFired, ToolCallCompleted, ToolCallStarted
+from tests.proving import sample
 from tests.replay.switched_runs import run_pair
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from playhead import Recording
     from playhead.replay.backtest_model import RunBacktest, Stop
 
-SEEDS = range(220)
+SEEDS = range(sample(220, 45))
 FOUND = (
     "none", "below", "budget_limit request", "tool_limit call", "circuit_breaker result", "circuit_breaker response",
     "max_iterations phase", "require_approval_for approval",
 )  # fmt: skip
-"""What has to be among them: each kind of stop, some in agents below, and runs that no switch stops."""
+"""What has to be among all of them: each kind of stop, some in agents below, and runs that no switch stops."""
 
 
 async def test_a_backtest_stops_where_the_live_switch_stops(tmp_path: Path):
@@ -45,7 +46,7 @@ async def test_a_backtest_stops_where_the_live_switch_stops(tmp_path: Path):
             assert left(told) == spent(again), (seed, [each.text for each in pair.switches], told)
         seen[live["switch"] + " " + live["at"] if live else "none"] += 1
         seen["below"] += live is not None and live["owner"] != "root"
-    assert min(seen[each] for each in FOUND) > 2, seen
+    assert min(seen[each] for each in FOUND) > sample(2, -1), seen
     assert seen["depends"] < len(SEEDS) / 8
 
 

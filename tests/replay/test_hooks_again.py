@@ -16,6 +16,7 @@ from playhead.replay import reproduce
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, ToolCall
+from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from playhead.compose import Block, HookContext, PhaseContext
 
-CASES: Final = 300
+CASES: Final = sample(300, 50)
 
 
 QUICK: Final = Message(id=10**6, role="user", content="And be quick.")

@@ -13,6 +13,7 @@ from playhead.errors import NotReplayableError, UnresolvedCallError
 from playhead.replay import DID_NOT_HAPPEN, ResultOverride, reproduce, resume, resume_calls
 from playhead.replay.calls import scope_of
 from playhead.trace.integrity import check_trace
+from tests.proving import sample
 from tests.replay.resumable_agents import Outside, resumable_agent
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from playhead.replay import UnresolvedCall
     from playhead.trace.line import Record
 
-AGENTS = 12
-GROUPS = 4
+AGENTS = sample(12, 3)
+GROUPS = sample(4, 1)
 SEED = 3
 SHORT = 45
 """Lines of a run that is cut after every one of them; longer ones are cut in some places."""
@@ -206,7 +207,7 @@ async def test_the_random_agents_cover_what_may_die(tmp_path: Path) -> None:
     """The property says something: the agents are cut in all that a run may be in the middle of."""
     kinds: set[str] = set()
     tools: set[str] = set()
-    for seed in range(2 * AGENTS):
+    for seed in range(24):
         await live(seed, tmp_path / str(seed))
         for owner in load_recording(tmp_path / str(seed) / "run.jsonl").owners.values():
             kinds |= {record.kind for record in owner.records}

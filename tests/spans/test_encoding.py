@@ -15,6 +15,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from playhead.spans import spans_of
 from playhead.spans.encoding import LEFT_OUT, encode, without_content
+from tests.proving import sample
 from tests.spans.collector import ordered, spans_in
 from tests.spans.spans import record_run, span
 from tests.trace.traces import read
@@ -61,7 +62,7 @@ def request(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
     return ExportTraceServiceRequest.FromString(encode(spans))
 
 
-@settings(max_examples=50)
+@settings(max_examples=sample(50, 8))
 @given(st.lists(SPANS, max_size=4))
 def test_it_is_what_the_library_encodes(spans: list[ReadableSpan]) -> None:
     """Each span, its resource and its scope hold the same, whatever they are; only the order of attributes may differ."""

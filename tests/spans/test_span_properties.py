@@ -17,6 +17,7 @@ from playhead.spans.encoding import encode
 from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.usage import Usage
+from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 from tests.spans.collector import ordered
 from tests.spans.span_runs import GOLDEN, built, check_sound, decoded, golden, recorded, spans_in
@@ -40,7 +41,7 @@ def run_of(seed: int) -> tuple[Sequence[Record], Sequence[Record]]:
     return recording.records, heard
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sample(30, 8), deadline=None)
 @given(SEEDS)
 def test_the_spans_of_random_agents(seed: int) -> None:
     """One root, ids unique, parents there, kinds valid, times inside one another, and a span for every call."""
@@ -53,7 +54,7 @@ def test_the_spans_of_random_agents(seed: int) -> None:
     assert encode(built(heard)[1]) == sent, "not the same live"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sample(30, 8), deadline=None)
 @given(SEEDS, st.floats(0, 1))
 def test_a_run_that_died_anywhere(seed: int, where: float) -> None:
     """What was open when a run died is interrupted, and with that the tree is whole; asking changes nothing."""
@@ -70,7 +71,7 @@ def test_a_run_that_died_anywhere(seed: int, where: float) -> None:
     assert encode([*spans, *rest]) == encode(built(records)[1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(40, 8), deadline=None)
 @given(SEEDS, st.booleans(), st.sampled_from([1, 2, 7, None]))
 def test_a_collector_reads_what_opentelemetry_would_send(seed: int, gen_ai: bool, most: int | None) -> None:
     """Our bytes of the spans of any run are read as the same request as those of OpenTelemetry's own encoder."""
@@ -80,7 +81,7 @@ def test_a_collector_reads_what_opentelemetry_would_send(seed: int, gen_ai: bool
     assert len(resource.scope_spans[0].spans) == len(spans)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=sample(50, 8), deadline=None)
 @given(st.lists(st.sampled_from(ALL), max_size=60), st.randoms(use_true_random=False))
 def test_no_order_of_events_raises(records: list[Record], chance: Any) -> None:
     """Events of many runs in any order, with other times and owners: what cannot be placed is left out and counted."""

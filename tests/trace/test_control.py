@@ -18,7 +18,7 @@ from playhead.trace import control_files
 from playhead.trace.asked import GivenAnswer, PendingApproval, answer_to
 from playhead.trace.control import FOLDER, Control
 from playhead.trace.store import TraceStore
-from tests.proving import bound
+from tests.proving import bound, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -327,7 +327,7 @@ CHANGES = st.dictionaries(st.sampled_from([*EXACT, "also"]), JSON | st.just(1) |
     st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()) | CHANGES,
     st.sets(st.sampled_from([*EXACT])),
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample(300, 50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_answer_but_an_exact_one_is_a_yes(asked: Any, answer: Any, missing: set[str]):
     """Whatever the file holds: a yes needs every field, exactly, and `approved` to be JSON's true."""
     control, pending, _ = asked

@@ -15,6 +15,7 @@ from playhead.errors import NotATraceError, PlayheadError, TraceNotFoundError
 from playhead.trace.integrity import Check, check_trace
 from playhead.trace.reader import MAX_PROBLEMS
 from playhead.trace.recording import read_recording
+from tests.proving import sample
 from tests.trace.strategies import events
 from tests.trace.traces import ending, events_of, header, read, record, rehashed, thought, thoughts
 
@@ -64,7 +65,7 @@ def test_a_sound_file(path: Path, content: bytes):
     assert check.ok
 
 
-@settings(max_examples=30)
+@settings(max_examples=sample(30, 8))
 @given(st.lists(events(), max_size=6))
 def test_every_trace_is_sound_when_written(tmp_path_factory: pytest.TempPathFactory, middle: list[EventBase]):
     """Whatever events a run has, its file is sound and gives them back."""
@@ -98,7 +99,7 @@ def test_every_flipped_bit_is_noticed(path: Path, content: bytes):
     """No bit of the file, hashes and newlines included, can change without `check` noticing."""
     path.write_bytes(content)
     with path.open("r+b", buffering=0) as file:
-        unnoticed = [bit for bit in range(len(content) * 8) if not noticed(path, file, content, bit)]
+        unnoticed = [bit for bit in range(0, len(content) * 8, sample(1, 11)) if not noticed(path, file, content, bit)]
     assert unnoticed == []
     assert check_trace(path).ok
 

@@ -32,6 +32,7 @@ from playhead.trace.line import (
 )
 from playhead.trace.usage import Prices
 from playhead.trace.values import to_json
+from tests.proving import sample
 from tests.trace.strategies import any_texts, events, python_values, same, texts
 from tests.trace.traces import unknown
 
@@ -71,7 +72,7 @@ def test_round_trip(seq: int, ts: int, owner: str, iteration: int | None, event:
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
-@settings(max_examples=20)
+@settings(max_examples=sample(20, 8))
 @given(data=st.data())
 def test_every_kind_round_trips(kind: str, data: st.DataObject):
     """No kind loses anything on the way through a line."""

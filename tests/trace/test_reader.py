@@ -32,6 +32,7 @@ from playhead.trace.line import Record, encode_line
 from playhead.trace.reader import MAX_LINE, Problem, scan
 from playhead.trace.recording import read_recording
 from playhead.trace.store import RunSummary, summarise
+from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, thought, thoughts, unknown
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def outcome(path: Path) -> None:
             function(path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample(150, 25))
 @given(
     st.one_of(
         st.binary(max_size=300),
@@ -154,7 +155,7 @@ def test_garbage(tmp_path_factory: pytest.TempPathFactory, garbage: bytes, suffi
     outcome(path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample(150, 25))
 @given(data=st.data())
 def test_a_sound_trace_with_garbage_in_it(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, data: st.DataObject

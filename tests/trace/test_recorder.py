@@ -18,6 +18,7 @@ from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash, to_json
 from playhead.trace.writer import TraceWriter
+from tests.proving import sample
 from tests.trace.strategies import events, json_values, python_values
 from tests.trace.traces import Ticks, ending, events_of, header, read, thought
 
@@ -61,7 +62,7 @@ def path(tmp_path: Path) -> Path:
 # ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=40)
+@settings(max_examples=sample(40, 8))
 @given(
     st.lists(st.tuples(events(), st.sampled_from(["root", "root/a@0.1"]), st.none() | st.integers(0, 9)), max_size=8)
 )

@@ -28,6 +28,7 @@ from playhead.trace.redaction import FAILED, MIN_SECRET, Redactor
 from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import from_json, to_json
 from playhead.trace.writer import TraceWriter
+from tests.proving import sample
 from tests.trace.strategies import events, json_values
 from tests.trace.traces import Ticks, ending, events_of, header, unknown
 
@@ -171,7 +172,7 @@ def test_nothing_to_redact_changes_nothing(value: Any):
     assert redactor_of("no such secret").redact(value) == value
 
 
-@settings(max_examples=40)
+@settings(max_examples=sample(40, 8))
 @given(events(), st.sampled_from(SECRETS))
 def test_any_event_can_be_redacted(event: EventBase, secret: str):
     """Redaction keeps the type of every event, so it can be read again."""
@@ -182,7 +183,7 @@ def test_any_event_can_be_redacted(event: EventBase, secret: str):
 # ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(60, 10))
 @given(st.sampled_from(sorted(EVENT_TYPES)).flatmap(events))
 def test_redacting_everything_leaves_a_readable_trace(tmp_path_factory: pytest.TempPathFactory, event: EventBase):
     """A function that replaces every text leaves the words of the format, so every event still reads as its kind."""

@@ -16,6 +16,7 @@ from docs.schemas import TAGS, line_schema
 from playhead.trace.events import EVENT_TYPES, EventBase
 from playhead.trace.line import encode_data, encode_line
 from playhead.trace.values import _RESTORE, to_json
+from tests.proving import sample
 from tests.trace.strategies import events, python_values
 from tests.trace.traces import ending, header, record, thought
 
@@ -68,14 +69,14 @@ def test_every_field_is_described():
     assert [name for name, definition in definitions if "description" not in definition and name != "Float"] == []
 
 
-@settings(max_examples=150)
+@settings(max_examples=sample(150, 25))
 @given(events())
 def test_every_event_keeps_to_the_schema(event: EventBase):
     """The line of any event, of a known kind or of an unknown one, is valid."""
     VALIDATOR.validate(line_of(event))
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(60, 10))
 @given(python_values)
 def test_every_tag_keeps_to_the_schema(value: Any):
     """So is a line with any value in it that had to be tagged."""

@@ -7,14 +7,16 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from tests.proving import sample
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = 1000
+KILLS = sample(1000, 100)
 
 
-def test_a_thousand_kills(tmp_path: Path):
-    """A thousand writers killed at random moments lose no acknowledged event, and every file loads."""
+def test_every_kill(tmp_path: Path):
+    """Writers killed at random moments (a thousand under `make prove`) lose no acknowledged event, and every file loads."""
     program = [sys.executable, "-m", "tests.trace.killed_writers", str(tmp_path), str(KILLS)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=110, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -15,16 +15,17 @@ from playhead.replay import reproduce
 from tests.compose.killswitches import oracle
 from tests.compose.killswitches.agents import Schedule
 from tests.compose.killswitches.provider import Provider, RandomModel, UndercountingModel
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-GROUPS = 20
+GROUPS = sample(20, 2)
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "exact": (600, {}),
-    "bytes": (200, {"bound": "bytes", "make_model": RandomModel}),
-    "undercounted": (100, {"make_model": UndercountingModel}),
-    "outside": (100, {"outside": True}),
+    "exact": (sample(600, 50), {}),
+    "bytes": (sample(200, 20), {"bound": "bytes", "make_model": RandomModel}),
+    "undercounted": (sample(100, 10), {"make_model": UndercountingModel}),
+    "outside": (sample(100, 20), {"outside": True}),
 }
 """How many schedules of which kind."""
 LIMIT_S = 20

@@ -12,6 +12,7 @@ from playhead.kernel.models.ollama import Ollama
 from playhead.kernel.models.openai_format import sendable_arguments
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import to_json
+from tests.proving import sample
 
 pytestmark = pytest.mark.anyio
 
@@ -268,7 +269,7 @@ requests = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample(60, 10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request_sent=requests)
 async def test_any_request_can_be_read_back_from_the_wire(stub, request_sent):
     """Whatever the texts, arguments, tools and parameters are, the body says neither more nor less than the request."""

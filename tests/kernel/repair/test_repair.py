@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
 from playhead.trace.types import ToolSpec
+from tests.proving import sample
 
 
 def spec(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **fields: Any) -> ToolSpec:
@@ -331,7 +332,7 @@ def tool_and_arguments(draw: Any) -> tuple[ToolSpec, Any]:
     return spec("do_it", properties, tuple(required), read_only=draw(st.booleans())), draw(VALUES)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample(300, 50), deadline=None)
 @given(tool_and_arguments())
 def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):
     """A healthy call is never touched, a repaired one always validates, and repairing it again changes nothing."""
@@ -348,7 +349,7 @@ def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):
         assert (again.arguments, again.steps) == (found.arguments, ())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sample(200, 33), deadline=None)
 @given(st.text(max_size=30), st.text(max_size=60) | VALUES)
 def test_any_call_is_read_or_refused(name: str, written: Any):
     """Whatever a model writes, nothing is raised, and what runs fits."""

@@ -15,6 +15,7 @@ from playhead.compose import killswitches as ks
 from playhead.testing import Turn, call, calls, error, text
 from playhead.trace.events.run import ANSWERED, TERMINATED_BY
 from tests.kernel.strategies.looking import broken, lookup, run
+from tests.proving import sample
 
 TEXTS = (
     "42", "", "Hm.", "<thinking>a", "a</think>b", "<thinking>a</thinking>",
@@ -61,7 +62,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("strategy", SETTINGS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_it_ends_and_is_reproduced(strategy: str, data: Any):
     """A typed reason, an output that is an answer only where it says so, and the same events again."""

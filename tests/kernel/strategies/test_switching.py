@@ -20,6 +20,7 @@ from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record_agent
 from tests.kernel.runs import ended as ended_as
 from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
+from tests.proving import sample
 
 NO_RULE = {"identical_calls": None, "identical_thoughts": None, "thinks_without_act": None}
 
@@ -295,7 +296,7 @@ async def test_a_name_that_a_candidate_brings_along_is_taken():
 TURNS = st.sampled_from([call("lookup", key="a"), call("lookup", key="b"), text(""), text("other\n."), call("broken")])
 
 
-@settings(max_examples=40)
+@settings(max_examples=sample(40, 8))
 @given(
     turns=st.lists(TURNS, max_size=12),
     to=st.sampled_from(["other", "passes", "direct", None]),
