@@ -630,7 +630,8 @@ class TestFromAnotherThread:
 
             async def main() -> None:
                 handles.put(agent.start("Do it.", run_id="run"))
-                await asyncio.sleep(0.3)
+                while not hang.released.is_set():
+                    await asyncio.sleep(0.01)
 
             thread = threading.Thread(target=lambda: asyncio.run(main()))
             thread.start()

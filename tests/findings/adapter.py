@@ -84,7 +84,7 @@ def cli(
     for name in set(sys.modules) - modules:
         if str(getattr(sys.modules[name], "__file__", None)).startswith(f"{folder}{os.sep}"):
             del sys.modules[name]
-    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+    return subprocess.CompletedProcess([*map(str, arguments)], done.exit_code, done.stdout, done.stderr)
 
 
 def process(
