@@ -16,16 +16,20 @@ from playhead.trace.events import (
     ToolCallCompleted,
     UnknownEvent,
 )
+from playhead.trace.owners import is_within
 from playhead.trace.parameters import not_comparable
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Collection, Iterable
+    from collections.abc import Set as AbstractSet
 
     from playhead.trace.line import Record
     from playhead.trace.values import JsonValue
 
 ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
 """Kinds that an agent writes when it ends, for whatever reason."""
+SPENDING: Final = frozenset({"usage", "cost_usd", "cost_unknown"})
+"""Fields that sum up what an agent and those below it spent."""
 
 SHOWN: Final = 6
 """Fields of an event that are named when they differ."""
@@ -55,10 +59,10 @@ class Comparison:
     The replay's events are not kept: a replay of a long run needs no more memory than the recording does.
     """
 
-    def __init__(self, recorded: Iterable[Record], *, open_ended: bool, open_owners: Container[str] = ()) -> None:
+    def __init__(self, recorded: Iterable[Record], *, open_ended: bool, open_owners: Collection[str] = ()) -> None:
         """Compare with these records; `open_ended` says that the recording may end before the replay does.
 
-        Of `open_owners` alone it may do so, too.
+        Of `open_owners` alone it may do so, too; what those above them spent in all is not compared then.
         """
         self._open_owners = open_owners
         self.not_compared: set[str] = set()
@@ -94,7 +98,9 @@ class Comparison:
         if isinstance(record.event, LlmRequested):
             then = getattr(recorded[place].record.event, "parameters", {})
             self.not_compared.update(f"parameters.{path}" for path in not_comparable(then, record.event.parameters))
-        if now.lane not in self._found and (divergence := _compare(recorded[place], now)) is not None:
+        sums_up = record.kind in ENDINGS and any(is_within(owner, record.owner) for owner in self._open_owners)
+        left_out = SPENDING if sums_up else frozenset[str]()
+        if now.lane not in self._found and (divergence := _compare(recorded[place], now, left_out)) is not None:
             self._found[now.lane] = divergence
         return True
 
@@ -136,8 +142,8 @@ def is_ending(record: Record) -> bool:
     return record.kind in ENDINGS or (isinstance(event, ToolCallCompleted) and event.ended == "cancelled")
 
 
-def _compare(recorded: Placed, now: Placed) -> Divergence | None:
-    if not same_event(recorded.record, now.record):
+def _compare(recorded: Placed, now: Placed, left_out: AbstractSet[str]) -> Divergence | None:
+    if not same_event(recorded.record, now.record, left_out):
         return _difference(recorded.record, now.record)
     if recorded.calls_before != now.calls_before:
         record = recorded.record

@@ -27,9 +27,11 @@ from playhead.trace.events import (
     ApprovalRequested,
     BudgetReserved,
     ErrorInfo,
+    KernelStateSnapshot,
     KillswitchFired,
     LlmFailed,
     LlmResponded,
+    MessageAdded,
     ToolCallCompleted,
     ToolCallStarted,
 )
@@ -310,13 +312,15 @@ def _above(session: Session, owner: str) -> Session:
 def raced(recording: Recording) -> dict[str, int]:
     """Return the agents whose last moments are timing, each with the `seq` up to which it is compared.
 
-    A switch ended them that fired beside them, or something outside cancelled them when one at a port had ended them: what
-    they still got to before they noticed is timing, and so is the turn in which they did.
+    A switch ended them that fired beside them, or something outside cancelled them when one at a port had ended them, so that
+    a call or request was cut off, or a result did not join the thread: what they still got to before they noticed is timing,
+    and so is the turn in which they did.
     """
     found: dict[str, int] = {}
     cancelled: dict[str, int] = {}
     ends: dict[str, int] = {}
     running: dict[str, set[str]] = {recording.root.owner: set()}
+    apart: dict[str, set[str]] = defaultdict(set)
     for record in recording.records:
         event, owner = record.event, record.owner
         late = [seq for name, seq in ends.items() if is_within(owner, name)]
@@ -330,11 +334,16 @@ def raced(recording: Recording) -> dict[str, int]:
                 running.setdefault(owner, set()).add(event.call_id)
             case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True) if late:
                 cancelled.setdefault(owner, min(late))
+            case KernelStateSnapshot() if late and apart[owner]:
+                cancelled.setdefault(owner, min(late))
+            case MessageAdded():
+                apart[owner].discard(event.tool_call_id or "")
             case KillswitchFired():
                 found = {**_ended_beside(record, event, ends, running), **found}
                 ends.setdefault(event.ends or owner, record.seq)
         if isinstance(event, ToolCallCompleted):
             running.setdefault(owner, set()).discard(event.call_id)
+            apart[owner].add(event.call_id)
     return _with_those_above({**cancelled, **found}, recording)
 
 
