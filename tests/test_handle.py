@@ -630,8 +630,7 @@ class TestFromAnotherThread:
 
             async def main() -> None:
                 handles.put(agent.start("Do it.", run_id="run"))
-                while not hang.released.is_set():
-                    await asyncio.sleep(0.01)
+                await anyio.to_thread.run_sync(hang.released.wait, 10)
 
             thread = threading.Thread(target=lambda: asyncio.run(main()))
             thread.start()

@@ -44,7 +44,6 @@ def imported(folder: Path) -> list[str]:
     ("model", "tools"),
     [
         ("openai/x", ("--tools", "mine:lookup")),
-        ("ollama/x", ("--tools", "mine:lookup", "--tools", "beside:str")),
     ],
 )
 def test_a_run_imports_what_it_names_and_no_other_module_of_the_folder(folder, model, tools):

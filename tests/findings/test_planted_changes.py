@@ -20,7 +20,7 @@ from playhead.compose.typed import Options
 from playhead.kernel.sources import source_info
 from playhead.kernel.tool_decorator import ToolOptions
 from playhead.testing import call, text
-from tests.findings.adapter import agent, cli, reproduce, run
+from tests.findings.adapter import agent, process, reproduce, run
 from tests.findings.declarations import (
     ELSEWHERE,
     ENVIRONMENT,
@@ -306,15 +306,15 @@ def test_the_command_line_says_it(tmp_path):
     )
     subprocess.run([sys.executable, program], cwd=tmp_path, check=True, timeout=60)
     ask = ("reproduce", "latest", "--agent", "shop:agent")
-    same = cli(*ask, cwd=tmp_path)
+    same = process(*ask, cwd=tmp_path)
     program.write_text(program.read_text().replace("return None", "return 0").replace("return key", "return key[:]"))
-    other = cli(*ask, cwd=tmp_path)
+    other = process(*ask, cwd=tmp_path)
     assert (same.returncode, other.returncode) == (0, 0)
     assert other.stdout.splitlines() == [
         *same.stdout.splitlines(),
         "but: the code of tool look differs; the code of hook hook (tap **) differs",
     ]
-    assert "Known: agent" in cli("reproduce", "latest", "--agent", "shop:agnt", cwd=tmp_path).stderr
+    assert "Known: agent" in process("reproduce", "latest", "--agent", "shop:agnt", cwd=tmp_path).stderr
 
 
 def test_code_without_a_source(tmp_path):

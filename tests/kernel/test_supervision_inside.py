@@ -49,7 +49,11 @@ def whole(path: Path) -> Any:
 
 @pytest.mark.parametrize("kind", sample(["wait", "block", "spin", "swallow"], ["block", "swallow"]))
 @pytest.mark.parametrize(
-    "place", ["before observe", "after act", "llm.response", "tap", "tool.result", "lifecycle.completed"]
+    "place",
+    sample(
+        ["before observe", "after act", "llm.response", "tap", "tool.result", "lifecycle.completed"],
+        ["before observe", "tool.result"],
+    ),
 )
 def test_a_hook_that_hangs(tmp_path: Path, place: str, kind: str):
     """A hook that hangs costs the run its answer, and not more time than the limit allows."""
@@ -78,7 +82,7 @@ def test_a_hook_that_hangs(tmp_path: Path, place: str, kind: str):
         whole(tmp_path / "run.jsonl")
 
 
-@pytest.mark.parametrize("kind", ["wait", "block", "swallow"])
+@pytest.mark.parametrize("kind", sample(["wait", "block", "swallow"], ["swallow"]))
 def test_a_required_hook_that_hangs(tmp_path: Path, kind: str):
     """What has to be looked at before it leaves does not leave when the hook that looks hangs."""
     with hanging() as hang:
@@ -101,7 +105,7 @@ def test_a_required_hook_that_hangs(tmp_path: Path, kind: str):
 
 
 @pytest.mark.parametrize("how", ["run_sync", "run"])
-@pytest.mark.parametrize("kind", ["wait", "block", "swallow"])
+@pytest.mark.parametrize("kind", sample(["wait", "block", "swallow"], ["swallow"]))
 async def test_an_approver_that_hangs(tmp_path: Path, kind: str, how: str):
     """Nobody answers: the body does not run, and the run ends at its limit."""
     ran: list[str] = []
@@ -165,7 +169,9 @@ def test_an_observer_that_hangs(tmp_path: Path, kind: str):
         whole(tmp_path / "run.jsonl")
 
 
-@pytest.mark.parametrize("kind", ["killswitch-fired", "run-completed", "tool-call-completed"])
+@pytest.mark.parametrize(
+    "kind", sample(["killswitch-fired", "run-completed", "tool-call-completed"], ["run-completed"])
+)
 def test_an_observer_of_the_end_that_hangs(tmp_path: Path, kind: str):
     """Whoever hangs in hearing of the end keeps neither this run nor another one from its end."""
     with hanging() as hang:
@@ -181,8 +187,8 @@ def test_an_observer_of_the_end_that_hangs(tmp_path: Path, kind: str):
         assert took_s < LIMIT_S + BOUND_S
 
 
-@pytest.mark.parametrize("kind", ["wait", "swallow"])
-@pytest.mark.parametrize("how", ["run_sync", "run"])
+@pytest.mark.parametrize("kind", sample(["wait", "swallow"], ["swallow"]))
+@pytest.mark.parametrize("how", sample(["run_sync", "run"], ["run"]))
 async def test_only_the_agent_below_ends(tmp_path: Path, kind: str, how: str):
     """The limit of an agent below ends that one alone: the agent above goes on, and what comes late changes nothing."""
     for trial in range(TRIES):

@@ -12,6 +12,7 @@ import pytest
 
 from playhead import load_recording
 from playhead.replay import reproduce
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ CASES = {
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
-@pytest.mark.parametrize("where", CASES)
+@pytest.mark.parametrize("where", sample([*CASES], ["model", "after the charge"]))
 async def test_a_process_that_was_killed(where: str, tmp_path: Path) -> None:
     """SIGKILL while a model is asked, or a tool with a side effect runs: every charge is made exactly once."""
     done, unresolved = CASES[where]

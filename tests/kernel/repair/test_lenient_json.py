@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead.kernel.repair.lenient_json import BrokenJsonError, json_blocks, read_json
+from tests.proving import bound, sample
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
@@ -95,8 +96,8 @@ def test_any_text_can_be_read(written: str):
 def test_hostile_text_costs_linear_time(unit: str):
     """A text of a megabyte that is nearly JSON is given up in no time."""
     began = time.process_time()
-    assert len(list(json_blocks(unit * (1_000_000 // len(unit))))) < 500_000
-    assert time.process_time() - began < 5
+    assert len(list(json_blocks(unit * (sample(1_000_000, 100_000) // len(unit))))) < 500_000
+    assert time.process_time() - began < bound(5)
 
 
 @pytest.mark.parametrize("item", ["1,", '"a",', "{},"])
@@ -105,4 +106,4 @@ def test_a_hostile_text_is_not_read_again_from_every_bracket(item: str):
     text = "[" * 30 + item * (100_000 // len(item)) + "x y"
     began = time.process_time()
     assert all(block.problem is not None or not block.value for block in json_blocks(text))
-    assert time.process_time() - began < 3
+    assert time.process_time() - began < bound(3)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
 from playhead.trace.types import ToolSpec
-from tests.proving import sample
+from tests.proving import bound, sample
 
 
 def spec(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **fields: Any) -> ToolSpec:
@@ -392,7 +392,7 @@ def test_a_schema_costs_a_bounded_number_of_steps(word: str):
         tool = ToolSpec(name="t", description="", parameters=parameters)
         for arguments in written:
             repair("t", arguments, {"t": tool})
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < bound(3)
 
 
 def test_a_refusal_of_a_wide_schema_costs_little():
@@ -409,7 +409,7 @@ def test_a_refusal_of_a_wide_schema_costs_little():
     started = time.process_time()
     refused = repair("t", {"a": 1}, {"t": tool})
     assert (refused.arguments, len(unread_arguments(tool, refused.faults[:1])) < 3000) == (None, True)
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < bound(3)
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^a*a*a*a*b", "^(a|a)*\\1b", "^(?=(a+)+b)a", "("])
@@ -419,7 +419,7 @@ def test_a_pattern_costs_little(pattern: str):
     started = time.process_time()
     assert is_healthy(tool, {"a": "a" * 5000}) == (pattern in ("^(a+)+$", "("))
     repair("t", {"a": ["a" * 200]}, {"t": tool})
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < bound(1)
 
 
 @pytest.mark.parametrize("parameters", [{"properties": []}, {"properties": {"a": 5}}, {"required": "a"}, {"anyOf": [5, None]},
