@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -9,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from playhead.kernel.state import Step
 from playhead.trace.events.run import ANSWERED, FIXES
-from playhead.trace.forks import computed_once
 from playhead.trace.line import Record
 from playhead.trace.recording import read_recording
 from playhead.trace.usage import Usage
@@ -61,7 +61,7 @@ class RunResult(BaseModel):
     _records: tuple[Record, ...] = PrivateAttr(default=())
     """The events of a run without a trace."""
 
-    @computed_once
+    @cached_property
     def debrief(self) -> Debrief:
         """The account of the run's decisions, made from its trace when it is first asked for.
 

@@ -27,8 +27,7 @@ from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.format import FORMAT
 from playhead.trace.recorder import Recorder, Subscriptions
-from playhead.trace.redacted_errors import redact_error
-from playhead.trace.redaction import Redactor
+from playhead.trace.redaction import Redactor, redact_error
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
 

@@ -6,6 +6,7 @@ from asyncio import CancelledError
 from contextlib import aclosing
 from copy import deepcopy
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import (
@@ -31,9 +32,8 @@ from playhead.trace.events import (
     LlmRetried,
     ProviderFallback,
 )
-from playhead.trace.forks import computed_once
 from playhead.trace.made import made
-from playhead.trace.redacted_errors import redact_error
+from playhead.trace.redaction import redact_error
 from playhead.trace.types import Completion, Request, ToolCall, ToolSpec
 from playhead.trace.usage import Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, is_plain, scrub, to_json
@@ -141,7 +141,7 @@ class ModelDoor:
             else:
                 raise error
 
-    @computed_once
+    @cached_property
     def _tools_in_text(self) -> ToolsInText:
         from playhead.kernel.text_format import ToolsInText  # noqa: PLC0415 - few agents call in text
 

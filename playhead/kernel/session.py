@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from playhead.kernel.copies import Copies
@@ -18,7 +18,6 @@ from playhead.kernel.lifecycle.termination import Ending, Termination
 from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
 from playhead.trace.events import FactRecorded, KernelStateSnapshot, KillswitchFired, ToolCallLate
-from playhead.trace.forks import computed_once
 from playhead.trace.made import made
 from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
@@ -566,7 +565,7 @@ class ToolContext:
         """Return the time by the run's clock, in microseconds since the Unix epoch."""
         return self.session.run.recorder.clock.now_us()
 
-    @computed_once
+    @cached_property
     def scope(self) -> Session:
         """The session under which this body's own calls are recorded."""
         scope = self.session.for_tool(self.session, self)

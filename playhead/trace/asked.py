@@ -1,7 +1,8 @@
-"""A call that waits for a yes of another process, and the answer to it, as they stand in the control folder."""
+"""Tool calls awaiting the approval of another process, and the answers to them, as they stand in the control folder."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,7 +17,6 @@ LATEST_US: Final = 253_402_300_799_999_999
 """The last moment of the year 9999, in microseconds since the Unix epoch."""
 LARGEST_NUMBER: Final = 10**9 - 1
 """Of a request in its run: the largest that the name of a file has."""
-_ANSWER: Final = frozenset({"number", "owner", "call_id", "args_hash", "approved", "why", "by"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,35 +82,21 @@ def pending_from(value: dict[str, Any]) -> PendingApproval:
 
 def answer_to(pending: PendingApproval, *, approved: bool, why: str | None, by: str | None) -> dict[str, Any]:
     """Return an answer as it is written: it names exactly what it is about."""
-    return {**_about(pending), "approved": approved, "why": why, "by": by}
+    about = {name: getattr(pending, name) for name in ("number", "owner", "call_id", "args_hash")}
+    return {**about, "approved": approved, "why": why, "by": by}
 
 
 def answer_from(pending: PendingApproval, value: dict[str, Any]) -> GivenAnswer:
     """Return what an object answers to this request: anything but an exact answer is a no that says what is wrong."""
-    if value.keys() != _ANSWER:
-        return _unsound("is not what `playhead approve` writes")
-    for name, expected in _about(pending).items():
-        if type(value[name]) is not type(expected) or value[name] != expected:
-            return _unsound(f"is about another call: its {name} is not that of the request")
-    approved, why, by = value["approved"], value["why"], value["by"]
+    approved, why, by = value.get("approved"), value.get("why"), value.get("by")
     if not isinstance(approved, bool) or not isinstance(why, str | None) or not isinstance(by, str | None):
-        return _unsound("is not what `playhead approve` writes")
+        return refusal("is not what `playhead approve` writes")
+    exact = answer_to(pending, approved=approved, why=why, by=by)
+    if json.dumps(value, sort_keys=True) != json.dumps(exact, sort_keys=True):  # in Python, 1 == True == 1.0
+        return refusal("is about another call")
     return GivenAnswer(approved, why, by)
 
 
-def unreadable(error: ValueError) -> GivenAnswer:
-    """Return the no that stands for an answer which cannot be read."""
-    return _unsound(str(error))
-
-
-def _about(pending: PendingApproval) -> dict[str, Any]:
-    return {
-        "number": pending.number,
-        "owner": pending.owner,
-        "call_id": pending.call_id,
-        "args_hash": pending.args_hash,
-    }
-
-
-def _unsound(what: str) -> GivenAnswer:
+def refusal(what: str) -> GivenAnswer:
+    """Return the no that stands for an answer which is not exact."""
     return GivenAnswer(approved=False, why=f"the answer's file {what}")

@@ -1,7 +1,6 @@
 """Values too large for a line: each goes whole into a file of its own, named by its hash.
 
 A blob is written and renamed before the event that names it, so an event never names a blob that is not there yet.
-Everything goes through a descriptor of the folder itself, so a link in its place leads nowhere.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import re
 import stat
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,6 @@ from playhead.errors import MissingBlobError
 from playhead.trace.values import TYPE_TAG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 BLOB_BYTES: Final = 256 * 1024
@@ -63,13 +61,10 @@ class BlobFolder:
         """
         with self._lock:
             unsynced, self._unsynced = self._unsynced, set()
-        if not unsynced:
-            return
-        with self._folder() as folder:
-            for digest in unsynced:
-                with _descriptor(os.open(digest, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)) as blob:
-                    os.fsync(blob)
-            os.fsync(folder)
+        for digest in unsynced:
+            sync_folder(self._path_of(digest))
+        if unsynced:
+            sync_folder(self.path)
 
     def resolve(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return `data` with every reference replaced by the value.
@@ -105,30 +100,16 @@ class BlobFolder:
         digest = hashlib.sha256(content).hexdigest()
         with self._lock:  # two threads may have the same value at the same time
             if digest not in self._written:
-                self._write(digest, content)
+                with suppress(FileExistsError):
+                    self.path.mkdir(mode=0o700)
+                os.close(create_file(self._path_of(digest), content, replace=True))
                 self._written.add(digest)
                 self._unsynced.add(digest)
         return {TYPE_TAG: "blob", "sha256": digest, "bytes": len(content)}
 
-    def _write(self, digest: str, content: bytes) -> None:
-        with suppress(FileExistsError):
-            self.path.mkdir(mode=0o700)
-        temporary = f"{digest}.{os.urandom(4).hex()}.tmp"
-        with self._folder() as folder:
-            try:
-                created = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
-                with _descriptor(created) as blob:
-                    write_all(blob, content)
-                os.replace(temporary, digest, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary, dir_fd=folder)
-                raise
-
     def _read(self, digest: str, size: object) -> bytes:
         # O_NONBLOCK: a pipe in the place of a blob must not make us wait for its writer.
-        with self._folder() as folder:
-            descriptor = os.open(digest, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        descriptor = os.open(self._path_of(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
@@ -137,24 +118,20 @@ class BlobFolder:
                 raise MissingBlobError(f"blob {digest} is of {found.st_size} bytes, which is not what was written")
             return file.read(found.st_size)
 
-    @contextmanager
-    def _folder(self) -> Iterator[int]:
-        with _descriptor(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as folder:
-            yield folder
-
-
-@contextmanager
-def _descriptor(descriptor: int) -> Iterator[int]:
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    def _path_of(self, digest: str) -> Path:
+        """Return the file of a blob; raises `OSError` when the folder is a link, which leads elsewhere."""
+        if self.path.is_symlink():
+            raise OSError(errno.ELOOP, "the folder of blobs is a link", str(self.path))
+        return self.path / digest
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder survive a crash of the machine; raises `OSError`."""
-    with _descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY)) as folder:
-        os.fsync(folder)
+    """Make the names in a folder, or the content of a file, survive a crash of the machine; raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -163,6 +140,41 @@ def write_all(descriptor: int, content: bytes) -> None:
         if not written:
             raise OSError(errno.EIO, "the system took nothing and gave no reason")
         content = content[written:]
+
+
+def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
+    """Write a file that nobody sees before all of it is there; return its descriptor, open for appending.
+
+    Raises:
+        FileExistsError: there is one, and `replace` is false: of several writers one wins.
+        OSError: it cannot be written.
+    """
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.tmp")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        write_all(descriptor, content)
+        if not replace and _is_linked(draft, path):
+            return descriptor
+        draft.replace(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+    return descriptor
+
+
+def _is_linked(draft: Path, path: Path) -> bool:
+    """Give a file its name, which must be free; return False, with the name reserved, where there are no links."""
+    try:
+        os.link(draft, path, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return False
+    return True
 
 
 def is_reference(value: object) -> bool:

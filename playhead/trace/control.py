@@ -23,7 +23,6 @@ from playhead.errors import RunIdError
 from playhead.trace import asked
 from playhead.trace.blobs import run_id_of, write_all
 from playhead.trace.control_files import is_plain, is_private, read_object, write_new, write_over
-from playhead.trace.forks import SharedLock
 from playhead.trace.run_ids import checked_run_id
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _OURS: Final = re.compile(r"(process\.json|kill|\d{1,9}\.(request|answer)\.json)
 _LOOKS: Final = 500
 """Looks at a folder that another process is changing, until it is given up."""
 _LOOK_S: Final = 0.002
-_own_threads: Final = SharedLock()
+_LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _swept: Final[set[Path]] = set()
 """Folders of which this process has removed what killed runs had left."""
 _UNSAID: Final = "no reason was given"
@@ -134,7 +133,7 @@ class Control:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            return asked.unreadable(error)
+            return asked.refusal(str(error))
 
     def withdraw(self, pending: PendingApproval) -> None:
         """Wait for no answer any more: who answers from now on is told that it is too late. Never raises."""
@@ -207,12 +206,11 @@ class Control:
 
     def pending(self) -> list[PendingApproval]:
         """Return the calls that wait for an answer, in asking order; what is no sound request is left out."""
-        requests = map(self._pending, self._requests())
-        return [request for request in requests if request is not None]
+        return [each for _, each in self._requests() if each and not os.path.lexists(self._answer(each))]
 
     def left_out(self) -> list[str]:
         """Return the names of the files that should hold requests and hold none: somebody else has written there."""
-        return [self._request(number).name for number in self._requests() if not self._is_sound(number)]
+        return [name for name, each in self._requests() if each is None]
 
     def answer(
         self, pending: PendingApproval, *, approved: bool, why: str | None = None, by: str | None = None
@@ -222,7 +220,7 @@ class Control:
         Raises:
             OSError: the answer cannot be written.
         """
-        if self._pending(pending.number) != pending:
+        if pending not in self.pending():
             return False
         try:
             write_new(self._answer(pending), asked.answer_to(pending, approved=approved, why=why, by=by))
@@ -236,36 +234,24 @@ class Control:
             if not self.held:
                 _clear(self.folder)
 
-    def _requests(self) -> list[int]:
-        """Return the numbers of all files that are named as requests."""
+    def _requests(self) -> list[tuple[str, PendingApproval | None]]:
+        """Return the files that are named as requests, and what they ask; None for one that holds no sound request."""
+        found = []
         try:
             names = [_REQUEST.fullmatch(each.name) for each in self.folder.iterdir()]
         except OSError:
             return []
-        return sorted({int(name[1]) for name in names if name})
-
-    def _pending(self, number: int) -> PendingApproval | None:
-        try:
-            found = self._read(number)
-        except (OSError, ValueError):
-            return None
-        return None if os.path.lexists(self._answer(found)) else found
-
-    def _is_sound(self, number: int) -> bool:
-        try:
-            self._read(number)
-        except FileNotFoundError:  # withdrawn in this moment
-            return True
-        except (OSError, ValueError):
-            return False
-        return True
-
-    def _read(self, number: int) -> PendingApproval:
-        """Return the request with this number; raises `OSError` or `ValueError` when there is none."""
-        found = asked.pending_from(read_object(self._request(number), self._owner, asked.LARGEST_REQUEST))
-        if found.number != number:
-            raise ValueError("is another request than its name says")
+        for number in sorted({int(name[1]) for name in names if name}):
+            with suppress(FileNotFoundError):  # withdrawn in this moment
+                found.append((self._request(number).name, self._read(number)))
         return found
+
+    def _read(self, number: int) -> PendingApproval | None:
+        try:
+            found = asked.pending_from(read_object(self._request(number), self._owner, asked.LARGEST_REQUEST))
+        except ValueError:
+            return None
+        return found if found.number == number else None
 
     def _request(self, number: int) -> Path:
         return self.folder / f"{number}.request.json"
@@ -285,15 +271,14 @@ def _alone_in(parent: Path) -> Iterator[None]:
     Raises:
         OSError: it cannot be made, or somebody does not let go of it.
     """
-    with _own_threads:
-        lock = _lock_of(parent)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                parent.rmdir()
-            fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile holds it open, too
-            os.close(lock)
+    lock = _lock_of(parent)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            parent.rmdir()
+        fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile holds it open, too
+        os.close(lock)
 
 
 def _lock_of(parent: Path) -> int:
@@ -348,18 +333,11 @@ def _clear(folder: Path) -> None:
 
 
 def _is_held(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    with suppress(OSError), open(os.open(path, _LOOK), "rb") as file:  # noqa: PTH123 - of a descriptor
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
     return False
 
 

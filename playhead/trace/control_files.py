@@ -6,10 +6,9 @@ import errno
 import json
 import os
 import stat
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.trace.blobs import write_all
+from playhead.trace.blobs import create_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 LARGEST: Final = 64 * 1024
 """Bytes of a file that is read, where nothing else is said."""
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not make the reader wait
-_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_object(path: Path, owner: int, largest: int = LARGEST) -> dict[str, Any]:
@@ -50,29 +48,12 @@ def write_new(path: Path, value: dict[str, Any]) -> None:
         FileExistsError: there is one.
         OSError: it cannot be written.
     """
-    temporary = _write_beside(path, value)
-    try:
-        os.link(temporary, path, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
-        temporary.rename(path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    os.close(create_file(path, json.dumps(value, allow_nan=False).encode()))
 
 
 def write_over(path: Path, value: dict[str, Any]) -> None:
     """Write a file in the place of any that is there; nobody ever sees half of it. Raises `OSError`."""
-    temporary = _write_beside(path, value)
-    try:
-        temporary.replace(path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+    os.close(create_file(path, json.dumps(value, allow_nan=False).encode(), replace=True))
 
 
 def is_private(path: Path, owner: int) -> bool:
@@ -104,20 +85,6 @@ def _read(path: Path, owner: int, largest: int) -> bytes:
     if len(content) > largest:
         raise ValueError(f"is larger than {largest:,} bytes")
     return content
-
-
-def _write_beside(path: Path, value: dict[str, Any]) -> Path:
-    temporary = path.with_name(f"{path.name}.{os.urandom(4).hex()}.tmp")
-    descriptor = os.open(temporary, _WRITE, 0o600)
-    try:
-        write_all(descriptor, json.dumps(value, allow_nan=False).encode())
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    finally:
-        os.close(descriptor)
-    return temporary
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

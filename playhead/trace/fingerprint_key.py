@@ -10,11 +10,13 @@ import logging
 import os
 import secrets
 import stat
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from playhead.trace.blobs import create_file
 from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
@@ -49,7 +51,9 @@ def _key_in(folder: Path) -> bytes | None:
     path = folder / "fingerprint.key"
     try:
         if not path.exists():
-            _make(path)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # another process has just made one
+                os.close(create_file(path, secrets.token_bytes(KEY_BYTES)))
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(0o600)
         key = path.read_bytes()
@@ -60,19 +64,3 @@ def _key_in(folder: Path) -> bytes | None:
         return key
     log.warning("no fingerprints of unrecorded values are made: %s is not a valid key; remove it", path)
     return None
-
-
-def _make(path: Path) -> None:
-    """Write a new key, whole or not at all; of several processes that do so at once, one wins."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-        if not path.exists():
-            os.link(draft, path)
-    except FileExistsError:
-        return
-    finally:
-        draft.unlink()

@@ -12,15 +12,11 @@ import pkgutil
 import sys
 import threading
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from weakref import WeakSet
 
 from pydantic import BaseModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _APART: Final = frozenset(f"playhead.{name}" for name in ("chat", "cli", "diagnose", "importing", "mcp", "replay"))
 """Packages that are not needed to run an agent: what is being loaded of them is waited for, the rest is left."""
@@ -35,7 +31,6 @@ _WAITED_FOR: Final = sys.stdlib_module_names | {
 _loaded: set[str] = set()
 """Packages of ours of which every module is loaded."""
 _locks: WeakSet[SharedLock] = WeakSet()
-_computed: list[Any] = []
 
 
 class SharedLock:
@@ -54,17 +49,6 @@ class SharedLock:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-if TYPE_CHECKING:
-    computed_once = cached_property
-else:
-
-    def computed_once(function: Callable[[object], object]) -> cached_property:
-        """Return `functools.cached_property`, which before Python 3.12 has a lock for all objects of a class."""
-        made = cached_property(function)
-        _computed.append(made)
-        return made
 
 
 def load_for_fork() -> None:
@@ -105,8 +89,6 @@ def _load(name: str) -> None:
 def _renew_locks() -> None:
     for lock in list(_locks):
         lock.renew()
-    for each in _computed:
-        each.lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

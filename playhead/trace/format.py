@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
@@ -14,7 +13,7 @@ FORMAT: Final = "2.0"
 _READ_BY: Final = {"1": "0.1"}
 """The last version of Playhead that read an older major format."""
 _SAID: Final = re.compile(rb'"format":"((\d{1,9})(?:\.\d{1,9})?)')
-_VERSION: Final = re.compile(r"[0-9][0-9A-Za-z.+-]{0,30}")
+_WRITER: Final = re.compile(rb'"versions":\{[^{}]*"playhead":"([0-9][0-9A-Za-z.+-]{0,30})"')
 _BEGINNING: Final = 4096
 """Bytes of the first line in which it says its format."""
 
@@ -29,17 +28,9 @@ def require_format(name: str, first_line: bytes) -> None:
     said = _SAID.search(start) if b'"run-started"' in start else None
     if said is None or said[2] == FORMAT.partition(".")[0].encode():
         return
-    version = said[1].decode()
-    reader = _READ_BY.get(said[2].decode()) or _written_by(first_line)
-    which = f"Playhead {reader}" if reader else "a newer Playhead"
+    version, writer = said[1].decode(), _WRITER.search(first_line)
+    reader = _READ_BY.get(said[2].decode()) or (writer[1].decode() if writer else VERSION)
+    which = "a newer Playhead" if reader == VERSION else f"Playhead {reader}"
     raise TraceFormatError(
         f"{name} is in trace format {version}, which {which} reads; Playhead {VERSION} reads {FORMAT}", version
     )
-
-
-def _written_by(first_line: bytes) -> str | None:
-    try:
-        said = json.loads(first_line)["data"]["versions"]["playhead"]
-        return said if _VERSION.fullmatch(said) and said != VERSION else None
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None

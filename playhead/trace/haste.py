@@ -30,11 +30,6 @@ def hasty() -> bool:
     return getattr(_state, "hasty", False)
 
 
-def directly(action: Callable[[], object]) -> None:
-    """Do it here."""
-    action()
-
-
 def patiently(action: Callable[[], object]) -> None:
     """Do it in a thread of its own, and wait a moment for that."""
     thread = threading.Thread(target=action, name="playhead-observer", daemon=True)

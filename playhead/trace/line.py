@@ -13,9 +13,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
@@ -38,12 +38,12 @@ holds this byte, for JSON escapes it."""
 BLOB: Final = b'{"$type":"blob"'
 """How a reference to a blob begins; inside a text its quotes would be escaped."""
 
-_KIND: Final = re.compile("[a-z][a-z0-9-]*")
+_KIND: Final = re.compile("[a-z][a-z0-9-]{0,63}")
 ENVELOPE: Final = re.compile(
-    rb'\{"seq":(0|[1-9]\d{0,17}),"ts":(0|[1-9]\d{0,17}),"kind":"([a-z][a-z0-9-]*)","owner":("[^"\\]*(?:\\.[^"\\]*)*")'
+    rb'\{"seq":(0|[1-9]\d{0,17}),"ts":(0|[1-9]\d{0,17}),"kind":"([a-z][a-z0-9-]{0,63})","owner":("[^"\\]*(?:\\.[^"\\]*)*")'
     rb'(?:,"iteration":(0|[1-9]\d{0,17}))?(,"erased":true)?,"data":'
 )
-_HASH_TAIL: Final = re.compile(rb',"h":"([0-9a-f]{64})"\}\Z')
+HASH_TAIL: Final = re.compile(rb',"h":"[0-9a-f]{64}"\}')
 _ENVELOPE_FIELDS: Final = {"kind"}
 _BEFORE_FIELDS: Final = len('{"kind":"",')
 _BRACKETS: Final = 100
@@ -51,9 +51,6 @@ _BRACKETS: Final = 100
 
 _SHORT: Final = 2 * _BRACKETS
 """Bytes that cannot hold so many, opened and closed."""
-_LONGEST_KEY: Final = 1024
-"""Bytes; a longer name, which only a hostile file holds, is not remembered."""
-_T = TypeVar("_T")
 
 Resolve = Callable[[dict[str, Any]], dict[str, Any]]
 """Is given the data of an event that refers to blobs, and returns them with the blobs' values."""
@@ -95,20 +92,6 @@ class LineError(ValueError):
     """A line is no event of this format; the message says why."""
 
 
-class Envelope(NamedTuple):
-    """What a line says about its event."""
-
-    seq: int
-    ts: int
-    kind: bytes
-    owner: str
-    iteration: int | None
-    erased: bool
-    """Whether something of the event's own fields was erased; `h` is still that of the line as it was written."""
-    data: bytes
-    """The JSON of the event's own fields."""
-
-
 def encode_data(event: EventBase) -> bytes:
     """Return the JSON of the event's own fields; never raises. What is None is left out, but in fields of a newer format."""
     try:
@@ -138,67 +121,25 @@ def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
     return b'%b,"h":"%b"}\n' % (body, h.encode()), h
 
 
-def chain(previous: bytes, body: bytes) -> str:
-    """Return the hash of a line whose bytes before `,"h":` are `body`."""
-    return hashlib.sha256(previous + body).hexdigest()
-
-
-def split_line(line: bytes) -> tuple[bytes, str]:
-    """Return the hashed part and the hash of a line without its newline.
-
-    Raises:
-        LineError: the line does not end in a hash of the exact form.
-    """
-    match = _HASH_TAIL.match(line, max(0, len(line) - TAIL))
-    if match is None:
-        raise LineError('it does not end in ,"h":"<64 hex digits>"}')
-    return line[:-TAIL], match[1].decode()
-
-
-def split_body(body: bytes) -> Envelope | None:
-    """Return the parts of a line's hashed part, or None when it is not in the form of a trace event."""
-    match = ENVELOPE.match(body)
-    if match is None:
-        return None
-    seq, ts, kind, owner, iteration, erased = match.groups()
-    try:
-        name = owner_of(owner)
-    except ValueError:
-        return None
-    turn = None if iteration is None else int(iteration)
-    return Envelope(int(seq), int(ts), kind, name, turn, erased is not None, body[match.end() :])
-
-
-def decode_data(kind: str, data: bytes, resolve: Resolve | None = None) -> EventBase:
+def decode_data(kind: bytes, data: bytes, resolve: Resolve | None = None) -> EventBase:
     """Return the event of this kind.
 
     Raises:
         LineError: the data do not fit the kind.
     """
     try:
-        if resolve is not None and BLOB in data:
-            return _event_of(kind, resolve(_parse_object(data)))
-        return decoder_of(kind.encode())(data)
+        if resolve is not None and b"$" in data and BLOB in data:
+            return _event_of(kind.decode(), resolve(_parse_object(data)))
+        return decoder_of(kind)(data)
     except ValidationError as error:
-        raise LineError(f"its data do not fit {kind!r}: {_first(error)}") from None
+        raise LineError(f"its data do not fit {kind.decode()!r}: {_first(error)}") from None
     except LineError:
         raise
     except (ValueError, RecursionError) as error:
         raise LineError(f"its data are not JSON: {error}") from None
 
 
-def _remembered(function: Callable[[bytes], _T]) -> Callable[[bytes], _T]:
-    """Return a function that computes the same, for a name that is short and comes again only once."""
-    known = lru_cache(maxsize=1024)(function)
-
-    @wraps(function)
-    def remembered(name: bytes) -> _T:
-        return known(name) if len(name) <= _LONGEST_KEY else function(name)
-
-    return remembered
-
-
-@_remembered
+@lru_cache(maxsize=1024)
 def decoder_of(kind: bytes) -> Callable[[bytes], EventBase]:
     """Return the function that makes an event of this kind from its data; it raises `ValueError`."""
     name = kind.decode()
@@ -232,12 +173,6 @@ def _kind_and_owner(kind: str, owner: str) -> bytes:
     if not _KIND.fullmatch(kind):
         raise ValueError(f"{kind!r} is no kind of event")
     return b'"kind":"%b","owner":%b' % (kind.encode(), to_json(scrub(owner)))
-
-
-@_remembered
-def owner_of(quoted: bytes) -> str:
-    """Return the owner that a JSON string names; raises `ValueError`."""
-    return str(json.loads(quoted))
 
 
 def _is_read(data: bytes) -> bool:

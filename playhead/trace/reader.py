@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pydantic_core import from_json
+
 from playhead.errors import (
     MissingBlobError,
     MissingDependencyError,
@@ -20,24 +22,19 @@ from playhead.trace.blobs import BlobFolder
 from playhead.trace.events import Erased, RunCompleted
 from playhead.trace.format import require_format
 from playhead.trace.line import (
-    BLOB,
     ENVELOPE,
+    HASH_TAIL,
     TAIL,
     TORN,
-    Envelope,
-    LineError,
     Record,
-    chain,
     decode_data,
-    decoder_of,
-    owner_of,
-    split_body,
-    split_line,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from playhead.trace.events import EventBase
 
 MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of a line; events are far shorter, and a hostile file must not fill the memory."""
@@ -46,9 +43,13 @@ CHUNK: Final = 1024 * 1024
 MAX_PROBLEMS: Final = 1000
 """Lines that are no events, or do not stand where they should, after which a file is not read on: a scan of junk must not cost
 minutes."""
+_tuple: Final = tuple.__new__
+"""Makes a named tuple without its own `__new__`, which is Python."""
 _OF_ONE_EVENT: Final = frozenset({"blob", "erased", "lost-events"})
 """Problems that say nothing against the events behind them."""
 
+_LAST: Final = frozenset({b"run-completed", b"erased"})
+"""Kinds that end a file."""
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
 
 ProblemKind = Literal[
@@ -181,9 +182,10 @@ class _Scan:
         self._lost = 0
         self._ended = False
         self._erased: dict[int, str] = {}
-        self._said_erased: set[int] = set()
-        self._problems = 0
-        self._left = False  # whether there are lines that are not read
+        self._erasures: set[int] = set()
+        self._problems: list[Problem] = []  # not yielded yet
+        self._damage = 0
+        self._has_unread = False
 
     def run(self) -> Iterator[Record | Problem]:
         yield from self.whole_lines()
@@ -192,135 +194,112 @@ class _Scan:
     def whole_lines(self) -> Iterator[Record | Problem]:
         """Yield the events and problems of the complete lines; call it again when the file has grown."""
         for line in self._lines:
-            if self._problems >= MAX_PROBLEMS:
-                self._left = True
+            if self._damage >= MAX_PROBLEMS:
+                self._has_unread = True
                 return
             if not self._number:
                 _require_trace(line, self._name)
             self._number += 1
-            record = self._sound(line)
-            if record is None:
-                yield from self._careful(line)
-            else:
+            record = self._read(line)
+            if self._problems:
+                yield from self._pop_problems()
+            if record is not None:
                 yield record
 
     def ending(self) -> Iterator[Record | Problem]:
         """Yield the problems at the end of the file."""
-        unsaid = ", ".join(map(str, sorted(self._erased.keys() - self._said_erased)[:10]))
-        if unsaid:
-            yield self._problem("chain", f"no event says who erased content of event {unsaid}")
-        if self._left:
-            yield self._problem("bad-line", f"{MAX_PROBLEMS:,} problems stand up to here: the rest is not read")
+        if unexplained := ", ".join(map(str, sorted(self._erased.keys() - self._erasures)[:10])):
+            self._add("chain", f"no event says who erased content of event {unexplained}")
+        if self._has_unread:
+            self._add("bad-line", f"{MAX_PROBLEMS:,} problems stand up to here: the rest is not read")
         elif self._lines.rest or self._lines.broken:
-            yield self._cut_off()
+            self._add_cut_off()
         elif not self._number:
             raise NotATraceError(f"{self._name} is empty")
+        yield from self._pop_problems()
 
-    def _sound(self, line: bytes) -> Record | None:
-        """Return the record of a line that passes every check, by the fast path; None leaves the line to `_careful`."""
+    def _read(self, line: bytes) -> Record | None:
+        """Return the event of a line, and note what is wrong with it."""
         match = ENVELOPE.match(line)
-        if match is None:
-            return None
         h = hashlib.sha256(self._previous + line[:-TAIL]).hexdigest()
-        previous = h.encode()
-        if line[-TAIL:] != b',"h":"' + previous + b'"}':
+        is_intact = line.endswith(b',"h":"%b"}' % h.encode())
+        if match is None or not (is_intact or HASH_TAIL.fullmatch(line, len(line) - TAIL)):
+            if line.endswith(TORN):
+                self._add("lost-events", "a part of an event that could not be written whole")
+            else:
+                self._add("bad-line", "it is not in the form of a trace event")
             return None
-        seq, ts, kind, owner, iteration, erased = match.groups()
-        data = line[match.end() : -TAIL]
-        if int(seq) != self._next_seq or self._ended or erased or kind == b"run-completed":
-            return None
-        if b"$" in data and BLOB in data:
-            return None
+        number, ts, kind, quoted, iteration, is_erased = match.groups()
+        seq = int(number)
+        if is_erased:
+            self._erased[seq] = self._previous.decode()
+            self._add("erased", f"content of event {seq} was erased")
+        elif not is_intact:
+            self._add("chain", f"event {seq} or the line before it is not what was written")
+        self._previous = line[-66:-2]
+        if seq != self._next_seq:
+            self._add_disorder(seq, is_intact=is_intact)
+        self._seen, self._next_seq = seq, max(self._next_seq, seq + 1)
         try:
-            event = decoder_of(kind)(data)
-            record = Record(int(seq), int(ts), owner_of(owner), None if iteration is None else int(iteration), event, h)
-        except (ValueError, RecursionError):
+            event = decode_data(kind, line[match.end() : -TAIL], self._blobs.resolve)
+            owner = "root" if quoted == b'"root"' else from_json(quoted)
+        except MissingBlobError as error:
+            self._add("blob", str(error))
             return None
-        self._previous = previous
-        self._seen = record.seq
-        self._next_seq = record.seq + 1
-        return record
+        except ValueError as error:
+            self._add("bad-line", str(error))
+            return None
+        if self._ended or kind in _LAST:
+            self._check_end(seq, event)
+        turn = None if iteration is None else int(iteration)
+        return _tuple(Record, (seq, int(ts), owner, turn, event, self._previous.decode()))
 
-    def _careful(self, line: bytes) -> Iterator[Record | Problem]:
-        try:
-            body, h, envelope = _split(line)
-        except LineError as error:
-            yield self._problem("lost-events" if line.endswith(TORN) else "bad-line", str(error))
-            return
-        intact = chain(self._previous, body) == h
-        if envelope.erased:
-            self._erased[envelope.seq] = self._previous.decode()
-            yield self._problem("erased", f"content of event {envelope.seq} was erased")
-        elif not intact:
-            yield self._problem("chain", f"event {envelope.seq} or the line before it is not what was written")
-        self._previous = h.encode()
-        yield from self._order(envelope.seq, intact=intact)
-        try:
-            event = decode_data(envelope.kind.decode(), envelope.data, self._blobs.resolve)
-        except (LineError, MissingBlobError) as error:
-            yield self._problem("bad-line" if isinstance(error, LineError) else "blob", str(error))
-            return
-        record = Record(envelope.seq, envelope.ts, envelope.owner, envelope.iteration, event, h)
-        yield from self._end(record)
-        yield record
-
-    def _order(self, seq: int, *, intact: bool) -> Iterator[Problem]:
+    def _add_disorder(self, seq: int, *, is_intact: bool) -> None:
         missing = seq - self._next_seq
         if seq == self._seen:
-            yield self._problem("duplicate", f"event {seq} stands here again")
+            self._add("duplicate", f"event {seq} stands here again")
         elif missing < 0:
-            yield self._problem("reordered", f"event {seq} stands after event {self._next_seq - 1}")
-        elif missing and intact:  # only the writer itself can leave events out and go on with the chain
+            self._add("reordered", f"event {seq} stands after event {self._next_seq - 1}")
+        elif is_intact:  # only the writer itself can leave events out and go on with the chain
             self._lost += missing
-            yield self._problem("lost-events", f"{missing} events before event {seq} could not be written", missing)
-        elif missing:
-            yield self._problem("gap", f"{missing} events are missing before event {seq}", missing)
-        self._seen = seq
-        self._next_seq = max(self._next_seq, seq + 1)
+            self._add("lost-events", f"{missing} events before event {seq} could not be written", missing)
+        else:
+            self._add("gap", f"{missing} events are missing before event {seq}", missing)
 
-    def _end(self, record: Record) -> Iterator[Problem]:
-        if isinstance(record.event, Erased):
-            yield from self._said(record.event)
+    def _check_end(self, seq: int, event: EventBase) -> None:
+        if isinstance(event, Erased):
+            for line in event.lines:
+                self._erasures.add(line.seq)
+                if self._erased.get(line.seq) != line.previous:
+                    self._add("chain", f"event {line.seq} or a line before it is not what it was at the erasure")
         elif self._ended:
-            yield self._problem("after-end", f"event {record.seq} stands after the end of the run")
-        if not isinstance(record.event, RunCompleted):
-            return
-        self._ended = True
-        more = record.event.lost_events - self._lost
-        if more > 0:  # they got no number: they could not even be redacted
-            yield self._problem("lost-events", f"{more} more events could not be written", more)
+            self._add("after-end", f"event {seq} stands after the end of the run")
+        if isinstance(event, RunCompleted):
+            self._ended = True
+            more = event.lost_events - self._lost
+            if more > 0:  # they got no number: they could not even be redacted
+                self._add("lost-events", f"{more} more events could not be written", more)
 
-    def _said(self, event: Erased) -> Iterator[Problem]:
-        for line in event.lines:
-            self._said_erased.add(line.seq)
-            if self._erased.get(line.seq) != line.previous:
-                yield self._problem("chain", f"event {line.seq} or a line before it is not what it was at the erasure")
-
-    def _cut_off(self) -> Problem:
+    def _add_cut_off(self) -> None:
         rest = self._lines.rest
         if not self._number:
             reason = self._lines.broken or "it was cut within its first line"
             raise NotATraceError(f"{self._name} is not a trace that can be read: {reason}")
         self._number += 1
         if len(rest) >= MAX_LINE:
-            return self._problem("bad-line", f"it is longer than {MAX_LINE} bytes")
-        if self._lines.broken:
-            return self._problem("truncated", f"the compressed data end here: {self._lines.broken}")
-        return self._problem("truncated", f"it ends after {len(rest)} bytes without a newline")
+            self._add("bad-line", f"it is longer than {MAX_LINE} bytes")
+        elif self._lines.broken:
+            self._add("truncated", f"the compressed data end here: {self._lines.broken}")
+        else:
+            self._add("truncated", f"it ends after {len(rest)} bytes without a newline")
 
-    def _problem(self, kind: ProblemKind, message: str, events: int = 0) -> Problem:
-        self._problems += kind not in _OF_ONE_EVENT
-        return Problem(kind, self._number, message, events)
+    def _add(self, kind: ProblemKind, message: str, events: int = 0) -> None:
+        self._damage += kind not in _OF_ONE_EVENT
+        self._problems.append(Problem(kind, self._number, message, events))
 
-
-def _split(line: bytes) -> tuple[bytes, str, Envelope]:
-    if line.endswith(TORN):
-        raise LineError("a part of an event that could not be written whole")
-    body, h = split_line(line)
-    envelope = split_body(body)
-    if envelope is None:
-        raise LineError("it is not in the form of a trace event")
-    return body, h, envelope
+    def _pop_problems(self) -> list[Problem]:
+        problems, self._problems = self._problems, []
+        return problems
 
 
 def _require_trace(line: bytes, name: str) -> None:

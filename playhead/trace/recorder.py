@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.fingerprint_key import fingerprint
 from playhead.trace.forks import SharedLock
-from playhead.trace.haste import directly, hasty, patiently
+from playhead.trace.haste import hasty, patiently
 from playhead.trace.line import Record, encode_data
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import json_hash
@@ -158,9 +158,11 @@ class Recorder:
         record = prepared.record
         if record is None:
             return
-        call = patiently if hasty() else directly
         for function in prepared.listeners:
-            call(partial(self._tell, function, record))
+            if hasty():
+                patiently(partial(self._tell, function, record))
+            else:
+                self._tell(function, record)
 
     def identity_of(self, value: JsonValue) -> tuple[str, str | None]:
         """Return the hash of a JSON value after redaction and, where that changes the value, the fingerprint of what it was."""

@@ -5,9 +5,10 @@ The thread is written once and requests name their messages by id; here they are
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from playhead.errors import NotATraceError
 from playhead.trace.events import (
@@ -24,7 +25,6 @@ from playhead.trace.events import (
     ToolCallStarted,
     ToolsDefined,
 )
-from playhead.trace.forks import computed_once
 from playhead.trace.reader import Problem, scan
 from playhead.trace.types import Message, Range, Request, ToolSpec
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from playhead.trace.line import Record
 
+K = TypeVar("K")
+V = TypeVar("V")
 RecordingStatus = Literal["closed", "open", "truncated", "damaged"]
 
 
@@ -73,6 +75,7 @@ class OwnerRecording:
     exchanges: list[RecordedExchange] = field(default_factory=list)
     responses: dict[int, LlmResponded] = field(default_factory=dict)
     calls: dict[str, RecordedCall] = field(default_factory=dict)
+    results: dict[str, ToolCallCompleted] = field(default_factory=dict)
     facts: list[FactRecorded] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
@@ -95,7 +98,7 @@ class OwnerRecording:
             case ToolCallStarted() as event:
                 self.calls[event.call_id] = RecordedCall(event, record.iteration, record.seq)
             case ToolCallCompleted() as event if event.call_id in self.calls:
-                self.calls[event.call_id].completed = event
+                self.calls[event.call_id].completed = self.results[event.call_id] = event
             case FactRecorded() as event:
                 self.facts.append(event)
 
@@ -114,15 +117,13 @@ class OwnerRecording:
         Raises:
             NotATraceError: the trace does not hold it.
         """
-        added = self.messages.get(message_id)
-        if added is None:
-            raise NotATraceError(f"the trace names message {message_id} of {self.owner}, which it does not hold")
+        added = self._held(self.messages, message_id, "message")
         content, tool_calls = added.content, added.tool_calls
         if added.ref is not None and added.ref.request is not None:
-            response = self._response(added.ref.request)
+            response = self._held(self.responses, added.ref.request, "the answer to request")
             content, tool_calls = response.text, response.tool_calls
         elif added.ref is not None and added.ref.call is not None:
-            content = self._result(added.ref.call).message_text(added.role)
+            content = self._held(self.results, added.ref.call, "the result of call").message_text(added.role)
         return Message(
             id=added.id,
             role=added.role,
@@ -137,30 +138,17 @@ class OwnerRecording:
         return Request(
             model=requested.model,
             messages=tuple(self.message(number) for number in _ids(requested.messages)),
-            tools=tuple(self._tool(number) for number in _ids(requested.tools)),
+            tools=tuple(self._held(self.tools, number, "tool") for number in _ids(requested.tools)),
             parameters=requested.parameters,
             record_parameters=self.started.agent.record_parameters if self.started else (),
             number=requested.request,
             attempt=requested.attempt,
         )
 
-    def _tool(self, tool_id: int) -> ToolSpec:
-        if tool_id not in self.tools:
-            raise NotATraceError(f"the trace names tool {tool_id} of {self.owner}, which it does not hold")
-        return self.tools[tool_id]
-
-    def _response(self, request: int) -> LlmResponded:
-        if request in self.responses:
-            return self.responses[request]
-        raise NotATraceError(f"the trace names the answer to request {request} of {self.owner}, which it does not hold")
-
-    def _result(self, call_id: str) -> ToolCallCompleted:
-        call = self.calls.get(call_id)
-        if call is None or call.completed is None:
-            raise NotATraceError(
-                f"the trace names the result of call {call_id!r} of {self.owner}, which it does not hold"
-            )
-        return call.completed
+    def _held(self, among: dict[K, V], key: K, what: str) -> V:
+        if key in among:
+            return among[key]
+        raise NotATraceError(f"the trace names {what} {key!r} of {self.owner}, which it does not hold")
 
 
 @dataclass(frozen=True)
@@ -186,7 +174,7 @@ class Recording:
         """The run's id."""
         return self.header.run_id
 
-    @computed_once
+    @cached_property
     def owners(self) -> dict[str, OwnerRecording]:
         """Everything by owner, in order of first appearance."""
         owners: dict[str, OwnerRecording] = {}
@@ -217,10 +205,7 @@ class Recording:
 
     def counts(self) -> dict[str, int]:
         """Return how many events there are of each kind."""
-        counts: dict[str, int] = defaultdict(int)
-        for record in self.records:
-            counts[record.kind] += 1
-        return dict(counts)
+        return dict(Counter(record.kind for record in self.records))
 
 
 def read_recording(path: Path) -> Recording:

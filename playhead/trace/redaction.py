@@ -2,22 +2,26 @@
 
 So no secret reaches the disk, a span or a report, and every hash covers the redacted value. Known secrets are replaced
 wherever they stand. The user's functions see free text only: not the ids that tie events together, and not the words of
-the format itself. Exceptions and log lines go through the same redactor: see `said.py`.
+the format itself. Exceptions and log lines, which leave a run beside its trace, go through the same redactor.
 """
 
 from __future__ import annotations
 
 import base64
+import logging
+import traceback
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from weakref import WeakSet
 
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from playhead.errors import PlayheadError
+from playhead.trace.forks import SharedLock
 from playhead.trace.parameters import unrecorded_values
-from playhead.trace.redacted_errors import redact_log
 from playhead.trace.secret_words import forms_of, looks_secret, words_of
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
@@ -76,7 +80,7 @@ class Redactor:
         """Whether there is anything to redact."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
         if self._functions:
-            redact_log(self)
+            self._redact_log()
         self.failures = 0
         """Leaves that a function failed on; each was replaced by `FAILED`."""
 
@@ -164,8 +168,13 @@ class Redactor:
         """Return whether there is a secret in what an error says."""
         return any(form in text for form, _ in (*self._in_errors, *self._replacements))
 
+    def _redact_log(self) -> None:
+        """Redact the log lines of this process for as long as this redactor exists."""
+        with _lock:
+            _redactors.add(self)
+
     def _replace(self, words: Mapping[str, str]) -> None:
-        redact_log(self)
+        self._redact_log()
         self._replacements = _with(self._replacements, words)
         self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
         self.active = True
@@ -201,21 +210,15 @@ class Redactor:
         return redacted
 
     def _redact_tag(self, tag: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(tag.get("base64"), str):
-            return {**tag, "base64": self._redact_base64(tag["base64"])}
-        return {key: item if key == TYPE_TAG else self.redact(item) for key, item in tag.items()}
-
-    def _redact_base64(self, encoded: str) -> str:
         try:
-            text = base64.b64decode(encoded, validate=True).decode(errors="surrogateescape")
-        except ValueError:  # a tag that somebody else wrote
-            return self.redact_text(encoded)
-        text = self._applied(text)
+            text = base64.b64decode(tag["base64"], validate=True).decode(errors="surrogateescape")
+        except (KeyError, TypeError, ValueError):  # no bytes, or a tag that somebody else wrote
+            return {key: item if key == TYPE_TAG else self.redact(item) for key, item in tag.items()}
         try:
-            redacted = text.encode(errors="surrogateescape")
+            redacted = self._applied(text).encode(errors="surrogateescape")
         except UnicodeEncodeError:  # a function put in what stands for no byte
-            redacted = scrub(text).encode()
-        return base64.b64encode(redacted).decode()
+            redacted = FAILED.encode()
+        return {**tag, "base64": base64.b64encode(redacted).decode()}
 
     def _redact_number(self, value: Any) -> Any:  # noqa: ANN401 - a number, a bool or None
         text = str(value)
@@ -251,3 +254,65 @@ def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
         return False
     parts = get_args(annotation)
     return any(map(_is_text, parts)) if parts else True
+
+
+def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
+    """Redact the messages of Playhead's exceptions, and detach any other cause that shows a secret.
+
+    A traceback prints the causes too, and some servers repeat the headers that they refuse: with `of_provider`, every word
+    of an unrecorded request parameter counts as a secret.
+    """
+    redact = redactor.redact_error if of_provider else redactor.redact_text
+    left, seen = [error], {id(error)}
+    while left:
+        each = left.pop()
+        if isinstance(each, PlayheadError):
+            each.args = tuple(redact(arg) if isinstance(arg, str) else arg for arg in each.args)
+            if hasattr(each, "__notes__"):
+                each.__notes__ = [redact(str(note)) for note in each.__notes__]
+        for name in ("__cause__", "__context__"):
+            led_to = getattr(each, name)
+            if led_to is not None and not isinstance(led_to, PlayheadError) and shows_secret(led_to, redactor):
+                setattr(each, name, None)
+            elif led_to is not None and id(led_to) not in seen:
+                seen.add(id(led_to))
+                left.append(led_to)
+
+
+def shows_secret(error: BaseException, redactor: Redactor) -> bool:
+    """Return whether an exception, or a member of its group, shows a secret."""
+    return any(map(redactor.finds_in_error, _texts(error)))
+
+
+_redactors: Final[WeakSet[Redactor]] = WeakSet()
+_lock: Final = SharedLock()
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    for text in (str, repr):
+        try:
+            yield text(error)
+        except Exception:  # noqa: BLE001, S112 - a foreign class: what cannot be printed shows nothing
+            continue
+    yield from getattr(error, "__notes__", ())
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _texts(each)
+
+
+def _redact_line(record: logging.LogRecord) -> bool:
+    with _lock:
+        redactors = list(_redactors)
+    said = text = record.getMessage()
+    trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
+    for redactor in redactors:
+        text = redactor.redact_error(text)
+        if any(map(redactor.finds_in_error, trace.splitlines())):
+            record.exc_info, trace = None, ""
+    if text != said:
+        record.msg, record.args = text, ()
+    return True
+
+
+for _name in ("playhead", "playhead.mcp"):
+    logging.getLogger(_name).addFilter(_redact_line)

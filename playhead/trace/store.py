@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,8 +15,6 @@ from playhead.trace.blobs import is_reference, run_id_of
 from playhead.trace.finish_reasons import ANSWERED
 from playhead.trace.format import require_format
 from playhead.trace.run_ids import checked_run_id, ulid_time_ms
-
-_log = logging.getLogger("playhead")
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 REPLAYS: Final = "replays"
@@ -185,37 +183,22 @@ class TraceStore:
             held = f"holds {len(names)} runs: no latest~{back}" if names else "holds no runs yet"
             more = f"; its {len(self.hidden())} replays count with --replays" if self.hidden() else ""
             raise TraceNotFoundError(f"the trace folder {self.folder} {held}{more}")
-        return self._named(names[back])
+        return self.folder / names[back]
 
     def _by_id(self, run_id: str) -> Path:
         # Runs before replays, plain before compressed.
         names = sorted(self._names(replays=True), key=lambda name: ("/" in name, name), reverse=True)
         runs = {run_id_of(Path(name)): name for name in names}
         if run_id in runs:
-            return self._named(runs[run_id])
+            return self.folder / runs[run_id]
         # ULIDs are upper case, which nobody likes to type.
         matches = sorted(name for name in runs if name.upper().startswith(run_id.upper()))
         if len(matches) == 1:
-            return self._named(runs[matches[0]])
+            return self.folder / runs[matches[0]]
         if matches:
             some = ", ".join(matches[:4]) + (", …" if matches[4:] else "")
             raise AmbiguousRunError(f"{len(matches)} runs start with {run_id!r}: {some}")
-        raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{self._hint(run_id, list(runs))}")
-
-    def _named(self, name: str) -> Path:
-        """Return the file; warn when it holds another run than its name says, such as a copy."""
-        path = self.folder / name
-        held = _run_held(path)
-        if held is not None and held != run_id_of(path):
-            _log.warning("%s holds the run %.200r, not %r", path, held, run_id_of(path))
-        return path
-
-    def _hint(self, run_id: str, known: list[str]) -> str:
-        if any((self.folder / f"{run_id}{suffix}").is_symlink() for suffix in SUFFIXES):
-            return " There is a link of this name; name the path that it leads to."
-        if Path(run_id).is_file():
-            return f" There is a file of this name here, but a trace is named by its path only if that ends in {SUFFIXES[0]}."
-        return nearest(run_id, known[:_NOBODY_KNOWS])
+        raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{nearest(run_id, list(runs)[:_NOBODY_KNOWS])}")
 
 
 def with_resumptions(newest: list[RunSummary]) -> list[RunSummary]:
@@ -267,18 +250,6 @@ def ends_of(path: Path) -> tuple[bytes, bytes | None]:
     first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
     require_format(path.name, first)
     return first, last if _END in last[:200] else None
-
-
-def _run_held(path: Path) -> str | None:
-    """Return the run id that the first line of a trace says; None when it says none."""
-    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` does without pydantic's models
-
-    try:
-        with open_trace(path) as file:
-            held = json.loads(next(iter(Lines(file))))["data"]["run_id"]
-    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
-        return None
-    return held if isinstance(held, str) else None
 
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
@@ -370,25 +341,14 @@ def _started_ms(entry: os.DirEntry[str]) -> int:
     """Return when a run started: ULIDs say it themselves; for other ids the first event does, or else the file's time."""
     if (started_ms := ulid_time_ms(entry.name)) is not None:
         return started_ms
-    try:
-        started = _STARTED.match(_first_bytes(Path(entry.path)))
-        return int(started[1]) // 1000 if started else entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
-    except OSError:
-        return 0
-
-
-def _first_bytes(path: Path) -> bytes:
-    """Return as much of a trace as the time of its first event takes; nothing of what cannot be read."""
-    if path.suffix == ".jsonl":
-        with path.open("rb", buffering=0) as file:
-            return file.read(40)
     from playhead.trace.reader import open_trace  # noqa: PLC0415 - `list` does without pydantic's models
 
-    try:
-        with open_trace(path) as file:
-            return file.read(40)
-    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
-        return b""
+    started = None
+    with suppress(Exception), open_trace(Path(entry.path)) as file:  # each way of compression has its own errors
+        started = _STARTED.match(file.read(40))
+    with suppress(OSError):
+        return int(started[1]) // 1000 if started else entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+    return 0
 
 
 def _explicit(path: Path) -> Path:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, ParamSpec, TypeVar
 
 from playhead.errors import TraceExistsError
-from playhead.trace.blobs import BLOB_BYTES, BlobFolder, sync_folder, write_all
+from playhead.trace.blobs import BLOB_BYTES, BlobFolder, create_file, sync_folder, write_all
 from playhead.trace.line import TORN, encode_line
 
 if TYPE_CHECKING:
@@ -108,16 +107,6 @@ class TraceWriter:
         return self._descriptor is not None or self._tail.size > 0
 
     @property
-    def complete(self) -> bool:
-        """Whether everything so far was written and synced as asked."""
-        return self.error is None
-
-    @property
-    def head(self) -> str:
-        """The hash of the last line written."""
-        return self._tail.h
-
-    @property
     def next_seq(self) -> int:
         """The number that the next event gets."""
         return self._tail.seq
@@ -195,16 +184,7 @@ class TraceWriter:
         """
         self._state = "open"
         try:
-            self._descriptor = _file_with(self.path, content)
-            if self._descriptor is None:
-                self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-                try:
-                    write_all(self._descriptor, content)
-                finally:
-                    if not os.fstat(self._descriptor).st_size:
-                        _close(self._descriptor)
-                        self._descriptor = None
-                        self.path.unlink()
+            self._descriptor = create_file(self.path, content)
         except FileExistsError:
             self._state, self._in_flight = "closed", None
             raise TraceExistsError(_exists(self.path)) from None
@@ -271,36 +251,6 @@ class TraceWriter:
     def _note(self, error: Exception) -> None:
         if self.error is None:
             self.error = error
-
-
-def _file_with(path: Path, content: bytes) -> int | None:
-    """Make a file that nobody ever sees without its content; None where the system cannot do that.
-
-    Raises:
-        FileExistsError: there is one.
-    """
-    try:
-        descriptor = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_APPEND, 0o600)
-    except (AttributeError, OSError):  # macOS; some file systems
-        return None
-    try:
-        write_all(descriptor, content)
-        own = os.open("/proc/self/fd", os.O_RDONLY)
-        try:
-            os.link(str(descriptor), path, src_dir_fd=own)  # with a folder given, Python follows the link that is there
-        finally:
-            _close(own)
-    except BaseException as error:
-        _close(descriptor)
-        if isinstance(error, OSError) and not isinstance(error, FileExistsError):  # no /proc, no links
-            return None
-        raise
-    return descriptor
-
-
-def _close(descriptor: int) -> None:
-    with suppress(OSError):
-        os.close(descriptor)
 
 
 def _exists(path: Path) -> str:

@@ -319,7 +319,7 @@ def test_problems_say_what_is_wrong(path: Path, content: bytes):
         "line 19: chain: event 4 or the line before it is not what was written",
         "line 19: reordered: event 4 stands after event 19",
         "line 19: after-end: event 4 stands after the end of the run",
-        'line 20: bad-line: it does not end in ,"h":"<64 hex digits>"}',
+        "line 20: bad-line: it is not in the form of a trace event",
         "line 21: truncated: it ends after 1 bytes without a newline",
     ]
     records, _ = read(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tracemalloc
 from typing import Any
 
 import pytest
@@ -21,19 +20,14 @@ from playhead.trace.events import (
 )
 from playhead.trace.line import (
     LineError,
-    Record,
     decode_data,
-    decoder_of,
     encode_data,
     encode_line,
-    owner_of,
-    split_body,
-    split_line,
 )
 from playhead.trace.usage import Prices
 from playhead.trace.values import to_json
 from tests.proving import sample
-from tests.trace.strategies import any_texts, events, python_values, same, texts
+from tests.trace.strategies import events, python_values, same
 from tests.trace.traces import unknown
 
 
@@ -42,37 +36,16 @@ def no_constants(name: str) -> None:
     raise AssertionError(f"{name} is not JSON")
 
 
-def decoded(line: bytes) -> Record:
-    """Return the record of a line."""
-    assert line.endswith(b"\n")
-    body, h = split_line(line[:-1])
-    envelope = split_body(body)
-    assert envelope
-    event = decode_data(envelope.kind.decode(), envelope.data)
-    return Record(envelope.seq, envelope.ts, envelope.owner, envelope.iteration, event, h)
-
-
 def again(event: EventBase) -> EventBase:
     """Return an event after it was written and read."""
-    return decode_data(event.kind, encode_data(event))
+    return decode_data(event.kind.encode(), encode_data(event))
 
 
 # ── what is written is read ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@given(st.integers(0, 10**18 - 1), st.integers(0, 10**18 - 1), texts, st.none() | st.integers(0, 10**18 - 1), events())
-def test_round_trip(seq: int, ts: int, owner: str, iteration: int | None, event: EventBase):
-    """Every record is read from its line as it was written, and its line is one line of strict JSON."""
-    line, h = encode_line(seq, ts, event.kind, owner, iteration, encode_data(event), "ab" * 32)
-    assert decoded(line) == Record(seq, ts, owner, iteration, event, h)
-    assert line.count(b"\n") == 1
-    parsed = json.loads(line, parse_constant=no_constants)
-    assert parsed == Record(seq, ts, owner, iteration, event, h).as_json()
-    assert list(parsed)[-1] == "h"
-
-
 @pytest.mark.parametrize("kind", EVENT_TYPES)
-@settings(max_examples=sample(20, 8))
+@settings(max_examples=sample(20, 3))
 @given(data=st.data())
 def test_every_kind_round_trips(kind: str, data: st.DataObject):
     """No kind loses anything on the way through a line."""
@@ -92,17 +65,13 @@ def test_tagged_values_round_trip(value: Any):
 
 
 def test_the_line_in_full():
-    """The exact bytes of a line: the format that other programs read."""
+    """The exact bytes of a line, the format that other programs read; outside the loop there is no iteration."""
     line, h = encode_line(3, 17, "thought", "root/ä@0.1", 2, encode_data(Thought(request=1, text="hm")), "0" * 64)
     body = '{"seq":3,"ts":17,"kind":"thought","owner":"root/ä@0.1","iteration":2,"data":{"request":1,"text":"hm"}'
     assert line.decode() == f'{body},"h":"{h}"}}\n'
     assert h == hashlib.sha256(("0" * 64 + body).encode()).hexdigest()
-
-
-def test_outside_the_loop_there_is_no_iteration():
-    """A missing iteration is left out, not null."""
-    line, _ = encode_line(0, 1, "thought", "root", None, b"{}", "")
-    assert json.loads(line).keys() == {"seq", "ts", "kind", "owner", "data", "h"}
+    outside, _ = encode_line(0, 1, "thought", "root", None, b"{}", "")
+    assert json.loads(outside).keys() == {"seq", "ts", "kind", "owner", "data", "h"}
 
 
 # ── None ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -145,7 +114,7 @@ def test_a_float_that_json_has_no_number_for(number: float):
 def test_a_float_in_a_value_within_an_event():
     """The same holds for the values that events are made of."""
     header = decode_data(
-        "run-started",
+        b"run-started",
         b'{"format":"2.0","run_id":"r","task":"t","agent":{"name":"a","model":"m","prices":{"input_usd":"NaN",'
         b'"output_usd":"Infinity"}}}',
     )
@@ -184,20 +153,12 @@ def test_a_field_that_is_no_json_is_still_written(value: Any):
     for event in (FactRecorded(name="f", value=value), unknown("new", value=[value], key={"\ud800": value})):
         data = encode_data(event)
         json.loads(data, parse_constant=no_constants)
-        assert decode_data(event.kind, data).model_dump(include={"name"}) == event.model_dump(include={"name"})
+        assert decode_data(event.kind.encode(), data).model_dump(include={"name"}) == event.model_dump(include={"name"})
 
 
 def test_an_event_that_was_never_validated_is_still_written():
     """Whatever somebody put together by `model_construct` is no reason to raise."""
     assert json.loads(encode_data(Thought.model_construct(request=object()))).keys() == {"request"}
-
-
-@given(any_texts)
-def test_any_owner_can_be_written(owner: str):
-    """An owner with quotes, control characters or lone surrogates keeps to its line."""
-    line, _ = encode_line(0, 1, "thought", owner, None, b'{"request":1}', "")
-    assert decoded(line).owner == json.loads(line)["owner"]
-    assert line.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("kind", ['x","a":"', "", "Thought", "1x", "a\n", "ä"])
@@ -208,49 +169,6 @@ def test_a_kind_that_would_break_the_line_is_refused(kind: str):
 
 
 # ── what is no line ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-TAIL = b',"h":"' + b"0" * 64 + b'"}'
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"{}",
-        b"x" * 100,
-        TAIL[:-1],
-        TAIL + b" ",
-        TAIL.replace(b"0", b"A"),
-        TAIL.replace(b"0", b"g"),
-        TAIL.replace(b'"h"', b'"H"'),
-        TAIL + b"\n",
-    ],
-)
-def test_a_line_without_its_hash_is_none(line: bytes):
-    """The end of a line has exactly one form."""
-    with pytest.raises(LineError, match="does not end in"):
-        split_line(line)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b'{"seq":01,"ts":1,"kind":"thought","owner":"root","data":{}',
-        b'{"seq":-1,"ts":1,"kind":"thought","owner":"root","data":{}',
-        b'{"seq":1.0,"ts":1,"kind":"thought","owner":"root","data":{}',
-        b'{"seq":1000000000000000000000,"ts":1,"kind":"thought","owner":"root","data":{}',
-        b'{"ts":1,"seq":1,"kind":"thought","owner":"root","data":{}',
-        b'{"seq":1, "ts":1,"kind":"thought","owner":"root","data":{}',
-        b'{"seq":1,"ts":1,"kind":"Thought","owner":"root","data":{}',
-        b'{"seq":1,"ts":1,"kind":"thought","owner":"\\x","data":{}',
-        b'{"seq":1,"ts":1,"kind":"thought","owner":"\xff","data":{}',
-        b'{"seq":1,"ts":1,"kind":"thought","owner":"root","iteration":null,"data":{}',
-    ],
-)
-def test_an_envelope_has_exactly_one_form(body: bytes):
-    """What another program wrote in another way is not half understood."""
-    assert split_body(body) is None
 
 
 @pytest.mark.parametrize(
@@ -270,14 +188,14 @@ def test_an_envelope_has_exactly_one_form(body: bytes):
 def test_data_that_do_not_fit(kind: str, data: bytes, message: str):
     """Bad data are one clear error that says what and where."""
     with pytest.raises(LineError) as caught:
-        decode_data(kind, data)
+        decode_data(kind.encode(), data)
     assert str(caught.value).startswith(message)
 
 
 def test_a_message_never_holds_control_characters():
     """A key from a hostile file cannot speak to the terminal through an error message."""
     with pytest.raises(LineError) as caught:
-        decode_data("run-started", b'{"format":"2.0","run_id":"r","agent":{"name":"a","model":"m"},"task":"t",'
+        decode_data(b"run-started", b'{"format":"2.0","run_id":"r","agent":{"name":"a","model":"m"},"task":"t",'
                                    b'"versions":{"\\u001b[31m":1}}')  # fmt: skip
     assert str(caught.value).isprintable()
     assert "\\x1b[31m" in str(caught.value)
@@ -300,7 +218,7 @@ def test_a_message_never_holds_control_characters():
 )
 def test_what_a_newer_minor_format_added_is_kept(kind: str, data: bytes):
     """Unknown kinds and fields are written again as they were read, byte for byte."""
-    assert encode_data(decode_data(kind, data)) == data
+    assert encode_data(decode_data(kind.encode(), data)) == data
 
 
 # ── what a hostile file may hold ─────────────────────────────────────────────────────────────────────────────────────
@@ -310,7 +228,7 @@ HUGE = b"9" * 4300
 
 def test_json_values_hold_any_integer():
     """What a tool gave is as large as it is."""
-    event = decode_data("fact-recorded", b'{"name":"n","value":%b}' % HUGE[:4000])
+    event = decode_data(b"fact-recorded", b'{"name":"n","value":%b}' % HUGE[:4000])
     assert isinstance(event, FactRecorded)
     assert event.value == 10**4000 - 1
 
@@ -333,15 +251,4 @@ def test_limits_that_no_agent_can_have(limit: dict[str, Any]):
     agent = json.dumps({"name": "a", "model": "p/m", **limit})
     data = f'{{"format":"2.0","run_id":"r","task":"t","agent":{agent}}}'.encode()
     with pytest.raises(LineError, match=next(iter(limit))):
-        decode_data("run-started", data)
-
-
-@pytest.mark.parametrize(("function", "name"), [(decoder_of, b"x" * 2000), (owner_of, b'"%b"' % (b"x" * 2000))])
-def test_long_names_are_not_remembered(function: Any, name: bytes):
-    """A file of nothing but long names does not fill the memory."""
-    tracemalloc.start()
-    for number in range(1000):
-        function(name[:-1] + b"%d" % number + name[-1:])
-    kept, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert kept < 500_000
+        decode_data(b"run-started", data)

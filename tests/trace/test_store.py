@@ -204,19 +204,6 @@ def test_a_folder_with_the_name_of_a_trace(tmp_path: Path):
         TraceStore(tmp_path).resolve(tmp_path / "x.jsonl")
 
 
-def test_a_file_that_holds_another_run(store: TraceStore, caplog: pytest.LogCaptureFixture):
-    """A copy under another name is not the run that its name says: whoever asks by id is told, by path it is fine."""
-    copy = store.path_for("other-id")
-    copy.write_bytes(store.path_for(IDS[0]).read_bytes())
-    assert store.resolve(copy) == copy
-    assert store.resolve(IDS[1]) == store.path_for(IDS[1])
-    assert caplog.messages == []
-    for reference in ("other-id", "other", "latest"):
-        caplog.clear()
-        assert store.resolve(reference) == copy
-        assert caplog.messages == [f"{copy} holds the run '{IDS[0]}', not 'other-id'"]
-
-
 # ── links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -228,7 +215,7 @@ def test_links_are_not_runs(store: TraceStore, tmp_path: Path):
     (store.folder / "loop.jsonl").symlink_to(store.folder / "loop.jsonl")
     assert store.paths() == before
     for run_id in ("link", "dangling", "loop"):
-        with pytest.raises(TraceNotFoundError, match="There is a link of this name; name the path that it leads to"):
+        with pytest.raises(TraceNotFoundError):
             store.resolve(run_id)
     with pytest.raises(TraceNotFoundError):
         store.resolve("li")
