@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -43,13 +42,6 @@ def echo(value: Any) -> Any:
     return value
 
 
-@tool(isolate=True)
-async def echo_later(value: Any) -> Any:
-    """Return what was given, after a moment."""
-    await asyncio.sleep(0.001)
-    return value
-
-
 @tool(isolate=True, read_only=True)
 def whoami() -> list[Any]:
     """Return what a process knows of itself."""
@@ -77,12 +69,6 @@ def fail(how: str) -> Any:
 
 fail_apart = tool(isolate=True, name="fail")(fail)
 fail_here = tool(name="fail")(fail)
-
-
-@tool(isolate=True)
-def big(megabytes: int) -> str:
-    """Return a long text."""
-    return "x" * (megabytes << 20)
 
 
 @tool(isolate=True)
@@ -121,25 +107,6 @@ def hang(path: str) -> None:
 def leave_daemon() -> list[int]:
     """Return, and leave two processes running."""
     return [grandchild(), grandchild(start_new_session=True)]
-
-
-@tool(isolate=True, timeout=2.0)
-def tidy(path: str) -> None:
-    """Tidy up when told to end."""
-
-    def on_term(*_: object) -> None:
-        Path(path).write_text("tidied")
-        sys.exit()
-
-    signal.signal(signal.SIGTERM, on_term)
-    time.sleep(60)
-
-
-@tool(isolate=True)
-def with_thread() -> str:
-    """Return while a thread of its own goes on."""
-    threading.Thread(target=time.sleep, args=(60,)).start()
-    return "done"
 
 
 def shadowed() -> str:

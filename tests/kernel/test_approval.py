@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -8,14 +7,11 @@ import anyio.lowlevel
 import pytest
 
 from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
-from playhead.errors import ToolCallError, UsageError
-from playhead.kernel.opening import open_session
-from playhead.kernel.session import RunContext, World
+from playhead.errors import UsageError
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, TickingClock, call, calls, text
-from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader, Rationale
+from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.types import Rationale
 from playhead.trace.values import content_hash
 from tests.kernel.runs import Ran, data, make_agent, record, record_agent
 
@@ -92,26 +88,6 @@ async def test_anything_but_a_yes_is_a_no(tmp_path: Path, kind: str, answer: Any
     completed = data(run.events("tool-call-completed")[0])
     assert (completed["ended"], completed["error"]) == ("denied", {"type": "ApprovalDenied", "message": message})
     assert run.model.requests[1].messages[-1].content == f"error: {message}"
-
-
-@pytest.mark.parametrize("kind", ["sync", "async"])
-@pytest.mark.parametrize(
-    "raised", [RuntimeError("nobody home"), SystemExit(1), asyncio.CancelledError(), TimeoutError()], ids=repr
-)
-async def test_an_approver_that_fails_says_no(tmp_path: Path, kind: str, raised: BaseException):
-    """An approver that raises has not approved; the run goes on."""
-
-    def approve(_request: ApprovalRequest) -> bool:
-        raise raised
-
-    async def approve_async(_request: ApprovalRequest) -> bool:
-        raise raised
-
-    run, paid = await decided(tmp_path, approve if kind == "sync" else approve_async)
-    assert paid == []
-    assert [data(event) for event in run.events("approval-decided")] == [
-        {"call_id": "call_0_0", "approved": False, "why": f"the approver raised {type(raised).__name__}"}
-    ]
 
 
 @pytest.mark.parametrize(
@@ -201,36 +177,6 @@ async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_
     }
 
 
-async def test_a_call_that_does_not_fit_is_not_shown(tmp_path: Path):
-    """Nobody is asked about a call that could not run anyway."""
-    asked: list[Any] = []
-    run, paid = await decided(tmp_path, asked.append, amount=1, too="bob")
-    assert (asked, paid) == ([], [])
-    assert run.events("approval-requested") == []
-    assert run.events("tool-call-completed")[0].error.type == "InvalidArguments"
-
-
-async def test_each_call_is_decided_by_itself(tmp_path: Path):
-    """A yes to one call is none to the next, however alike they are; calls side by side get their own answers."""
-    answers = {1: True, 2: False, 3: True}
-    count = iter([True, False])
-    cashier = Cashier()
-
-    async def approve(request: ApprovalRequest) -> bool:
-        if request.arguments["amount"] == 9:
-            return next(count)
-        await anyio.sleep(0.002 / request.arguments["amount"])
-        return answers[request.arguments["amount"]]
-
-    beside = calls(*(call("pay", amount=amount) for amount in (1, 2, 3)))
-    alike = calls(call("pay", amount=9), call("pay", amount=9))
-    run = await record(tmp_path, [beside, alike, text("done")], cashier.tool(read_only=True), approver=approve)
-    completed = sorted(run.events("tool-call-completed"), key=lambda event: event.call_id)
-    assert [event.ok for event in completed] == [True, False, True, True, False]
-    assert sorted(amount for amount, _ in cashier.paid) == [1, 3, 9]
-    assert (await reproduce(run.recording)).identical
-
-
 async def test_a_run_that_ends_while_somebody_thinks_pays_nothing(tmp_path: Path, register: Any):
     """A yes that comes after the end is too late: the body does not run."""
     sessions: list[Any] = []
@@ -269,30 +215,12 @@ async def test_a_run_that_is_cancelled_while_somebody_thinks_pays_nothing(tmp_pa
     assert recording.ending.terminated_by == "cancelled"
 
 
-async def test_without_anybody_to_ask_the_answer_is_no():
-    """A session that was built by hand, without an approver, refuses too."""
-    cashier = Cashier()
-    run = RunContext("run", Recorder(TickingClock()), World())
-    header = AgentHeader(name="agent", model="x/y")
-    session = open_session(run, header, ScriptedModel([]), {"pay": cashier.tool()})
-    with pytest.raises(ToolCallError, match=r"^pay: pay was not approved: nobody was there to ask$"):
-        await session.tools.call("pay", amount=5)
-    assert cashier.paid == []
-
-
 def test_an_agent_needs_somebody_to_ask():
     """An agent that has such a tool and nobody to ask is refused when it is made, not when it is too late."""
     with pytest.raises(
         UsageError, match=r"^a yes is required before pay may run; pass approver=, a function that decides on each"
     ):
         Agent(ScriptedModel([]), tools=[Cashier().tool()])
-
-
-@pytest.mark.parametrize("approver", ["yes", True, 5])
-def test_an_approver_is_a_function(approver: Any):
-    """What cannot be called cannot be asked."""
-    with pytest.raises(UsageError, match="approver is a function that decides on each call; it is"):
-        Agent(ScriptedModel([]), tools=[Cashier().tool()], approver=approver)
 
 
 # --- below the root --------------------------------------------------------------------------------------------------
@@ -330,16 +258,3 @@ async def test_a_sub_agent_asks_its_own_approver(tmp_path: Path):
         ("lenient", "root"),
     ]
     assert cashier.paid == [(1, "bob")]
-
-
-async def test_a_sub_agent_asks_although_its_parent_has_nobody(tmp_path: Path):
-    """The approver of a sub-agent is asked even when the agent that calls it has none."""
-    cashier = Cashier()
-    child = Agent(
-        ScriptedModel([call("pay", amount=5), text("paid")]),
-        name="child",
-        tools=[cashier.tool()],
-        approver=lambda _request: True,
-    )
-    await record(tmp_path, [call("child", task="Pay."), text("done")], child)
-    assert cashier.paid == [(5, "bob")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playhead.kernel.strategies.reflexion import Judgement, critique_prompt
+from playhead.kernel.strategies.reflexion import Judgement
 from playhead.kernel.structured import read_form
 
 
@@ -53,11 +53,3 @@ def test_what_counts(said: str, satisfied: bool, share: float | None, text: str)
 def test_what_does_not_count(said: str):
     """Nobody guesses a verdict: not from praise, not from a quote in the middle, not from a score alone."""
     assert isinstance(read_form(said, Judgement), str)
-
-
-def test_the_prompt():
-    """Task and answer stand in it, and nothing that would be filled in once more."""
-    prompt = critique_prompt("Say {x}.", "{y}")
-    assert "Task:\nSay {x}.\n\nAnswer:\n{y}\n\n" in prompt
-    assert "2. Does it answer the whole task?" in prompt
-    assert all(f'"{name}"' in prompt for name in Judgement.model_fields)

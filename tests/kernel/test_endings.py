@@ -3,16 +3,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
-from playhead import Agent, Context, ToolContext, load_recording, tool
-from playhead.errors import ModelRequestError, ModelUnavailableError, TraceWriteError
+from playhead import load_recording, tool
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.recorder import Recorder
-from tests.kernel.runs import data, ended, ending, make_agent, record
+from tests.kernel.runs import data, ended, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,20 +76,6 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], bool]] = {
 }
 
 
-@pytest.mark.parametrize("name", ENDINGS)
-async def test_a_clean_end(tmp_path: Path, name: str):
-    """Every way to stop in order: a result and no exception; only an answer of the model itself is a success."""
-    turns, options, expected, success = ENDINGS[name]
-    run = await record(tmp_path, turns, lookup, **options)
-    assert ending(run) == expected
-    assert (run.error, run.result.success) == (None, success)
-    last = ["final-answer", "kernel-state-snapshot", "run-completed"]
-    assert run.kinds()[-len(last) :] == last or not success
-    (*_, last) = run.events("kernel-state-snapshot")
-    assert (last.status, last.terminated_by, last.termination_rationale) == ("done", expected["terminated_by"], None)
-    assert (await reproduce(run.recording)).identical
-
-
 async def test_a_final_answer_keeps_what_the_model_said_about_it(tmp_path: Path):
     """Format, summary and confidence stand beside the answer."""
     answer = call("final-answer", output="a,b", format="csv", summary="Listed.", confidence="low")
@@ -100,115 +83,6 @@ async def test_a_final_answer_keeps_what_the_model_said_about_it(tmp_path: Path)
     assert [data(event) for event in run.events("final-answer")] == [
         {"output": "a,b", "format": "csv", "summary": "Listed.", "confidence": "low"}
     ]
-
-
-async def test_llm_error(tmp_path: Path):
-    """A model that does not answer is an error that carries what was reached."""
-    run = await record(tmp_path, [call("lookup", key="a"), error("no such model")], lookup)
-    assert ending(run) == ended("failed", "llm_error", "a is 8848", 2, error="no such model")
-    assert (type(run.error), str(run.error)) == (ModelRequestError, "no such model")
-    assert [(step.type, step.content) for step in run.result.steps] == [
-        ("action", '{"key": "a"}'),
-        ("observation", "a is 8848"),
-    ]
-    assert not run.result.success
-
-
-async def test_llm_error_after_the_last_retry(tmp_path: Path):
-    """A failure that may pass, but does not, ends the run with its own kind of error."""
-    run = await record(tmp_path, [error("busy", retryable=True)] * 2, retries=1)
-    assert ending(run) == ended("failed", "llm_error", None, 1, error="busy")
-    assert type(run.error) is ModelUnavailableError
-
-
-@pytest.mark.parametrize("where", ["model", "tool"])
-async def test_cancelled(tmp_path: Path, where: str):
-    """A scope that is cancelled around a run: the trace is closed, says so, and the cancellation goes on its way."""
-
-    @tool
-    async def wait() -> str:
-        await anyio.sleep_forever()
-        return ""
-
-    def slow(_request: Any) -> Any:
-        return text("late", delay_s=60)
-
-    agent = make_agent(tmp_path, [slow] if where == "model" else [call("wait")], wait)
-    returned = False
-    with anyio.move_on_after(0.02) as scope:
-        await agent.run("Do it.", run_id="run")
-        returned = True
-    assert (scope.cancelled_caught, returned) == (True, False)
-    recording = load_recording(tmp_path / "run.jsonl")
-    assert (recording.status, recording.problems) == ("closed", ())
-    assert recording.ending is not None
-    assert data(recording.ending) == {
-        "status": "failed",
-        "terminated_by": "cancelled",
-        "terminated_source": "kernel",
-        "error": "the run was cancelled from outside",
-        "iterations": 1,
-        "cost_usd": 0.0,
-        **({} if where == "model" else {"usage": {"input_tokens": 2, "output_tokens": 1}}),
-    }
-    last = [record.event for record in recording.records if record.kind in ("llm-failed", "tool-call-completed")][-1]
-    assert last.error.type == {"model": "Cancelled", "tool": "Cancelled"}[where]  # type: ignore[attr-defined]
-
-
-async def test_trace_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A run that is told to stop at a lost event does so before the tool's body runs, and says why."""
-    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
-    ran: list[str] = []
-    seen: list[Any] = []
-
-    @tool
-    def write(key: str) -> str:
-        ran.append(key)
-        return key
-
-    original = Recorder.write
-
-    def lose(self: Recorder, prepared: Any, iteration: int | None) -> bool:
-        return prepared.event.kind != "tool-call-started" and original(self, prepared, iteration)
-
-    monkeypatch.setattr(Recorder, "write", lose)
-    agent = make_agent(tmp_path, [call("write", key="a"), text("never")], write)
-    agent.subscribe("run-completed", seen.append)
-    with pytest.raises(TraceWriteError, match="tool-call-started could not be written to the trace"):
-        await agent.run("Do it.")
-    assert ran == []
-    assert [(record.event.status, record.event.terminated_by) for record in seen] == [("failed", "trace_error")]
-
-
-async def test_parent_ended(tmp_path: Path):
-    """A sub-agent whose parent ends meanwhile ends too, and says that this is why."""
-
-    @tool(read_only=True)
-    async def stop_parent(context: ToolContext) -> str:
-        assert context.session.parent is not None
-        context.session.parent.terminate("killed", "enough", source="switch")
-        return "stopped"
-
-    child = Agent(
-        ScriptedModel([call("stop_parent"), text("never")]),
-        name="child",
-        tools=[stop_parent],
-        context=Context(rationale=False),
-    )
-    run = await record(tmp_path, [call("child", task="Stop it."), text("never")], child)
-    assert ending(run) == ended("done", "killed", "enough", 1, terminated_source="switch")
-    (completed,) = run.events("agent-completed")
-    assert data(completed) == {
-        "status": "failed",
-        "terminated_by": "parent_ended",
-        "terminated_source": "kernel",
-        "output": "stopped",
-        "usage": completed.usage.model_dump(exclude_defaults=True),
-        "cost_usd": 0.0,
-        "iterations": 1,
-    }
-    (*_, call_) = run.events("tool-call-completed")
-    assert (call_.error.type, call_.error.message) == ("AgentFailed", "child failed: parent_ended")
 
 
 async def test_the_other_calls_of_the_last_turn_are_in_the_result(tmp_path: Path):

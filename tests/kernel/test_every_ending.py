@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -18,14 +16,10 @@ from playhead.compose import killswitches as ks
 from playhead.errors import RecordingEndedError
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.events.run import ANSWERED, TERMINATED_BY
-from playhead.trace.finish_reasons import INCOMPLETE
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from tests.kernel.hung import HungModel
 from tests.kernel.runs import data, make_agent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOME = Path(playhead.__file__).parent
 
@@ -363,55 +357,3 @@ COMPUTED = {
     "event.terminated_by or event.switch",
 }
 """Reason codes that stand elsewhere."""
-
-
-@cache
-def reasons() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the reason codes that stand in the package's code, and the expressions that are computed."""
-    codes, computed = set(), set()
-    for path in HOME.rglob("*.py"):
-        if path.parts[-2] == "diagnose" or path.name.startswith("backtest"):  # which tell of endings, and make none
-            continue
-        tree = ast.parse(path.read_text())
-        constants = {
-            target.id: node.value.value
-            for node in tree.body
-            if isinstance(node, (ast.AnnAssign, ast.Assign)) and isinstance(node.value, ast.Constant)
-            for target in ([node.target] if isinstance(node, ast.AnnAssign) else node.targets)
-            if isinstance(target, ast.Name)
-        }
-        for given in _given(tree):
-            if isinstance(given, ast.Constant):
-                codes.add(str(given.value))
-            elif isinstance(given, ast.Name) and given.id in constants:
-                codes.add(str(constants[given.id]))
-            else:
-                computed.add(ast.unparse(given))
-    return frozenset(codes), frozenset(computed)
-
-
-def _given(tree: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name == "withhold" and len(node.args) == 3:
-            yield node.args[0]
-        place = REASON.get(name)
-        if place is None:
-            continue
-        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-        if "terminated_by" in keywords or ("reason" in keywords and place == 0):
-            yield keywords.get("terminated_by", keywords.get("reason"))  # type: ignore[misc]
-        elif len(node.args) > place:
-            yield node.args[place]
-
-
-def test_there_is_no_other_reason():
-    """Every reason code in the code is one of `TERMINATED_BY`, and each of those is given somewhere."""
-    codes, computed = reasons()
-    assert codes | set(INCOMPLETE.values()) | {"hook_stop", "hook_terminate", "stop_when", "max_iterations"} == set(
-        TERMINATED_BY
-    )
-    assert (Stop().terminated_by, Terminate().terminated_by) == ("hook_stop", "hook_terminate")
-    assert computed <= COMPUTED, computed - COMPUTED

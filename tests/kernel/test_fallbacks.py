@@ -67,13 +67,6 @@ async def test_after_so_many_failures(tmp_path: Path):
     assert (await reproduce(tmp_path / "run.jsonl")).identical
 
 
-async def test_a_failure_that_would_not_pass_goes_on_at_once(tmp_path: Path):
-    """What would fail again is not tried again by the same model."""
-    first, second = ScriptedModel([error("no")], name="x/first"), ScriptedModel([text("42")], name="x/second")
-    assert (await agent(tmp_path, first, second).run("Do it.", run_id="run")).output == "42"
-    assert len(first.requests) == 1
-
-
 class Priced(ScriptedModel):
     """A model with a price."""
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -16,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead import load_recording, tool
+from playhead import tool
 from playhead.replay import reproduce
-from playhead.testing import call, calls, text
+from playhead.testing import call, text
 from playhead.trace.clock import SystemClock
 from playhead.trace.values import to_json
 from tests.kernel import isolated_tools
@@ -118,24 +117,6 @@ def test_arguments_and_results_cross_as_json(values: list[Any]):
     assert apart[-1].ok
 
 
-async def test_an_async_function(tmp_path: Path):
-    """An async function is awaited in its process."""
-    event = await completed(tmp_path, "echo_later", isolated_tools.echo_later, value=[1, "é", None])
-    assert data(event) == {
-        "call_id": "call_0_0",
-        "tool": "echo_later",
-        "position": 0,
-        "ok": True,
-        "result": [1, "é", None],
-    }
-
-
-async def test_what_json_has_no_form_for(tmp_path: Path):
-    """Odd results are recorded as those of ordinary tools are."""
-    event = await completed(tmp_path, "odd", isolated_tools.odd)
-    assert event.result == to_json(isolated_tools.odd())
-
-
 async def test_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
     """It is another one in the same place, reads nothing, and what it prints is printed and is not its answer."""
     monkeypatch.setenv("ISOLATION_TEST", "set by the test")
@@ -145,21 +126,6 @@ async def test_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capf
     assert gone(pid)
     assert rest == [str(Path.cwd()), "set by the test", "", 1]
     assert capfd.readouterr().out == '{"ok": true, "result": "forged"}\n'
-
-
-async def test_a_long_result(tmp_path: Path):
-    """A result of 10 MB arrives whole."""
-    event = await completed(tmp_path, "big", isolated_tools.big, megabytes=10)
-    assert (event.ok, len(event.result)) == (True, 10 << 20)
-
-
-async def test_calls_beside_each_other(tmp_path: Path):
-    """Eight calls at once are eight processes, each with its own answer."""
-    turn = calls(*[call("whoami") for _ in range(8)])
-    run = await record(tmp_path, [turn, text("done")], isolated_tools.whoami, max_parallel=8)
-    ended = run.events("tool-call-completed")
-    assert all(event.ok for event in ended)
-    assert len({event.result[0] for event in ended}) == 8
 
 
 # --- how it fails ----------------------------------------------------------------------------------------------------
@@ -192,18 +158,6 @@ async def test_a_process_that_dies(tmp_path: Path, how: str, why: str):
         "ok": False,
         "error": {"type": "ProcessDied", "message": why},
     }
-
-
-async def test_a_function_that_interrupts(tmp_path: Path):
-    """In a process of its own a KeyboardInterrupt is nobody's but the tool's."""
-    event = await completed(tmp_path, "fail", isolated_tools.fail_apart, how="interrupt")
-    assert data(event)["error"] == {"type": "KeyboardInterrupt", "message": "KeyboardInterrupt"}
-
-
-async def test_a_function_that_forks(tmp_path: Path):
-    """Of two processes that return from the function one answers."""
-    event = await completed(tmp_path, "fail", isolated_tools.fail_apart, how="fork")
-    assert event.result == "from the first"
 
 
 async def test_a_name_that_leads_elsewhere(tmp_path: Path):
@@ -247,20 +201,6 @@ async def test_whatever_it_does_it_ends_at_its_limit(tmp_path: Path, name: str):
     assert all(map(gone, pids(path)))
 
 
-async def test_it_may_tidy_up(tmp_path: Path):
-    """SIGTERM comes a moment before SIGKILL; who ends at it is not waited for any longer."""
-    event = await completed(tmp_path, "tidy", isolated_tools.tidy, path=str(tmp_path / "note"))
-    assert (event.ended, (tmp_path / "note").read_text()) == ("timeout", "tidied")
-    assert event.duration_ms <= 2100
-
-
-async def test_a_limit_before_the_process_has_begun(tmp_path: Path):
-    """At a limit shorter than the start of a process nothing is left behind either."""
-    soon = tool(isolate=True, timeout=0.005)(isolated_tools.fail)
-    event = await completed(tmp_path, "fail", soon, how="raise")
-    assert (event.ended, event.abandoned) == ("timeout", False)
-
-
 async def test_a_run_that_is_cancelled(tmp_path: Path):
     """Cancelled from outside, the run ends when the process has, with all that it had started."""
     path, recorded = tmp_path / "pids", []
@@ -285,12 +225,6 @@ async def test_what_it_leaves_running_is_killed(tmp_path: Path):
     assert all(map(gone, event.result if LINUX else event.result[:1]))
 
 
-async def test_its_threads_are_not_waited_for(tmp_path: Path):
-    """A call ends when its function returns."""
-    event = await completed(tmp_path, "with_thread", isolated_tools.with_thread)
-    assert (event.result, event.duration_ms < 5000) == ("done", True)
-
-
 @pytest.mark.skipif(not LINUX, reason="elsewhere the worker does not hear of its guardian's end")
 async def test_a_guardian_that_dies(tmp_path: Path):
     """Should somebody kill the guardian, the worker ends with it, and the call fails."""
@@ -299,35 +233,6 @@ async def test_a_guardian_that_dies(tmp_path: Path):
     assert event.error.message == "its process was killed together with its guardian"
     assert len(pids(path)) == 2
     until(lambda: all(map(dead, pids(path))))
-
-
-async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
-    """Who insists does not wait for the end of the process: the call counts as abandoned, and the process ends all the same."""
-    path = tmp_path / "pids"
-    agent = make_agent(tmp_path, [call("ignore_sigterm", path=str(path))], isolated_tools.patient)
-    task = asyncio.ensure_future(agent.run("Do it.", run_id="run"))
-    await anyio.to_thread.run_sync(until, lambda: pids(path))
-    task.cancel()
-    await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    records = load_recording(tmp_path / "run.jsonl").records
-    (event,) = [data(each.event) for each in records if each.kind == "tool-call-completed"]
-    assert (event["ended"], event["abandoned"]) == ("cancelled", True)
-    await anyio.to_thread.run_sync(until, lambda: all(map(gone, pids(path))))
-
-
-@pytest.mark.skipif(not LINUX, reason="other systems have lower limits")
-async def test_many_open_files(tmp_path: Path):
-    """Descriptors beyond the 1024 that `select` knows are no obstacle, for the program and its child."""
-    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
-    try:
-        event = await completed(tmp_path, "echo", isolated_tools.echo, value=1)
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-    assert (event.ok, event.result) == (True, 1)
 
 
 # --- replays ---------------------------------------------------------------------------------------------------------

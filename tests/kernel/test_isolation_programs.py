@@ -6,9 +6,7 @@ import subprocess
 import sys
 import time
 from functools import partial
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +15,9 @@ from playhead.errors import ToolDefinitionError
 from tests.kernel import isolated_tools
 from tests.kernel.test_isolation import gone, pids, until
 from tests.proving import bound
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="isolate=True needs POSIX")
 
@@ -66,24 +67,6 @@ def test_a_script_without_a_guard(tmp_path: Path, how: list[str]):
         'loaded to find an isolated tool in it: put what it does under `if __name__ == "__main__":`\n'
     )
     assert done.stderr == ""
-
-
-def test_a_module_that_only_this_process_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A function of a module that another process cannot import is a failed call that says so."""
-    from tests.kernel.runs import make_agent  # here, so that the programs above start quickly
-
-    module = ModuleType("made_up")
-    monkeypatch.setitem(sys.modules, "made_up", module)
-    exec(  # noqa: S102 - that is how such a module is made
-        "from playhead import tool\n@tool(isolate=True)\ndef ping() -> str:\n    'Answer.'\n    return 'pong'\n",
-        module.__dict__,
-    )
-    from playhead.testing import call, text
-
-    result = make_agent(None, [call("ping"), text("done")], module.ping).run_sync("Do it.")
-    assert result.steps[-1].content == (
-        "error: the module of the tool cannot be loaded in its process: ModuleNotFoundError: No module named 'made_up'"
-    )
 
 
 KILLED = """
@@ -180,33 +163,3 @@ def test_what_another_process_would_not_find(function: Any, why: str):
     with pytest.raises(ToolDefinitionError) as raised:
         tool(isolate=True, name="named", description="-")(function)
     assert why in str(raised.value)
-
-
-def test_what_another_process_finds():
-    """A function in a class is found by its name, too."""
-    from playhead.testing import call, text
-    from tests.kernel.runs import make_agent
-
-    static = tool(isolate=True)(Box.static)
-    assert make_agent(None, [call("static"), text("done")], static).run_sync("Do it.").steps[-1].content == "found"
-
-
-def test_a_function_that_was_typed_in():
-    """Without a file there is nothing to load the function from."""
-    done = python(
-        "-c",
-        "from playhead import tool\n@tool(isolate=True)\ndef f() -> None:\n    'Do.'",
-        cwd=Path.cwd(),
-    )
-    assert done.stderr.endswith(
-        f"ToolDefinitionError: f: isolate=True runs it in a process of its own, which {NOT_FOUND}\n"
-    )
-
-
-@pytest.mark.parametrize(("name", "value", "why"), [("os.name", "nt", "POSIX"), ("sys.frozen", True, "interpreter")])
-def test_systems_without(monkeypatch: pytest.MonkeyPatch, name: str, value: Any, why: str):
-    """Where no process can be started and killed as it has to be, the definition says so."""
-    place, attribute = name.split(".")
-    monkeypatch.setattr({"os": os, "sys": sys}[place], attribute, value, raising=False)
-    with pytest.raises(ToolDefinitionError, match=why):
-        tool(isolate=True)(isolated_tools.fail)

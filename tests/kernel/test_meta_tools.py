@@ -7,8 +7,7 @@ import pytest
 from playhead import Agent, Context, tool
 from playhead.errors import ToolDefinitionError, UsageError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, Turn, call, calls, text
-from playhead.trace.types import ToolCall
+from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import data, record
 
 if TYPE_CHECKING:
@@ -62,11 +61,6 @@ async def test_when_the_tools_that_end_a_run_are_offered(
     assert await offered(tmp_path, turns, lookup, other, required_tools=required, max_iterations=len(turns)) == expected
 
 
-async def test_without_tools_there_is_only_the_kernels_own(tmp_path: Path):
-    """An agent without tools of its own can end through the kernel's, from the second turn on."""
-    assert await offered(tmp_path, [text(""), call("final-answer", output="42")]) == [["recall"], list(META)]
-
-
 @pytest.mark.parametrize(
     ("turns", "options", "reason"),
     [
@@ -112,14 +106,6 @@ async def test_what_ends_the_run_comes_last(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-async def test_two_endings_in_one_turn(tmp_path: Path):
-    """The first of two calls that end the run ends it, and what ran before it is in the result."""
-    turn = calls(call("lookup", key="a"), call("final-answer", output="one"), call("final-answer", output="two"))
-    run = await record(tmp_path, [call("other"), turn], lookup, other, meta_tools=META)
-    assert (run.result.output, run.result.iterations) == ("one", 2)
-    assert [event.tool for event in run.events("tool-call-started")] == ["other", "lookup", "final-answer"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -138,52 +124,6 @@ async def test_a_final_answer_that_does_not_fit(tmp_path: Path, arguments: dict[
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["error"] == {"type": "InvalidArguments", "message": message}
     assert run.result.terminated_by == "end_turn"
-
-
-async def test_a_final_answer_with_a_torn_character(tmp_path: Path):
-    """An answer through the tool is cleaned like an answer in text."""
-    run = await record(tmp_path, [text(""), call("final-answer", output="4\ud8352", summary="\ud800")], meta_tools=META)
-    assert (run.result.output, run.result.terminated_by) == ("4\ufffd2", "final_answer_tool")
-    assert data(run.events("final-answer")[0]) == {"output": "4\ufffd2", "summary": "\ufffd"}
-
-
-async def test_a_final_answer_that_is_no_object(tmp_path: Path):
-    """A final answer whose arguments are no JSON object does not end the run."""
-    broken = Turn(calls=(ToolCall(id="1", name="final-answer", raw_arguments="42"),))
-    run = await record(tmp_path, [text(""), broken, text("42")], meta_tools=META)
-    assert run.result.terminated_by == "end_turn"
-
-
-async def test_a_final_answer_in_text(tmp_path: Path):
-    """A model without native calls may end through the tool as well."""
-    written = text('```json\n{"name": "final_answer", "arguments": {"output": "42"}}\n```')
-    run = await record(tmp_path, [call("lookup", key="a"), written], lookup, meta_tools=META)
-    assert (run.result.output, run.result.terminated_by) == ("42", "final_answer_tool")
-
-
-async def test_required_tools_nudge(tmp_path: Path):
-    """An answer before the required tools were called is sent back, twice at most; then it stands."""
-    run = await record(tmp_path, [text("42"), call("lookup", key="a"), text("43"), text("44"), text("45")], lookup, other,
-                       required_tools=("lookup", "other"))  # fmt: skip
-    nudges = [data(event) for event in run.events("nudge-issued")]
-    assert nudges == [
-        {
-            "nudge": "required-tools",
-            "text": "The task requires a successful call of lookup, other first. Make it, then answer.",
-        },
-        {
-            "nudge": "required-tools",
-            "text": "The task requires a successful call of other first. Make it, then answer.",
-        },
-    ]
-    assert [message.content for message in run.model.requests[1].messages[-2:]] == ["42", nudges[0]["text"]]
-    assert (run.result.output, run.result.iterations) == ("44", 4)
-
-
-async def test_a_required_tool_that_was_called_is_not_asked_for(tmp_path: Path):
-    """Once every required tool has returned a result, the first answer stands."""
-    run = await record(tmp_path, [call("lookup", key="a"), text("42")], lookup, required_tools=("lookup",))
-    assert (run.events("nudge-issued"), run.result.output, run.result.iterations) == ([], "42", 2)
 
 
 async def test_an_empty_reply_nudge(tmp_path: Path):

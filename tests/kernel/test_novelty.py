@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import UsageError, tool
+from playhead import tool
 from playhead.compose.policies.searching import MIN_WORDS, Words
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
-from tests.kernel.runs import Ran, make_agent, record
+from tests.kernel.runs import Ran, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,40 +77,12 @@ async def test_what_counts_as_nothing_new(tmp_path: Path, turns: list[Any], expe
     assert told(await run_with(tmp_path, turns)) == expected
 
 
-async def test_it_names_the_tool_that_ends_the_run(tmp_path: Path):
-    """Where the model can answer through a tool."""
-    (word,) = told(await run_with(tmp_path, [page("old"), page("old")], meta_tools=("final-answer",)))
-    assert word.endswith(": give the answer with final-answer, or in plain text.")
-
-
-async def test_not_while_something_is_required(tmp_path: Path):
-    """What the task requires is not discouraged."""
-    run = await run_with(
-        tmp_path, [page("old"), page("old"), call("save", page="x"), page("old")], required_tools=["save"]
-    )
-    assert len(told(run)) == 1
-    assert run.result.output == "done"
-
-
-async def test_off_by_default(tmp_path: Path):
-    """Nothing is said, and nothing recorded, unless it was asked for."""
-    run = await run_with(tmp_path, [page("old"), page("old")], novelty=None)
-    assert (told(run), run.recording.header.agent.hooks) == ([], ())
-
-
 @pytest.mark.parametrize(("threshold", "words"), [(1, 1), (0.2, 1), (0.05, 0)])
 async def test_the_threshold_is_recorded_and_counts(tmp_path: Path, threshold: float, words: int):
     """Seven words in a hundred are new: little for one, enough for another."""
     run = await run_with(tmp_path, [page("old"), page("new"), page("mixed")], novelty=threshold)
     assert [each.settings for each in run.recording.header.agent.hooks] == [{"least": threshold}]
     assert len(told(run)) == words
-
-
-@pytest.mark.parametrize("value", [0, -0.1, 1.1, "0.2", True])
-def test_what_is_no_share(value: Any):
-    """It is a share, and says so."""
-    with pytest.raises(UsageError, match="novelty is a share of new words above 0 and up to 1"):
-        make_agent(None, [], novelty=value)
 
 
 some_words = st.lists(st.sampled_from([f"w{number}" for number in range(40)]), max_size=60)

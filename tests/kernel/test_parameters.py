@@ -33,9 +33,3 @@ def test_secrets_in_headers_are_redacted(tmp_path: Path) -> None:
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert (b"planted" in written, b"kept" in written, b"X-Trace" in written) == (False, True, True)
     assert result.output == "you sent zzz-1-planted"
-
-
-def test_an_unknown_kind_cannot_be_subscribed_to() -> None:
-    """A subscription that would never hear anything is an error that names the nearest kind."""
-    with pytest.raises(UsageError, match="Did you mean 'tool-call-started'"):
-        Agent(ScriptedModel([])).subscribe("tool-call-start", print)

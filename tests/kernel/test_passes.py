@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import ToolContext, load_recording, tool
 from playhead.kernel.passes import ask_once, fresh_thread, run_pass
-from playhead.kernel.place import Conclusion
 from playhead.kernel.state import transition
 from playhead.replay import reproduce
 from playhead.testing import call, text
@@ -64,9 +63,3 @@ async def test_the_turns_of_the_agent_end_the_pass_too(tmp_path: Path, register:
     agent = make_agent(tmp_path, [call("lookup", key="a")] * 9, lookup, other, strategy="two", max_iterations=1)
     result = await agent.run("Do it.", run_id="run")
     assert (result.output, result.terminated_by) == ("found a", "max_iterations")
-
-
-def test_a_conclusion_says_whether_it_is_an_answer():
-    """Only what the model answered by itself is an answer."""
-    assert (Conclusion("end_turn", "x").answered, Conclusion("max_iterations", "x").answered) == (True, False)
-    assert (Conclusion("end_turn").text, Conclusion("end_turn", 4).text) == ("", "4")

@@ -95,50 +95,10 @@ async def test_reasons_on_the_text_path(tmp_path: Path):
     assert run.events("thought") == []
 
 
-async def test_reasons_that_were_not_asked_for(tmp_path: Path):
-    """Without the request for reasons a missing one is no event; one that is given is kept all the same."""
-    run = await record(tmp_path, [looks("a", "b", text=because("for a")), text("done")], lookup)
-    assert [event.rationale for event in run.events("tool-call-started")] == [Rationale(why="for a"), None]
-    assert run.events("rationale-missing") == []
-
-
-async def test_an_ending_needs_no_reason(tmp_path: Path):
-    """A call that ends the run is its own reason; one of a tool that is not there is missing one like any other."""
-    turns = [call("nothing"), call("final-answer", output="42")]
-    run = await record(tmp_path, turns, lookup, rationale=True, meta_tools=("final-answer",), max_iterations=2)
-    assert [event.tool for event in run.events("rationale-missing")] == ["nothing"]
-
-
-async def test_a_long_reason_is_cut_and_kept_whole_in_the_answer(tmp_path: Path):
-    """The reason at the call is at most 280 characters; the answer itself holds all that was said."""
-    run = await record(tmp_path, [looks("a", text=because("x" * 500)), text("done")], lookup, rationale=True)
-    assert run.events("tool-call-started")[0].rationale == Rationale(why="x" * 280)
-    assert run.events("llm-responded")[0].text == because("x" * 500)
-
-
-async def test_a_thought_beside_calls(tmp_path: Path):
-    """What a model says beside its calls is a thought; when that is all of its text, the text stands there already."""
-    run = await record(tmp_path, [looks("a", text="I look."), looks("b"), text("done")], lookup)
-    assert [data(event) for event in run.events("thought")] == [{"request": 0}]
-    assert [step for step in run.steps() if step[0] == "thought"] == [("thought", None, "I look.")]
-
-
 async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
     """Reasons beside an answer do not get into the answer, and calls that are not there do not get reasons."""
     run = await record(tmp_path, [text(f"{because('I know')} 42 </rationale>")], lookup, rationale=True)
     assert (run.result.output, run.events("rationale-missing"), run.events("thought")) == ("42", [], [])
-
-
-async def test_unknown_references_are_kept_as_stated(tmp_path: Path):
-    """What a model points to is recorded as it said it, whether or not it is there."""
-    said = '<rationale>{"why": "a", "refs": ["obs:99"], "alternatives": [{"option": "b", "rejectedBecause": "c"}]}</rationale>'
-    run = await record(tmp_path, [looks("a", text=said), text("done")], lookup)
-    assert run.events("tool-call-started")[0].rationale.model_dump() == {
-        "why": "a",
-        "refs": ("obs:99",),
-        "alternatives": ({"name": None, "option": "b", "rejected_because": "c"},),
-        "confidence": None,
-    }
 
 
 @pytest.mark.parametrize(
@@ -201,23 +161,3 @@ async def test_large_integers_reach_the_model_as_they_are(tmp_path: Path):
 async def ping(key: str) -> str:
     """Answer."""
     return key
-
-
-@pytest.mark.parametrize("said", ["**Final Answer:** 42", "**Final answer**: 42", "So.\nFINAL ANSWER : 42"])
-async def test_the_mark_of_a_final_answer(tmp_path: Path, said: str):
-    """The mark is taken off, however it is set."""
-    run = await record(tmp_path, [text(said)])
-    assert (run.result.terminated_by, run.result.output) == ("final_answer", "42")
-
-
-async def test_an_answer_without_a_required_tool_is_no_success(tmp_path: Path):
-    """After two nudges the answer is taken as it is, and the run says that the tool was never called."""
-    run = await record(tmp_path, [text("42")] * 3, ping, required_tools=["ping"])
-    assert (run.result.terminated_by, run.result.output, run.result.success) == ("required_tools_missing", "42", False)
-
-
-async def test_no_reason_is_missed_for_a_tool_of_the_kernel(tmp_path: Path):
-    """Nobody is asked why it looks at its budget."""
-    turns = [call("recall", key="x"), text("42")]
-    run = await record(tmp_path, turns, ping, meta_tools=["recall"])
-    assert run.events("rationale-missing") == []

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, ToolContext, UsageError, tool
-from playhead.compose import SUPPRESS
+from playhead import UsageError, tool
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead.testing import call, calls, text
 from tests.kernel.runs import Ran, make_agent, record
 
 if TYPE_CHECKING:
@@ -137,11 +136,6 @@ class TestRequired:
         ]
         assert run.result.output == "done"
 
-    async def test_a_satisfied_tool_may_be_called_again(self, tmp_path: Path):
-        """As long as it has calls left."""
-        run = await run_with(tmp_path, [search("a"), search("b"), text("done")], required_tools=["web-search"])
-        assert (refused(run), run.result.output) == ([], "done")
-
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -216,48 +210,6 @@ class TestBudgets:
         ]
         assert run.result.output == "done"
 
-    async def test_one_turn_that_asks_for_more_than_all_is_told_once(self, tmp_path: Path):
-        """The refused calls say so themselves, and one nudge follows: not one for each way to look at it."""
-        turns = [calls(*map(search, "abc")), search("d"), text("done")]
-        run = await run_with(tmp_path, turns, tool_budgets={"web-search": 2})
-        assert [name for name, _ in nudges(run)] == ["budget"]
-        assert [call_id for call_id, _ in refused(run)] == ["call_0_2", "call_1_0"]
-
-    async def test_calls_inside_a_tools_body_are_its_own_affair(self, tmp_path: Path):
-        """A budget is for what the model asks for."""
-
-        @tool
-        async def twice(context: ToolContext) -> str:
-            """Search twice."""
-            await context.tools.call("web-search", query="x")
-            return await context.tools.call("web-search", query="y")
-
-        run = await record(
-            tmp_path, [call("twice"), search("a"), text("done")], twice, web_search, tool_budgets={"web-search": 1}
-        )
-        assert refused(run) == []
-
-    async def test_a_hook_that_makes_another_call_of_it(self, tmp_path: Path):
-        """What counts is the tool that runs."""
-
-        def redirect(asked: Any, _: Any) -> Any:
-            return asked.model_copy(update={"name": "other", "arguments": {}}) if asked.name == "web-search" else None
-
-        run = await run_with(
-            tmp_path, [search(), search(), text("done")], tool_budgets={"other": 1},
-            compose=[lambda harness: harness.on("tool.call", redirect)],
-        )  # fmt: skip
-        why = "other was not called: its one call is used up. Use the results you have: give the answer in plain text"
-        assert refused(run) == [("call_1_0", why)]
-
-    async def test_a_word_that_a_hook_removed(self, tmp_path: Path):
-        """Is not said, and the run goes on."""
-        run = await run_with(
-            tmp_path, [search(), search(), text("done")], tool_budgets={"web-search": 1},
-            compose=[lambda harness: harness.on("nudge.budget", lambda *_: SUPPRESS)],
-        )  # fmt: skip
-        assert (nudges(run), run.result.output) == ([], "done")
-
 
 class TestInference:
     """Tools that the model itself finds necessary."""
@@ -275,14 +227,3 @@ class TestInference:
             "The task requires a successful call of other first. Make it, then answer.",
         ]
         assert (run.result.output, run.result.terminated_by) == ("done", "end_turn")
-
-    async def test_an_answer_that_cannot_be_read(self, tmp_path: Path):
-        """Requires nothing, and that is said."""
-        run = await run_with(tmp_path, [*[text("no idea")] * 3, text("42")], infer_required=True)
-        (decided,) = run.events("decision-evaluated")
-        assert (decided.decision, decided.rationale) == ("required tools: none", "the answer could not be read")
-        assert run.result.output == "42"
-
-    def test_off_by_default(self):
-        """Nobody pays for a question that was not asked for."""
-        assert Agent(ScriptedModel([]), trace=None).header.hooks == ()

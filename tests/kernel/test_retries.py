@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import PlayheadError, RunResult
 from playhead.errors import (
     MissingApiKeyError,
     ModelError,
@@ -15,13 +14,15 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.session import Session
-from playhead.testing import ScriptedModel, error, text
-from playhead.trace.types import Completion, Request
-from playhead.trace.usage import Prices, Usage
+from playhead.testing import error, text
 from tests.kernel.runs import data, make_agent, record, record_agent
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead import PlayheadError
+    from playhead.trace.types import Completion, Request
+    from playhead.trace.usage import Prices
 
 BUSY = error("busy", retryable=True)
 MODEL_EVENTS = ("llm-requested", "llm-responded", "llm-failed", "llm-retried")
@@ -139,24 +140,6 @@ async def test_foreign_exceptions(tmp_path: Path, outcome: Any, message: str):
     assert run.result.error == message
 
 
-async def test_a_prepared_price_list_that_fails(tmp_path: Path):
-    """An adapter that cannot say its prices costs the prices, whatever it raises; the run goes on."""
-
-    class Unpriced(ScriptedModel):
-        async def prices(self) -> Prices | None:
-            raise RuntimeError("no table")
-
-    run = await record(tmp_path, Unpriced([text("42")]))
-    assert (run.result.output, run.recording.header.agent.prices) == ("42", None)
-
-
-async def test_usage_counts_answers(tmp_path: Path):
-    """Tokens and cost are those of the answers, and an unknown cost of one makes the sum unknown."""
-    usage = Usage(input_tokens=5, output_tokens=2, cache_read_tokens=3)
-    run = await record_agent(make_agent(tmp_path, Broken(Completion(text="42", usage=usage))), tmp_path)
-    assert (run.result.usage, run.result.cost_usd) == (usage, None)
-
-
 async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A switch that fires between two attempts stops the second one."""
 
@@ -175,18 +158,3 @@ async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path,
     run = await record(tmp_path, [BUSY, text("never")])
     assert (run.result.terminated_by, run.error) == ("killed", None)
     assert [event.kind for event in run.events(*MODEL_EVENTS)] == ["llm-requested", "llm-failed", "llm-retried"]
-
-
-def test_an_error_carries_its_result(tmp_path: Path):
-    """The error of `run_sync` is that of `run`: it has the result of the run and the path of the trace."""
-    agent = make_agent(tmp_path, [error("no")])
-    with pytest.raises(ModelRequestError) as caught:
-        agent.run_sync("Do it.", run_id="run")
-    result = caught.value.result
-    assert isinstance(result, RunResult)
-    assert (result.status, result.trace_path, caught.value.trace_path, result.trace_complete) == (
-        "failed",
-        tmp_path / "run.jsonl",
-        tmp_path / "run.jsonl",
-        True,
-    )

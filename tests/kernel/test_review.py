@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from playhead import Agent, Context, UsageError, Verdict, load_recording, tool
 from playhead.replay import replay, reproduce
-from playhead.testing import ScriptedModel, call, error, text
-from tests.kernel.runs import data, make_agent, record
+from playhead.testing import ScriptedModel, call, text
+from tests.kernel.runs import data, make_agent
 from tests.options import grouped
 
 if TYPE_CHECKING:
@@ -82,15 +82,6 @@ async def test_an_answer_that_is_never_right_is_a_failure(tmp_path: Path):
     assert await reproduced(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("kind", "answer", "output"), [(int, "42", 42), (list[int], "[1, 2]", [1, 2]), (str, "42", "42")]
-)
-async def test_any_type_that_has_a_json_form(tmp_path: Path, kind: Any, answer: str, output: Any):
-    """Numbers, lists and texts need no model class."""
-    agent = make_agent(tmp_path, [text(answer)], output_type=kind)
-    assert (await agent.run("?", run_id="run")).output == output
-
-
 async def test_validators_refuse_and_accept(tmp_path: Path):
     """Each validator in its turn, sync or async; what they said is recorded, and a replay needs none of them."""
     seen: list[Any] = []
@@ -111,35 +102,6 @@ async def test_validators_refuse_and_accept(tmp_path: Path):
     assert "no_shouting does not accept it." in second
     assert await reproduced(tmp_path)
     assert len(seen) == 3
-
-
-@pytest.mark.parametrize("answer", ["Not [1, 2]; the right one is [3, 4].", "[1] or [2]?"], ids=["other", "either"])
-async def test_of_several_values_none_is_the_answer(tmp_path: Path, answer: str):
-    """Where two different values fit nobody knows which was meant; the same one twice is one."""
-    agent = make_agent(tmp_path, [text(answer), text("So: [3, 4]. That is [3,4].")], output_type=list[int])
-    assert (await agent.run("Which?", run_id="run")).output == [3, 4]
-    assert nudges(tmp_path / "run.jsonl")[0].startswith("Your answer was not accepted: it holds 2 values")
-
-
-async def test_validators_get_an_object(tmp_path: Path):
-    """With an output type a validator and `done_when` see what the caller will get."""
-    seen: list[Any] = []
-
-    def high(output: Height) -> bool:
-        seen.append(output)
-        return output.metres > 40
-
-    agent = make_agent(tmp_path, [text('{"metres": 42}')], output_type=Height, validators=[high], done_when=high)
-    assert (await agent.run("How high?", run_id="run")).output == Height(metres=42)
-    assert seen == [Height(metres=42)] * 2
-    assert await reproduced(tmp_path)
-
-
-async def test_a_refused_answer_is_the_best_there_was(tmp_path: Path):
-    """Where no turn is left to send it back, it is kept; it is no success."""
-    agent = make_agent(tmp_path, [text("no")], validators=[lambda _: False], max_iterations=1)
-    result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.terminated_by, result.success) == ("no", "output_rejected", False)
 
 
 @pytest.mark.parametrize("said", [None, "yes", 1], ids=str)
@@ -173,26 +135,6 @@ async def test_the_caller_says_when_it_is_done(tmp_path: Path):
     assert (never.terminated_by, never.iterations) == ("output_rejected", 4)
 
 
-async def test_turns_before_an_answer(tmp_path: Path):
-    """An answer that comes too early is sent back."""
-    agent = make_agent(tmp_path, [text("42"), call("lookup", key="a"), text("43")], lookup, min_iterations=2)
-    result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.iterations) == ("43", 3)
-    assert nudges(tmp_path / "run.jsonl")[0].startswith("Your answer was not accepted: It is too early")
-    assert await reproduced(tmp_path)
-
-
-async def test_an_answer_through_a_tool_is_looked_at_too(tmp_path: Path):
-    """The call that gave it is answered before the model is asked again: providers want that."""
-    turns = [call("lookup", key="a"), call("final-answer", output="no"), text('{"metres": 42}')]
-    agent = make_agent(tmp_path, turns, lookup, output_type=Height, meta_tools=("final-answer",))
-    assert (await agent.run("How high?", run_id="run")).output == Height(metres=42)
-    last = agent.model.requests[-1].messages  # type: ignore[attr-defined]
-    asked = {each.id for message in last for each in message.tool_calls}
-    assert asked == {message.tool_call_id for message in last if message.role == "tool"}
-    assert await reproduced(tmp_path)
-
-
 VERDICTS = {"good": '{"reason": "right", "verified": true}', "bad": '{"reason": "too low", "verified": false}'}
 
 
@@ -217,33 +159,6 @@ async def test_a_check_by_the_model_that_sends_back(tmp_path: Path):
     worse = await agent.run("Say.", run_id="worse")
     assert (worse.output, worse.verified, worse.terminated_by) == ("42", False, "output_rejected")
     assert await reproduced(tmp_path)
-
-
-@pytest.mark.parametrize("mode", ["reflect", "loop"])
-async def test_a_check_by_the_model_is_paid_for(tmp_path: Path, mode: Any):
-    """The requests of a check are part of what the run used, whether its answer stands or not."""
-    turns = [text("42"), text(VERDICTS["bad"]), text("43"), text(VERDICTS["bad"])]
-    ran = await record(tmp_path, turns, verify=mode)
-    answers = ran.events("llm-responded")
-    assert len(answers) == (2 if mode == "reflect" else 4)
-    assert ran.result.usage.total_tokens == sum(each.usage.total_tokens for each in answers)
-    assert await reproduced(tmp_path)
-
-
-async def test_a_check_without_a_verdict_is_no_yes(tmp_path: Path):
-    """What cannot be read is not taken for a yes; the answer stands, unverified, and the trace says so."""
-    agent = make_agent(tmp_path, [text("42"), *[text("hm")] * 3], verify="loop")
-    result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.verified, result.success) == ("42", False, True)
-    assert await reproduced(tmp_path)
-
-
-async def test_what_ends_the_run_meanwhile_wins(tmp_path: Path):
-    """The model's failure in the check ends the run as such; the answer is kept as the best there is."""
-    agent = make_agent(tmp_path, [text("42"), error("gone")], verify="reflect")
-    with pytest.raises(Exception, match="gone") as raised:
-        await agent.run("Say.", run_id="run")
-    assert (raised.value.result.terminated_by, raised.value.result.output) == ("llm_error", "42")  # type: ignore[attr-defined]
 
 
 async def test_agents_below_are_looked_at_too(tmp_path: Path):

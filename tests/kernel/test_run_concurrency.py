@@ -9,7 +9,7 @@ import anyio.lowlevel
 
 from playhead import Agent, Context, tool
 from playhead.errors import TraceExistsError
-from playhead.testing import ScriptedModel, Turn, call, calls, text
+from playhead.testing import ScriptedModel, Turn, call, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.reader import scan
 from tests.kernel.runs import make_agent
@@ -103,25 +103,6 @@ async def test_of_many_runs_of_one_id_one_runs(tmp_path: Path):
             group.start_soon(run)
     assert Counter(results) == {"42": 1, TraceExistsError: 49}
     assert len(model.requests) == 1
-    assert check_trace(tmp_path / "run.jsonl").ok
-
-
-async def test_events_of_many_threads_stand_apart(tmp_path: Path):
-    """Sync tools that report from their threads at once: every event is on a line of its own, in an unbroken chain."""
-    together = threading.Barrier(8, timeout=20)
-
-    @tool(read_only=True)
-    def meet(number: int) -> str:
-        """Meet the others."""
-        together.wait()
-        return str(number) * 1000
-
-    turns = [calls(*(call("meet", number=number) for number in range(8))) for _ in range(5)]
-    agent = make_agent(tmp_path, [*turns, text("done")], meet, max_parallel=8)
-    heard: list[int] = []
-    agent.subscribe(None, lambda record: heard.append(record.seq))
-    result = await agent.run("Do it.", run_id="run")
-    assert (result.output, heard) == ("done", list(range(len(heard))))
     assert check_trace(tmp_path / "run.jsonl").ok
 
 

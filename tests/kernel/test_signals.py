@@ -251,21 +251,6 @@ def end_of_fork() -> int:
 
 
 @pytest.mark.usefixtures("nobody_listens")
-def test_a_forked_child_knows_nothing_of_the_runs():
-    """A child that is forked in the middle of a run has no handler, and its parent keeps its own."""
-    assert run_in(lambda: (end_of_fork(), handler() is not signal.SIG_DFL)) == [(0, True)]
-
-
-@pytest.mark.usefixtures("nobody_listens")
-def test_the_handler_is_there_only_while_runs_are():
-    """One in the other or one after the other: the last one out puts things back."""
-    agent = Agent(ScriptedModel([text("done")]), trace=None)
-    (kept,) = run_in(lambda: (handler(), agent.run_sync("Do it.").output, handler()))
-    assert kept[0] is kept[2] is not signal.SIG_DFL
-    assert handler() is signal.SIG_DFL
-
-
-@pytest.mark.usefixtures("nobody_listens")
 def test_a_handler_that_is_set_meanwhile_stays():
     """Whoever sets one during a run, or before it, keeps it."""
 

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, register_strategy
+from playhead import register_strategy
 from playhead.errors import UnknownStrategyError
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.react import REACT
@@ -15,8 +15,8 @@ from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.strategies.registry import list_strategies, strategy_class
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, text
-from tests.kernel.runs import data, make_agent, record
+from playhead.testing import text
+from tests.kernel.runs import data, record
 from tests.own_strategies import strategy_of
 
 if TYPE_CHECKING:
@@ -47,11 +47,6 @@ def test_an_unknown_strategy():
         UnknownStrategyError, match=r"^there is no strategy 'reactve'. Did you mean 'reactive'\? Known: "
     ):
         strategy_class("reactve")
-
-
-def test_the_name_that_is_recorded_is_the_full_one(tmp_path: Path):
-    """An agent that was given a short name records the full one, by which a replay finds it."""
-    assert make_agent(tmp_path, [], strategy="react").header.strategy == "reactive"
 
 
 async def test_another_kernel(tmp_path: Path, register: Any):
@@ -117,12 +112,3 @@ async def test_a_fact_that_cannot_be_had(tmp_path: Path, register: Any):
     register("curious", curious)
     run = await record(tmp_path, [], strategy="curious")
     assert (run.result.output, run.events("fact-recorded")) == ("without it", [])
-
-
-def test_turns_by_strategy():
-    """Each strategy has its own usual limit of turns; an agent's own comes before it."""
-    turns = {name: Agent(ScriptedModel([]), strategy=name).header.max_iterations for name in list_strategies()}
-    assert turns["reactive"] == 10
-    assert turns["autonomous"] == 50
-    assert all(10 <= each <= 50 for each in turns.values())
-    assert Agent(ScriptedModel([]), strategy="autonomous", max_iterations=3).header.max_iterations == 3

@@ -8,8 +8,6 @@ import pytest
 
 from playhead import Agent, Context, tool
 from playhead.compose.policies import require_tools
-from playhead.errors import UsageError
-from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
@@ -99,14 +97,6 @@ async def test_a_task_is_text(tmp_path: Path, arguments: dict[str, Any]):
     assert list(run.recording.owners) == ["root"]
 
 
-async def test_a_task_with_a_torn_character(tmp_path: Path):
-    """A task that no wire could carry reaches the agent without what is torn."""
-    child = agent("child", [text("8848")])
-    run = await record(tmp_path, [call("child", task="How high\ud83d?"), text("done")], child)
-    assert run.events("agent-started")[0].task == "How high\ufffd?"
-    assert run.steps()[1][2] == "8848"
-
-
 # --- nested, side by side --------------------------------------------------------------------------------------------
 
 
@@ -173,29 +163,6 @@ async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-@pytest.mark.parametrize(
-    ("own", "declared", "expected"),
-    [
-        ([True], None, True),
-        ([True, False], None, False),
-        ([], None, True),
-        ([False], True, True),
-        ([True], False, False),
-    ],
-)
-def test_when_an_agent_may_run_beside_others(own: list[bool], declared: bool | None, expected: bool):
-    """An agent whose tools all only read only reads, unless it is said otherwise."""
-
-    def one(read_only: bool, number: int) -> Any:
-        return tool(name=f"t{number}", read_only=read_only)(lambda: None)
-
-    tools = [one(read_only, number) for number, read_only in enumerate(own)]
-    child = agent("child", [], *tools, meta_tools=("final-answer",))
-    assert child.as_tool(read_only=declared).spec.read_only is expected
-    if declared is None:
-        assert agent("parent", [], child).tools["child"].spec.read_only is expected
-
-
 # --- failures and spending -------------------------------------------------------------------------------------------
 
 
@@ -222,20 +189,6 @@ async def test_a_sub_agent_whose_strategy_raises(tmp_path: Path, register: Any):
     assert completed.error.message == "child failed: the strategy raised ZeroDivisionError: oops"
 
 
-async def test_a_sub_agent_at_its_limit_gives_the_best_it_has(tmp_path: Path):
-    """A limit is a clean stop below, too: what was reached is the result."""
-
-    @tool(read_only=True)
-    def look() -> str:
-        """Look."""
-        return "half of it"
-
-    child = agent("child", [call("look")], look, max_iterations=1)
-    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
-    assert run.steps()[1] == ("observation", "child", "half of it")
-    assert run.events("agent-completed")[0].terminated_by == "max_iterations"
-
-
 async def test_a_sub_agent_that_leaves_out_what_is_required_is_a_failed_call(tmp_path: Path):
     """An answer that a policy did not accept is not passed on as if it were one."""
 
@@ -250,18 +203,6 @@ async def test_a_sub_agent_that_leaves_out_what_is_required_is_a_failed_call(tmp
     why = "required_tools_missing: the task requires a successful call of look, and there was none"
     said = f"the answer of child was not accepted ({why}); it was: 4180"
     assert (completed.ok, completed.error.type, completed.error.message) == (False, "NotAccepted", said)
-
-
-async def test_a_sub_agent_without_prices(tmp_path: Path):
-    """A model below that cannot say its prices costs the prices, not the run."""
-
-    class Unpriced(ScriptedModel):
-        async def prices(self) -> Prices | None:
-            raise RuntimeError("no table")
-
-    child = Agent(Unpriced([text("42")]), name="child", context=Context(rationale=False))
-    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
-    assert (run.result.output, run.events("agent-started")[0].agent.prices) == ("done", None)
 
 
 async def test_usage_adds_up(tmp_path: Path):
@@ -308,21 +249,6 @@ async def test_a_cancelled_run_closes_its_sub_agents(tmp_path: Path):
         ("root/parent@0.0", "cancelled"),
         ("root", "cancelled"),
     ]
-
-
-@pytest.mark.parametrize("name", ["", "a b", "a.b", "агент", "a" * 65, "a/b", "a\n", "a@0.0"])
-def test_names_that_no_agent_can_have(name: str):
-    """A name has to be usable as a tool's and as a part of an owner."""
-    with pytest.raises(UsageError, match=r"is no agent name: letters, digits, '_' and '-', at most 64"):
-        agent(name, [])
-
-
-def test_as_tool_describes_itself():
-    """The description is what `as_tool` says, else the agent's own, else its name."""
-    child = agent("child", [], description="Own.")
-    made = [child.as_tool(description="Given."), child.as_tool(), agent("child", []).as_tool()]
-    assert [each.spec.description for each in made] == ["Given.", "Own.", "Hand a task to the agent child."]
-    assert all(isinstance(each, AgentTool) for each in made)
 
 
 async def test_a_redactor_of_a_sub_agent_holds_in_the_parents_trace(tmp_path: Path):

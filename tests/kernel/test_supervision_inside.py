@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,7 +13,7 @@ import pytest
 from playhead import Agent, ToolContext, load_recording, tool
 from playhead.compose import killswitches as ks
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead.testing import ScriptedModel, call, text
 from tests.compose.killswitches import oracle
 from tests.kernel import isolated_tools
 from tests.kernel.hung import BOUND_S, LIMIT_S, TRIES, HungModel, hanging, lookup, timed, timed_await
@@ -236,44 +233,6 @@ async def test_reproducing_a_run_of_which_only_an_agent_below_ended(tmp_path: Pa
     assert (again.divergences, again.cut_short) == ((), False)
 
 
-async def test_agents_below_one_that_is_left_behind(tmp_path: Path):
-    """When an agent is left behind, so are those below it: nothing of them is recorded after that."""
-    with hanging() as hang:
-
-        @tool
-        async def note(context: ToolContext) -> str:
-            """Swallow, and use the ports late."""
-            await hang.swallow()
-            return "late"
-
-        lowest = Agent(ScriptedModel([call("note"), text("late")]), **grouped(name="lowest", tools=[note], **OPTIONS))
-        middle = Agent(
-            ScriptedModel([call("lowest", task="Go."), text("late")]),
-            **grouped(name="middle", tools=[lowest, lookup], compose=[ks.timeout_after(LIMIT_S)], **OPTIONS),
-        )
-
-        @tool
-        async def let_go() -> str:
-            """Let the others come back, late."""
-            hang.released.set()
-            await anyio.sleep(0.05)
-            return "let go"
-
-        turns = [call("middle", task="Hang."), call("let_go"), text("done")]
-        agent = Agent(ScriptedModel(turns), **grouped(tools=[middle, let_go], trace=tmp_path, **OPTIONS))
-        result = await agent.run("Do it.", run_id="run")
-        assert result.output == "done"
-        recording = whole(tmp_path / "run.jsonl")
-        ended = next(
-            record.seq
-            for record in recording.records
-            if record.kind == "agent-completed" and record.owner == "root/middle@0.0"
-        )
-        late = [r.kind for r in recording.records if r.seq > ended and r.owner.startswith("root/middle")]
-        assert late in ([], ["tool-call-late"])
-        assert recording.owners["root/middle@0.0/lowest@0.0"].completed.terminated_by == "parent_ended"
-
-
 async def test_a_body_that_was_left_behind_with_an_open_request(tmp_path: Path):
     """A call that is given up at its own limit takes the requests of its body with it: each has an end in the trace."""
     with hanging() as hang:
@@ -303,72 +262,6 @@ async def test_a_body_that_was_left_behind_with_an_open_request(tmp_path: Path):
             "cancelled": True,
             "cost_usd": 0.0,
         }
-
-
-@pytest.mark.parametrize("kind", ["budget-reserved", "llm-requested", "message-added"])
-def test_nothing_starts_after_the_cause(tmp_path: Path, kind: str):
-    """A switch that fires between the last look and the start keeps the request from being sent."""
-    fired = threading.Event()
-
-    def hold(_record: object) -> None:
-        fired.wait(5)
-
-    agent = agent_with(tmp_path, ks.budget_limit(max_tokens=99_999), compose=[])
-    agent.compose(ks.budget_limit(max_tokens=99_999))
-    agent.compose(ks.timeout_after(0.02))
-    agent.subscribe("killswitch-fired", lambda _record: fired.set())
-    agent.subscribe(kind, hold)
-    agent.run_sync("Do it.", run_id="run")
-    whole(tmp_path / "run.jsonl")
-
-
-async def test_what_was_left_behind_costs_nothing(tmp_path: Path):
-    """The loop goes on as if nothing were there: nobody cancels what swallows it again and again."""
-    with hanging() as hang:
-        agent = Agent(
-            HungModel(hang.swallow),
-            **grouped(tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(0.02)], **OPTIONS),
-        )
-        await agent.run("Do it.")
-        used_s = time.process_time()
-        await asyncio.sleep(0.2)
-        if PROVE:
-            assert time.process_time() - used_s < 0.1
-
-
-async def test_many_at_once(tmp_path: Path):
-    """Runs that hang at the same time end at their limit."""
-    with hanging() as hang:
-        agent = Agent(
-            HungModel(hang.swallow),
-            **grouped(tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(LIMIT_S)], **OPTIONS),
-        )
-        agent.model._queue = [call("lookup", key="a")] * 10  # type: ignore[attr-defined]
-        began = time.monotonic()
-        results = await asyncio.gather(*(agent.run("Do it.") for _ in range(10)))
-        assert time.monotonic() - began < LIMIT_S + BOUND_S + 0.5
-        assert {result.terminated_by for result in results} == {"timeout_after"}
-        assert {result.output for result in results} == {"found a"}
-
-
-async def test_parallel_calls_that_hang(tmp_path: Path):
-    """Of calls beside each other that hang, each has its end; the result is that of the turn before."""
-    with hanging() as hang:
-        hung = tool(name="hung", timeout=None, read_only=True)(hang.swallow)
-        turn = calls(call("hung"), call("lookup", key="b"), call("hung"), call("hung"), call("lookup", key="never"))
-        agent = agent_with(tmp_path, turns=[call("lookup", key="a"), turn], tools=[lookup, hung])
-        took_s, result = await timed_await(agent.run("Do it.", run_id="run"))
-        assert took_s < LIMIT_S + BOUND_S
-        recording = whole(tmp_path / "run.jsonl")
-        ended = [record.event for record in recording.records if record.kind == "tool-call-completed"]
-        assert sorted((event.tool, event.ok, event.abandoned) for event in ended) == [
-            ("hung", False, True),
-            ("hung", False, True),
-            ("hung", False, True),
-            ("lookup", True, False),
-            ("lookup", True, False),
-        ]
-        assert result.output == "found a"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")

@@ -1,21 +1,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from playhead import ToolContext, tool
-from playhead.errors import ModelError, RunEndedError
+from playhead.errors import RunEndedError
 from playhead.kernel.lifecycle.bodies import GRACE_S
 from playhead.replay import reproduce
-from playhead.testing import call, calls, error, text
+from playhead.testing import call, text
 from playhead.trace.clock import SystemClock
 from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
@@ -150,24 +148,6 @@ async def cancelled_while_swallowing(tmp_path: Path) -> float:
     return took_s
 
 
-async def test_one_of_several(tmp_path: Path):
-    """Beside it, other calls return as they do."""
-    release = asyncio.Event()
-
-    @tool(timeout=LIMIT, read_only=True)
-    async def slow(stay: bool) -> str:
-        """Swallow, or not."""
-        if stay:
-            await swallow(release)
-        return "quick"
-
-    turn = calls(call("slow", stay=False), call("slow", stay=True), call("slow", stay=False))
-    run = await record(tmp_path, [turn, text("done")], slow)
-    ended = sorted(run.events("tool-call-completed"), key=lambda event: event.position)
-    assert [(event.ok, event.abandoned) for event in ended] == [(True, False), (False, True), (True, False)]
-    release.set()
-
-
 async def test_it_can_do_nothing_more_through_the_ports(tmp_path: Path):
     """A body whose call has ended cannot ask the model or call tools: nobody would know what for."""
     release, refused = asyncio.Event(), asyncio.Event()
@@ -194,38 +174,6 @@ async def test_it_can_do_nothing_more_through_the_ports(tmp_path: Path):
 
     run = await record(tmp_path, [call("slow"), call("go_on"), text("done")], slow, ping, go_on)
     assert [event.tool for event in run.events("tool-call-started")] == ["slow", "go_on"]
-
-
-async def test_a_body_that_cancels_itself(tmp_path: Path):
-    """A body that cancels its own task is a failed call: nobody has cancelled the run."""
-
-    @tool
-    async def slow() -> None:
-        """Cancel itself."""
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
-        await asyncio.sleep(60)
-
-    run = await record(tmp_path, [call("slow"), text("done")], slow)
-    (completed,) = run.events("tool-call-completed")
-    assert (completed.error.type, run.result.output) == ("CancelledError", "done")
-
-
-async def test_context_variables(tmp_path: Path):
-    """A body sees the context variables of whoever runs the agent; what it sets is its own."""
-    variable = contextvars.ContextVar("variable", default="unset")
-    variable.set("caller's")
-
-    @tool
-    async def look() -> str:
-        """Look, and set."""
-        seen = variable.get()
-        variable.set("body's")
-        return seen
-
-    run = await record(tmp_path, [call("look"), call("look"), text("done")], look)
-    assert [event.result for event in run.events("tool-call-completed")] == ["caller's", "caller's"]
 
 
 FOREVER = """
@@ -257,25 +205,3 @@ def test_it_does_not_keep_the_program_from_ending(tmp_path: Path, how: str):
         [sys.executable, "-c", FOREVER, str(tmp_path), how], capture_output=True, text=True, timeout=30, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-
-
-def test_a_run_that_fails_returns_though_a_task_of_a_tool_does_not_end():
-    """The loop of `run_sync` cannot close while a task swallows its cancellation; the caller has the error all the same."""
-    tasks: list[Any] = []
-    over = False
-
-    async def stubborn() -> None:
-        while not over:
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(0.01)
-
-    @tool
-    async def begin() -> str:
-        """Begin something that does not end."""
-        tasks.append(asyncio.create_task(stubborn()))
-        return "begun"
-
-    agent = make_agent(None, [call("begin"), error("boom")], begin)
-    with pytest.raises(ModelError, match="boom"):
-        agent.run_sync("go")
-    over = True

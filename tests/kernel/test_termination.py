@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import playhead
-from playhead import Agent, tool
+from playhead import tool
 from playhead.errors import RunEndedError
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
@@ -21,7 +21,6 @@ from playhead.kernel.strategies.reactive import Reactive
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader, Rationale
-from playhead.trace.values import to_json
 from tests.kernel.runs import make_agent, record
 
 PACKAGE = Path(playhead.__file__).parent
@@ -66,15 +65,6 @@ def test_an_ending_says_everything():
     )
     assert not session.terminate("other")
     assert session.termination.reason == "quality"
-
-
-@pytest.mark.parametrize("output", [{1, 2}, b"x", 2**70, {"a": {1: 2}}, float("nan")])
-def test_an_output_is_json(output: Any):
-    """What a strategy gives as its output is the same JSON in the result, in the trace and in a replay."""
-    session = a_session()
-    session.terminate("custom", output)
-    assert session.termination is not None
-    assert session.termination.output == to_json(output)
 
 
 async def test_nothing_starts_after_the_end():
@@ -202,72 +192,4 @@ def _calls_of(name: str) -> list[tuple[str, str]]:
         (module, _function_of(tree, node))
         for module, tree, node in _nodes()
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", None)) == name
-    )
-
-
-def test_only_terminate_ends_an_agent():
-    """No other code makes a `Termination` or sets one: every ending went through the compare-and-set.
-
-    `overrule` and `withhold` stand beside it, in the same lock: for hooks that do not let an answer leave.
-    """
-    set_in = sorted(
-        (module, _function_of(tree, node))
-        for module, tree, node in _nodes()
-        if isinstance(node, ast.Attribute) and node.attr == "termination" and isinstance(node.ctx, (ast.Store, ast.Del))
-    )
-    home = "kernel/lifecycle/termination.py"
-    assert set_in == [(home, f"Ending.{name}") for name in ("__init__", "end", "overrule", "withhold")]
-    assert [each for each in _calls_of("Termination") if not each[0].startswith("diagnose/")] == [
-        ("agent/running.py", ""),  # Ctrl-C
-        ("kernel/emission.py", "Emission.terminate"),
-        ("kernel/guards.py", "termination_of"),
-        ("kernel/lifecycle/signals.py", ""),  # SIGTERM
-        ("kernel/lifecycle/supervision.py", ""),  # the two that need nothing of a run: cancelled,
-        ("kernel/lifecycle/supervision.py", ""),  # and the agent above has ended
-        (home, "Ending.withhold"),
-        ("kernel/phases.py", "end_by_hook"),
-    ]
-
-
-def test_nobody_reaches_for_the_termination_by_name():
-    """Neither `setattr` nor `object.__setattr__` gets around the compare-and-set."""
-    named = [module for module, _, node in _nodes()
-             if isinstance(node, ast.Constant) and node.value == "termination"]  # fmt: skip
-    assert named == []
-
-
-def test_only_the_agent_writes_the_end_of_a_run():
-    """`run-completed` is written in one place, `agent-completed` in one other; but for recordings made of foreign spans."""
-    assert _calls_of("RunCompleted") == [
-        ("agent/running.py", "record_run.ending"),
-        ("importing/conversion.py", "Conversion.complete"),
-    ]
-    assert _calls_of("AgentCompleted") == [
-        ("importing/conversion.py", "Conversion._inside"),
-        ("kernel/agent_tool.py", "AgentTool.run"),
-    ]
-
-
-def test_only_closing_a_state_makes_it_final():
-    """No strategy marks a state done or failed by itself: that follows from how the agent ended."""
-    final = sorted(
-        (module, _function_of(tree, node))
-        for module, tree, node in _nodes()
-        if module.startswith(("kernel", "compose", "agent"))
-        and isinstance(node, ast.keyword)
-        and node.arg == "status"
-        and {"done", "failed"} & {getattr(each, "value", None) for each in ast.walk(node.value)}
-    )
-    assert final == [("kernel/loop.py", "close_state")]
-
-
-async def test_an_agent_without_a_trace_ends_the_same_way():
-    """Recording is not what ends a run."""
-    agent = Agent(ScriptedModel([text("42")]), trace=None)
-    result = await agent.run("Do it.")
-    assert (result.output, result.terminated_by, result.trace_path, result.trace_complete) == (
-        "42",
-        "end_turn",
-        None,
-        False,
     )

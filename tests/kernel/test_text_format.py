@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from playhead import Agent, UsageError, tool
+from playhead import tool
 from playhead.kernel.strategies.registry import list_strategies
-from playhead.kernel.text_format import FORMAT, catalogue
+from playhead.kernel.text_format import FORMAT
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import AgentHeader, Message, ToolCall, ToolSpec
+from playhead.trace.types import Message, ToolCall, ToolSpec
 from tests.compose.hooked import sent
 from tests.kernel.runs import Ran, make_agent, record
 
@@ -86,16 +86,6 @@ async def test_the_prompt_holds_the_tools_and_the_thread_the_calls(tmp_path: Pat
     assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "text")]
 
 
-async def test_the_catalogue_is_recorded_once(tmp_path: Path):
-    """However many requests there are, so that a trace grows with the steps alone."""
-    run = await run_in_text(
-        tmp_path, [*(text(written("look", key=str(number))) for number in range(8)), text("done")], max_iterations=20
-    )
-    transient = [each for each in run.events("message-added") if each.transient]
-    assert [(each.content, each.replaces) for each in transient] == [(f"Work.\n\n{CATALOGUE}", (0,))]
-    assert len(run.events("llm-requested")) == 9
-
-
 async def test_several_calls_in_one_reply(tmp_path: Path):
     """Each runs and has its result, in order; what stands around them is the thought."""
     reply = f"I need both.\n{written('look', key='b')}\n{written('add', a=1)}"
@@ -104,13 +94,6 @@ async def test_several_calls_in_one_reply(tmp_path: Path):
         ("assistant", reply), ("user", "Result of look:\nfound b"), ("user", "Result of add:\n2.5"),
     ]  # fmt: skip
     assert [each.content for each in run.result.steps if each.type == "thought"] == ["I need both."]
-
-
-@pytest.mark.parametrize("example", NATIVE)
-def test_examples_show_calls_as_text(example: Message):
-    """A turn with a native call, or its result, would show another form than the one that is told."""
-    with pytest.raises(UsageError, match="examples have to show calls and results as text"):
-        make_agent(None, [text("done")], *TOOLS, tool_format="text", examples=[example])
 
 
 @pytest.mark.parametrize("repairs", [True, False], ids=["repairs", "does-not"])
@@ -126,17 +109,6 @@ async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, repairs: bool)
     assert (run.result.output, len(run.model.requests)) == ("done", 3)
 
 
-@pytest.mark.parametrize("words", ["{}", "Now:\n{}\nThen I know."])
-@pytest.mark.parametrize("repairs", [True, False], ids=["repairs", "does-not"])
-async def test_a_call_of_no_tool_is_refused(tmp_path: Path, words: str, repairs: bool):
-    """A block of the taught form that names no tool is a call like any other, and refused like a native one."""
-    turns = [text(words.format(written("wiki", page="b"))), text(written("look", key="b")), text("done")]
-    run = await run_in_text(tmp_path, turns, repair=repairs)
-    told = "Result of wiki:\nerror: there is no tool 'wiki'. Known: add, look."
-    assert turns_of(run.model.requests[1])[-1] == ("user", told)
-    assert (run.result.output, len(run.model.requests)) == ("done", 3)
-
-
 @pytest.mark.parametrize(
     "answer",
     ["The tool is a hammer.", '{"name": "Ines"}', "As in look(key='b'), one looks up."],
@@ -145,34 +117,6 @@ async def test_an_answer_stays_one(tmp_path: Path, answer: str):
     """Words, JSON that calls nothing, and code within a sentence."""
     run = await run_in_text(tmp_path, [text(answer)])
     assert (run.result.output, run.result.terminated_by) == (answer, "end_turn")
-
-
-async def test_a_native_call_all_the_same(tmp_path: Path):
-    """Where a server finds calls by itself, they run as native ones."""
-    run = await record(tmp_path, [call("look", key="b"), text("done")], *TOOLS, tool_format="text")
-    assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "native")]
-    assert (await reproduce(run.recording)).identical
-
-
-async def test_no_system_prompt(tmp_path: Path):
-    """The tools stand in a system message of their own."""
-    run = await run_in_text(tmp_path, [text("done")], system_prompt="")
-    assert turns_of(run.model.requests[0]) == [("system", CATALOGUE), ("user", "Do it.")]
-
-
-async def test_a_request_without_tools_has_no_catalogue(tmp_path: Path):
-    """Where the model is asked something else, it is not told how to call."""
-    turns = [text(written("look", key="b")), text("done"), text("yes")]
-    run = await run_in_text(tmp_path, turns, verify="reflect")
-    told = [CATALOGUE in str(each.messages[0].content) for each in run.model.requests]
-    assert (told[:2], set(told[2:])) == ([True, True], {False})
-    assert [bool(each.tools_in_text) for each in run.events("llm-requested")] == told
-
-
-async def test_without_tools(tmp_path: Path):
-    """Nothing is told."""
-    run = await record(tmp_path, [text("done")], tool_format="text", system_prompt="Work.")
-    assert turns_of(run.model.requests[0]) == [("system", "Work."), ("user", "Do it.")]
 
 
 async def test_hooks_change_the_tools(tmp_path: Path):
@@ -224,15 +168,6 @@ async def test_sub_agents_have_a_format_of_their_own(
     assert (await reproduce(run.recording)).identical
 
 
-async def test_a_replay_with_another_model(tmp_path: Path):
-    """Asks it in the same form, and reads its calls so."""
-    run = await run_in_text(tmp_path, [text(written("look", key="b")), text("done")], examples=EXAMPLES)
-    other = ScriptedModel([text(written("look", key="b")), text("otherwise")])
-    replayed = await replay(run.recording, {"model": other}, trace=None)
-    assert replayed.run.output == "otherwise"
-    assert [turns_of(each) for each in other.requests] == [turns_of(each) for each in run.model.requests]
-
-
 async def test_a_dead_run_is_resumed(tmp_path: Path):
     """From its file, wherever it was cut: it goes on in the same form to the same answer."""
     turns = [text(written("look", key="b")), text(written("add", a=1)), text("done")]
@@ -248,18 +183,6 @@ async def test_a_dead_run_is_resumed(tmp_path: Path):
         )
         result = await resume(agent, dead, run_id="on")
         assert (result.output, result.success) == ("done", True)
-
-
-async def test_it_is_one_more_field_of_the_header(tmp_path: Path):
-    """Native by default, also in a recording that was made before there was a choice; another word is refused."""
-    run = await record(tmp_path, [text("done")], *TOOLS)
-    header = run.recording.header.agent
-    assert header.tool_format == "native"
-    old = {name: value for name, value in header.model_dump(mode="json").items() if name != "tool_format"}
-    assert AgentHeader.model_validate(old) == header
-    assert [len(each.tools) for each in run.model.requests] == [2]
-    with pytest.raises(UsageError, match="tool_format"):
-        Agent(ScriptedModel([], tool_format="xml"))  # type: ignore[arg-type]
 
 
 async def test_chats_go_on_in_text(tmp_path: Path):
@@ -286,28 +209,3 @@ async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
 
 
 OBJECT: dict[str, Any] = {"type": "object"}
-
-
-@pytest.mark.parametrize(
-    ("parameters", "line"),
-    [
-        (OBJECT, "- t(): Do."),
-        ({**OBJECT, "properties": {"a": {"type": "string"}}, "required": ["a"]}, "- t(a: string): Do."),
-        ({**OBJECT, "properties": {"a": {"enum": ["x", 2]}}}, '- t(a?: "x" | 2): Do.'),
-        ({**OBJECT, "properties": {"a": {"const": "x"}}}, '- t(a?: "x"): Do.'),
-        ({**OBJECT, "properties": {"a": {"type": ["string", "null"]}}}, "- t(a?: string | null): Do."),
-        ({**OBJECT, "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}}}, "- t(a?: string | null): Do."),
-        ({**OBJECT, "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}, "- t(a?: list of integer): Do."),
-        ({**OBJECT, "properties": {"a": {"description": "The\n a."}}}, "- t(a?: anything): Do.\n  a: The a."),
-        (
-            {**OBJECT, "properties": {"a": {"type": "integer", "minimum": 3}}},
-            "- t(a?: integer, minimum 3): Do.",
-        ),
-        ({**OBJECT, "properties": {"a": True}}, "- t(a?: anything): Do."),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {**OBJECT, "properties": {"b": {"type": "string"}}}}}, "- t(b?: string): Do."),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "- t(string | null): Do."),
-    ],
-)  # fmt: skip
-def test_what_a_tool_takes_is_said_in_a_line(parameters: dict[str, Any], line: str):
-    """In a line, and one more for each parameter that is described."""
-    assert catalogue([ToolSpec(name="t", description="Do.\n", parameters=parameters)]) == f"Tools:\n{line}\n\n{FORMAT}"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime as dt
 import enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -92,31 +91,6 @@ async def test_arguments_that_do_not_fit(tmp_path: Path, arguments: dict[str, An
     assert await told(tmp_path, draw, **arguments) == (False, ("InvalidArguments", expected))
 
 
-async def test_many_problems_are_cut_short(tmp_path: Path):
-    """Of a wholly wrong call the first five problems are told."""
-
-    @tool
-    def many(items: list[int]) -> None:
-        """Take many."""
-
-    ok, (_, message) = await told(tmp_path, many, items=["x"] * 50)
-    assert not ok
-    assert message.count("items.") == 5
-
-
-async def test_a_tool_without_parameters(tmp_path: Path):
-    """A tool that takes nothing says so."""
-
-    @tool
-    def ping() -> str:
-        """Ping."""
-        return "pong"
-
-    assert await told(tmp_path, ping) == (True, "pong")
-    wrong = "the arguments do not fit ping: loud: Extra inputs are not permitted. Parameters: none"
-    assert await told(tmp_path / "again", ping, loud=True) == (False, ("InvalidArguments", wrong))
-
-
 @pytest.mark.parametrize("raw", ['{"key": ', "key=a", "[1]", ""])
 async def test_arguments_that_are_no_object(tmp_path: Path, raw: str):
     """Text that is no JSON object is recorded as it came, and refused."""
@@ -150,26 +124,6 @@ async def test_a_validator_that_fails(tmp_path: Path, raised: Exception):
     assert "never" in message
 
 
-async def test_a_validator_that_fails_at_last(tmp_path: Path):
-    """A validator that changes its mind between the check and the call fails the call, not the run."""
-    seen: list[str] = []
-
-    def once(value: str) -> str:
-        seen.append(value)
-        if len(seen) > 1:
-            raise ValueError("no more")
-        return value
-
-    def look(key: Any) -> str:
-        """Look."""
-        raise AssertionError
-
-    look.__annotations__["key"] = Annotated[str, AfterValidator(once)]
-    ok, (kind, message) = await told(tmp_path, tool(look), key="a")
-    assert (ok, kind) == (False, "ValidationError")
-    assert "no more" in message
-
-
 @pytest.mark.parametrize(
     "value",
     [2**53 + 1, -(2**70), "a\ud800", {"$type": "int", "value": "5"}, {"$type": "bytes"}, [{"a": [2**60]}], None, 1.5],
@@ -188,17 +142,6 @@ async def test_any_json_reaches_the_body(tmp_path: Path, value: Any):
     assert got == [value]
 
 
-async def test_a_large_integer_fits_an_integer(tmp_path: Path):
-    """Identifiers of 19 digits are usual; a tool that takes an integer gets every digit."""
-
-    @tool
-    def by_id(number: int) -> str:
-        """Find it."""
-        return str(number)
-
-    assert await told(tmp_path, by_id, number=1234567890123456789) == (True, "1234567890123456789")
-
-
 async def test_parameters_of_any_name(tmp_path: Path):
     """A parameter may be called like anything inside a pydantic model, or like the method it ends up in."""
 
@@ -210,33 +153,6 @@ async def test_parameters_of_any_name(tmp_path: Path):
     names = ("self", "cls", "schema", "copy", "json", "model_config", "argument_0")
     arguments: dict[str, Any] = {name: number for number, name in enumerate(names)}
     assert await told(tmp_path, odd, **arguments) == (True, [0, 1, 2, 3, 4, 5, 6])
-
-
-async def test_an_alias_of_the_users_does_not_hide_the_name(tmp_path: Path):
-    """The schema says the parameter's own name, so that is the name under which it is taken."""
-
-    @tool
-    def look(key: Annotated[str, Field(alias="other")], day: dt.date | None = None) -> str:
-        """Look."""
-        return f"{key} {day}"
-
-    assert await told(tmp_path, look, key="a", day="2026-01-02") == (True, "a 2026-01-02")
-
-
-async def test_defaults_in_a_field(tmp_path: Path):
-    """A default written as `Field(…)` works as it does in a model, limits included."""
-
-    @tool
-    def look(key: str = Field(description="What"), limit: int = Field(default=3, ge=1)) -> str:
-        """Look."""
-        return f"{key} {limit}"
-
-    assert await told(tmp_path, look, key="a") == (True, "a 3")
-    wrong = "limit: Input should be greater than or equal to 1. Parameters: key, limit"
-    assert await told(tmp_path / "again", look, key="a", limit=0) == (
-        False,
-        ("InvalidArguments", f"the arguments do not fit look: {wrong}"),
-    )
 
 
 async def test_a_context_is_filled_in(tmp_path: Path):

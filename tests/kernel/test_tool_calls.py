@@ -184,39 +184,6 @@ async def test_every_way_to_fail(tmp_path: Path, kind: str, raised: BaseExceptio
     assert await outcome_of(tmp_path, made) == {"ok": False, "error": {"type": name, "message": message}}
 
 
-@pytest.mark.parametrize("raised", [KeyboardInterrupt(), GeneratorExit(), Odd()], ids=repr)
-async def test_a_thread_cannot_interrupt_the_program(tmp_path: Path, raised: BaseException):
-    """What in the main thread would end the program is, out of a tool's thread, a failed call."""
-
-    @tool
-    def fail() -> str:
-        """Fail."""
-        raise raised
-
-    assert await outcome_of(tmp_path, fail) == {
-        "ok": False,
-        "error": {"type": "RuntimeError", "message": f"it raised {type(raised).__name__} in its thread"},
-    }
-
-
-async def test_something_cancelled_inside_a_body_does_not_cancel_the_run(tmp_path: Path):
-    """A body that awaits a task which somebody cancelled has failed; the run was not cancelled."""
-
-    @tool
-    async def inner() -> str:
-        """Await what never comes."""
-        task = asyncio.ensure_future(anyio.sleep_forever())
-        await anyio.lowlevel.checkpoint()
-        task.cancel()
-        await task
-        return "never"
-
-    assert await outcome_of(tmp_path, inner) == {
-        "ok": False,
-        "error": {"type": "CancelledError", "message": "CancelledError"},
-    }
-
-
 @pytest.mark.parametrize(
     ("name", "guess"),
     [("lokup", " Did you mean 'lookup'?"), ("Lookup", " Did you mean 'lookup'?"), ("zzz", ""), ("", "")],
@@ -340,21 +307,6 @@ async def test_other_arguments_and_failures_are_not_remembered(tmp_path: Path):
     """A failure is tried again; `1` and `"1"` and `True` are different arguments, as is a default written out."""
     _, ran = await cached(tmp_path, "bad", "bad", 1, "1", True, {"key": "a"}, {"key": "a", "more": 0})
     assert ran == ["bad", "bad", 1, "1", True, "a", "a"]
-
-
-async def test_memory_ends_with_the_run(tmp_path: Path):
-    """Two runs of one agent share nothing."""
-    ran: list[str] = []
-
-    @tool(read_only=True, cache=True)
-    def remember(key: str) -> str:
-        """Remember."""
-        ran.append(key)
-        return key
-
-    for name in ("one", "two"):
-        await record(tmp_path / name, [call("remember", key="a"), call("remember", key="a"), text("done")], remember)
-    assert ran == ["a", "a"]
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------

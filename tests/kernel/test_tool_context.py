@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from playhead import Agent, Context, ToolContext, tool
-from playhead.errors import ModelRequestError, RunEndedError, ToolCallError
+from playhead.errors import RunEndedError, ToolCallError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.usage import Usage
 from tests.kernel.runs import data, record
 
@@ -81,40 +81,6 @@ async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
     assert (reproduced.identical, reproduced.not_entered) == (True, (inner,))
 
 
-async def test_arguments_of_any_name(tmp_path: Path):
-    """A tool whose parameters are called like those of the port itself can be called from a body."""
-
-    @tool
-    async def outer(context: ToolContext) -> Any:
-        """Call."""
-        return await context.tools.call("lookup", key="a", name="b", self="c")
-
-    run = await record(tmp_path, [call("outer"), text("done")], lookup, outer)
-    assert run.result.steps[1].content == "abc"
-
-
-async def test_a_body_gets_values_and_not_their_tags(tmp_path: Path):
-    """What another tool returned reaches a body as it was, and as its own copy."""
-    got: list[Any] = []
-
-    @tool(read_only=True, cache=True)
-    def odd() -> Any:
-        """Return what JSON cannot hold."""
-        return [b"\xff", {1, 2}, 2**60]
-
-    @tool
-    async def outer(context: ToolContext) -> None:
-        """Call twice."""
-        first = await context.tools.call("odd")
-        got.append(list(first))
-        first.clear()
-        got.append(await context.tools.call("odd"))
-
-    run = await record(tmp_path, [call("outer"), text("done")], odd, outer)
-    assert got == [[b"\xff", {1, 2}, 2**60]] * 2
-    assert [event.cached for event in run.events("tool-call-completed", owner="root/outer@0.0")] == [False, True]
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -144,20 +110,6 @@ async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, 
 
     run = await record(tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer",))
     assert (heard, run.result.output) == ([message], "done")
-
-
-async def test_a_model_that_fails_a_body_fails_the_call(tmp_path: Path):
-    """A body that does not catch the model's failure has failed; the run goes on."""
-
-    @tool
-    async def ask(context: ToolContext) -> str:
-        """Ask."""
-        return (await context.model.ask("What?")).text
-
-    run = await record(tmp_path, [call("ask"), error("no such model"), text("done")], ask)
-    (completed,) = run.events("tool-call-completed")
-    assert (completed.error.type, completed.error.message) == (ModelRequestError.__name__, "no such model")
-    assert run.result.output == "done"
 
 
 async def test_a_body_cannot_ask_after_the_end(tmp_path: Path):
@@ -202,26 +154,6 @@ async def test_calls_of_one_body_side_by_side(tmp_path: Path):
         ("call_2", 2, "c"),
     ]
     assert run.events("tool-call-completed", owner="root")[0].result == [["a", "a"], ["b", "b"], ["c", "c"]]
-
-
-async def test_a_body_in_a_body(tmp_path: Path):
-    """The owner of what a body's tool does names the whole way down to it."""
-
-    @tool
-    async def inner(context: ToolContext) -> str:
-        """Ask."""
-        return (await context.model.ask("What?")).text
-
-    @tool
-    async def outer(context: ToolContext) -> Any:
-        """Call."""
-        await context.tools.call("lookup", key="a")
-        return await context.tools.call("inner")
-
-    run = await record(tmp_path, [call("outer"), text("deep"), text("done")], lookup, inner, outer)
-    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/inner@-.1"]
-    assert run.result.steps[1].content == "deep"
-    assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
 
 
 async def test_an_agent_called_by_a_body(tmp_path: Path):

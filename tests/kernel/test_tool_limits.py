@@ -10,11 +10,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import ToolContext, load_recording, tool
-from playhead.kernel.lifecycle import bodies, threads
-from playhead.kernel.lifecycle.bodies import run_body, run_in_thread
+from playhead import load_recording, tool
+from playhead.kernel.lifecycle import threads
+from playhead.kernel.lifecycle.bodies import run_in_thread
 from playhead.replay import reproduce
-from playhead.testing import call, calls, text
+from playhead.testing import call, text
 from playhead.trace.clock import SystemClock
 from playhead.trace.integrity import check_trace
 from tests.kernel.runs import data, make_agent, record
@@ -97,39 +97,6 @@ async def test_a_sync_body_is_abandoned_at_its_limit(tmp_path: Path):
     assert (await reproduce(recording)).identical
 
 
-async def test_a_body_that_comes_back_after_the_end_is_not_heard_of(tmp_path: Path):
-    """When the trace is closed a late return changes nothing any more, neither the file nor the result."""
-    release, returned = threading.Event(), threading.Event()
-
-    @tool(timeout=0.005)
-    def slow() -> str:
-        """Take too long."""
-        release.wait(10)
-        returned.set()
-        return "late"
-
-    run = await record(tmp_path, [call("slow"), text("done")], slow)
-    before = (tmp_path / "run.jsonl").read_bytes()
-    release.set()
-    until(returned.is_set)
-    await anyio.sleep(0.005)
-    assert (tmp_path / "run.jsonl").read_bytes() == before
-    assert run.events("tool-call-late") == []
-
-
-async def test_an_awaitable_of_a_sync_body_is_cancelled(tmp_path: Path):
-    """What a sync function returned to be awaited runs in the loop, so at the limit nothing is left behind."""
-
-    @tool(timeout=0.005)
-    def slow() -> Any:
-        """Return what takes too long."""
-        return anyio.sleep_forever()
-
-    run = await record(tmp_path, [call("slow"), text("done")], slow)
-    (completed,) = run.events("tool-call-completed")
-    assert (completed.error.message, completed.abandoned) == (TIMEOUT["message"], False)
-
-
 @pytest.mark.parametrize("kind", ["sync", "async"])
 async def test_a_call_that_a_cancelled_run_leaves_behind(tmp_path: Path, kind: str):
     """A cancelled run says of each call whether its body may still be running."""
@@ -168,43 +135,6 @@ async def test_a_call_that_a_cancelled_run_leaves_behind(tmp_path: Path, kind: s
     ]
 
 
-async def test_one_slow_call_costs_the_others_nothing(tmp_path: Path):
-    """Each of several calls has its own limit."""
-
-    @tool(read_only=True, timeout=0.005)
-    async def slow(seconds: float) -> float:
-        """Sleep."""
-        await anyio.sleep(seconds)
-        return seconds
-
-    turn = calls(call("slow", seconds=0), call("slow", seconds=60), call("slow", seconds=0))
-    run = await record(tmp_path, [turn, text("done")], slow)
-    assert [event.ok for event in sorted(run.events("tool-call-completed"), key=lambda each: each.position)] == [
-        True,
-        False,
-        True,
-    ]
-
-
-async def test_the_deadline_is_told(tmp_path: Path):
-    """A body may ask until when its result is waited for."""
-    seen: list[Any] = []
-
-    @tool(timeout=2.5)
-    async def limited(context: ToolContext) -> None:
-        """Ask."""
-        assert context.deadline_us is not None
-        seen.append((context.timeout_s, context.deadline_us - context.started_us))
-
-    @tool(timeout=None)
-    async def unlimited(context: ToolContext) -> None:
-        """Ask."""
-        seen.append((context.timeout_s, context.deadline_us))
-
-    await record(tmp_path, [call("limited"), call("unlimited"), text("done")], limited, unlimited)
-    assert seen == [(2.5, 2_500_000), (None, None)]
-
-
 HUNG = """
 import sys, time
 from playhead import Agent, tool
@@ -231,32 +161,6 @@ def test_a_hung_body_does_not_keep_the_program_from_ending(tmp_path: Path):
 # --- the threads themselves ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_quick_bodies_let_others_have_their_turn(tmp_path: Path, kind: str):
-    """A body that is back at once does not keep the loop from what else it has to do."""
-    turns = 0
-
-    async def tick() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await anyio.lowlevel.checkpoint()
-
-    @tool(name="quick")
-    def quick() -> None:
-        """Return."""
-
-    @tool(name="quick")
-    async def quick_async() -> None:
-        """Return."""
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(tick)
-        await record(tmp_path, [*[call("quick")] * 9, text("done")], quick if kind == "sync" else quick_async)
-        group.cancel_scope.cancel()
-    assert turns >= 9
-
-
 async def test_threads_are_used_again():
     """One call after the other needs one thread, and the last result is not kept alive by it."""
     import weakref
@@ -275,42 +179,6 @@ async def test_threads_are_used_again():
     del value
     until(lambda: last() is None)
     assert len(seen) == 1
-
-
-async def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch):
-    """A thread that nobody needs any more ends by itself."""
-    monkeypatch.setattr(threads, "IDLE_S", 0.005)
-    monkeypatch.setattr(bodies, "workers", threads.Workers())
-    started = await run_in_thread(threading.current_thread)
-    until(lambda: not started.is_alive())
-    assert await run_in_thread(lambda: 5) == 5
-
-
-async def test_a_caller_that_gives_up_is_told_of_a_late_end():
-    """Exactly one of two is told that a function has ended: its caller, or when that has gone, the callback."""
-    release = threading.Event()
-    late: list[bool] = []
-    left: list[str] = []
-    options: Any = {"on_late": late.append, "on_left": lambda: left.append("left")}
-    assert await run_body(lambda: release.wait(10), timeout_s=0.005, **options) is None
-    assert left == ["left"]
-    release.set()
-    until(lambda: late == [True])
-    kept = await run_body(lambda: 5, **options)
-    assert kept is not None
-    assert (kept.value, left, late) == (5, ["left"], [True])
-
-
-def test_a_body_that_ends_after_its_loop():
-    """A body that returns when there is no loop left to hear of it ends in silence."""
-    release, late = threading.Event(), threading.Event()
-
-    async def leave() -> None:
-        await run_body(lambda: release.wait(10), timeout_s=0.005, on_late=lambda _ok: late.set())
-
-    threads.run_blocking(leave)
-    release.set()
-    assert late.wait(10)
 
 
 FORK = """
@@ -352,21 +220,6 @@ def test_a_fork_in_the_middle_of_a_run(tmp_path: Path):
         path = tmp_path / f"{name}.jsonl"
         assert check_trace(path).ok
         assert path.read_text().count('"kind":"tool-call-completed"') == events
-
-
-def test_run_blocking_returns_and_raises():
-    """The bridge from sync to async gives back exactly what the function returned or raised."""
-
-    async def answer() -> int:
-        await anyio.lowlevel.checkpoint()
-        return 42
-
-    async def fail() -> None:
-        raise LookupError("gone")
-
-    assert threads.run_blocking(answer) == 42
-    with pytest.raises(LookupError, match="gone"):
-        threads.run_blocking(fail)
 
 
 async def test_run_blocking_works_inside_a_loop():

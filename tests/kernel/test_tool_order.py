@@ -92,29 +92,6 @@ async def test_results_join_in_asking_order(tmp_path: Path):
     assert [content for kind, _, content in run.steps() if kind == "observation"] == ["a", "b", "c"]
 
 
-async def test_positions_start_anew_in_each_turn(tmp_path: Path):
-    """Places count from 0 in every turn, and are those of the answer, whatever is batched how."""
-    watch = Watch()
-    run = await record(tmp_path, [turn_of("aBc"), turn_of("Ab"), text("done")], *watch.tools())
-    started = [record for record in run.recording.records if record.kind == "tool-call-started"]
-    assert [(record.iteration, record.event.position, record.event.args["name"]) for record in started] == [  # type: ignore[attr-defined]
-        (0, 0, "a"),
-        (0, 1, "B"),
-        (0, 2, "c"),
-        (1, 0, "A"),
-        (1, 1, "b"),
-    ]
-
-
-async def test_an_unknown_tool_stands_alone(tmp_path: Path):
-    """A call of a tool that is not there fails in its place and disturbs no other."""
-    watch = Watch()
-    turn = calls(call("read", name="a"), call("red", name="x"), call("read", name="b"))
-    run = await record(tmp_path, [turn, text("done")], *watch.tools(), repair=False)
-    assert watch.seen == [("a",), ("b",)]
-    assert [event.ok for event in run.events("tool-call-completed")] == [True, False, True]
-
-
 async def test_a_failure_beside_others_is_its_own(tmp_path: Path):
     """One of several calls that run at once fails: the others finish and keep their results."""
 
@@ -159,19 +136,3 @@ async def test_a_lost_event_beside_other_calls_does_not_cut_them_off(tmp_path: P
     with pytest.raises(TraceWriteError, match="tool-call-completed could not be written"):
         await agent.run("Do it.")
     assert (ended, sorted(recorded)) == (["b", "a", "c"], ["call_0_0", "call_0_2"])
-
-
-async def test_three_slow_calls_take_as_long_as_one(tmp_path: Path):
-    """Calls that run at once all start before any of them ends, sync ones too."""
-    import threading
-
-    together = threading.Barrier(3, timeout=10)
-
-    @tool(read_only=True)
-    def meet(name: str) -> str:
-        """Wait for the two others."""
-        together.wait()
-        return name
-
-    run = await record(tmp_path, [calls(*(call("meet", name=name) for name in "abc")), text("done")], meet)
-    assert [event.ok for event in run.events("tool-call-completed")] == [True, True, True]

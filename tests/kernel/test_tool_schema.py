@@ -157,23 +157,6 @@ def test_the_schema_of_a_signature(
     Draft202012Validator.check_schema(made)
 
 
-def test_what_a_tool_is_by_default():
-    """A bare @tool takes name and description from the function, and declares nothing that was not said."""
-    made = tool(plain)
-    assert made.spec == ToolSpec(
-        name="plain",
-        description="Look it up.\n\nMore than once, if need be.",
-        parameters=made.spec.parameters,
-        read_only=False,
-        timeout_s=30.0,
-        requires_approval=False,
-        risk="low",
-        key=None,
-        cache=False,
-        kind="function",
-    )
-
-
 def test_what_a_tool_declares():
     """Everything that is declared stands in the specification."""
     made = tool(
@@ -197,12 +180,6 @@ def test_what_a_tool_declares():
         key=("key",),
         cache=True,
     )
-
-
-def test_a_tool_is_still_the_function():
-    """A decorated function can be called, and documents itself, as before."""
-    made = tool(name="look-up")(plain)
-    assert (made("a", times=2), made.__doc__, made.__name__) == ("aa", plain.__doc__, "look-up")
 
 
 @pytest.mark.parametrize("annotation", [ToolContext, ToolContext | None, Annotated[ToolContext, "mine"]], ids=str)
@@ -360,8 +337,3 @@ def test_declarations_that_cannot_be(declared: dict[str, Any], message: str):
     """A declaration that means nothing is an error that says what would."""
     with pytest.raises(ToolDefinitionError, match=f"^{re.escape(message)}"):
         tool(**declared)(plain)
-
-
-def test_a_key_may_be_empty():
-    """No argument identifies the call: any call of the tool is the same one."""
-    assert tool(key=())(plain).spec.key == ()

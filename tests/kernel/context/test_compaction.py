@@ -7,11 +7,10 @@ import pytest
 
 from playhead import tool
 from playhead.compose import SUPPRESS
-from playhead.kernel.context.prior_work import MAX_FAILURES, Line, PriorWork
 from playhead.kernel.context.settings import context_profile
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, Turn, call, calls, text
+from playhead.testing import Turn, call, calls, text
 from playhead.trace.types import ContextProfile
 from playhead.trace.usage import Usage
 from tests.compose.hooked import open_calls, sent
@@ -73,14 +72,6 @@ def decisions(run: Ran) -> list[tuple[str, str]]:
     return [(event.action, event.ref) for event in run.events("curator-decision")]
 
 
-async def test_what_is_stored_is_named(tmp_path: Path):
-    """A key may stand in no line any more, so the message says how to list them."""
-    run = await run_with(tmp_path, [*looks(["x" * 900, *"abc"]), text("done")], compression=True)
-    assert thread(run)[1][1].startswith(
-        '[Prior work: turns 1-2, put together to save room; recall(key="") names what is stored]\nResults:\n'
-    )
-
-
 class TestWhen:
     """When old turns are put together."""
 
@@ -112,19 +103,6 @@ class TestWhen:
             (10, 6, 7, 8, 9),
         ]
 
-    async def test_off_by_default(self, tmp_path: Path):
-        """Without a profile the thread only grows."""
-        run = await run_with(tmp_path, [*looks("abcdef"), text("done")], profile=None)
-        assert len(run.model.requests[-1].messages) == 2 + 12
-        assert run.events("context-synthesized", "curator-decision") == []
-
-    async def test_mode_off(self, tmp_path: Path):
-        """A profile may shorten results and leave the thread alone."""
-        run = await run_with(
-            tmp_path, [*looks("abcdef"), text("done")], profile=context_profile("local", synthesis="off")
-        )
-        assert run.events("context-synthesized") == []
-
     async def test_the_soft_bound(self, tmp_path: Path):
         """From a share of the tokens on old turns are put together, however few they are: as the provider counts, if it does."""
         profile = SMALL.model_copy(update={"compact_after_steps": 9, "max_context_tokens": 1000})
@@ -151,12 +129,6 @@ class TestWhen:
         run = await run_with(tmp_path, turns, profile=profile)
         assert all("over the hard bound of 0.8" in event.why for event in run.events("context-synthesized"))
         assert [len(request.messages) for request in run.model.requests] == [2, 4, 5, 5, 5]
-
-    async def test_not_after_the_end(self, tmp_path: Path):
-        """A run that has ended puts nothing together any more."""
-        run = await run_with(tmp_path, [*looks("abc"), call("final-answer", output="42")], meta_tools=("final-answer",))
-        assert run.result.output == "42"
-        assert run.events("context-synthesized") == []
 
 
 class TestWhatIsKept:
@@ -185,19 +157,6 @@ class TestWhatIsKept:
         newest = [line for line in told.split("\n") if line.startswith("- ")][-1]
         assert newest == '- look({"key": "k37"}) → found k37'
 
-    async def test_calls_beside_each_other(self, tmp_path: Path):
-        """A turn stays or goes as a whole, with all its calls and results."""
-        turns = [calls(*looks("abc"), call("look", key="bad")), *looks("defghi"), text("done")]
-        run = await run_with(tmp_path, turns)
-        assert thread(run, 4)[1][1].count("- look(") == 5
-        assert [action for action, _ in decisions(run)][:4] == ["compressed", "compressed", "compressed", "kept"]
-
-    async def test_calls_in_text(self, tmp_path: Path):
-        """Their results are messages of a user's, and go with their turn all the same."""
-        turns = [text(f'{{"name": "look", "arguments": {{"key": "{key}"}}}}') for key in "abcd"]
-        run = await run_with(tmp_path, [*turns, text("done")])
-        assert thread(run)[1][1].endswith('- look({"key": "a"}) → found a\n- look({"key": "b"}) → found b')
-
     async def test_what_the_user_said(self, tmp_path: Path):
         """Stays as it was said, between old turns; what the kernel said goes with them."""
         turns = [text(""), *looks("abcdef"), text("done")]
@@ -206,14 +165,6 @@ class TestWhatIsKept:
         )  # fmt: skip
         assert [said for role, said in thread(run) if role == "user"][:2] == ["Look at a and b.", "Mind the gap."]
         assert "Your last reply was empty" not in str(thread(run))
-
-    def test_failures_beyond_a_bound(self):
-        """The newest stay, the others are counted: a run of thousands of failures is no thread of thousands of lines."""
-        lines = [Line(True, f"call {number}", f"error {number}") for number in range(MAX_FAILURES + 20)]
-        work, dropped = PriorWork().with_turns(99, lines).fitted(500)
-        assert [line.call_id for line in work.lines] == [f"call {number}" for number in range(20, MAX_FAILURES + 20)]
-        assert [line.call_id for line in dropped] == [f"call {number}" for number in range(20)]
-        assert work.counted == 20
 
 
 class TestHooks:
@@ -236,24 +187,6 @@ class TestHooks:
         )  # fmt: skip
         assert '- look({"key": "a"}) → (removed)' in thread(run)[1][1]
         assert "found" not in str(thread(run))
-
-    async def test_the_message_itself(self, tmp_path: Path):
-        """Is a message of a user's that hooks may change or remove."""
-
-        def change(message: Any, _: Any) -> Any:
-            return message.model_copy(update={"content": "[Prior work]"}) if "Prior" in message.content else None
-
-        run = await run_with(
-            tmp_path, [*looks("abcdefgh"), text("done")], compose=[lambda harness: harness.on("message.user", change)]
-        )
-        assert thread(run)[1] == ("user", "[Prior work]")
-        remove = [
-            lambda harness: harness.on(
-                "message.user", lambda message, _: SUPPRESS if "Prior" in message.content else None
-            )
-        ]
-        run = await run_with(tmp_path / "other", [*looks("abcdefgh"), text("done")], compose=remove)
-        assert thread(run)[1] == ("assistant", "look:g")
 
 
 class TestCost:
@@ -346,8 +279,3 @@ async def test_every_strategy(tmp_path: Path, strategy: str):
     assert open_calls(run) == []
     reproduced = await reproduce(run.recording)
     assert reproduced.identical, reproduced.divergences
-
-
-def test_a_model_that_is_scripted_needs_no_profile():
-    """Nothing changes for agents without one."""
-    assert make_agent(None, ScriptedModel([]), look).header.profile is None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from playhead import UsageError
-from playhead.kernel.context.settings import NUMBERS, TIERS, context_profile
+from playhead.kernel.context.settings import context_profile
 from playhead.trace.types import ContextProfile
 from tests.kernel.runs import make_agent
 
@@ -23,12 +23,6 @@ def test_the_numbers(tier: Any, steps: int, chars: int, whole: int):
         chars,
         whole,
     )
-
-
-def test_the_defaults_are_those_of_mid():
-    """A profile that is made without a tier is that of the one in the middle."""
-    assert ContextProfile() == context_profile("mid")
-    assert set(NUMBERS) == set(TIERS)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, UsageError, tool
+from playhead import UsageError, tool
 from playhead.compose import SUPPRESS
-from playhead.errors import ToolDefinitionError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, text
+from playhead.testing import call, text
 from playhead.trace.types import Compression
 from playhead.trace.values import as_text
 from tests.compose.hooked import sent
@@ -78,33 +77,6 @@ class TestCompression:
         )
         assert [step.content for step in run.result.steps if step.type == "observation"] == [WHOLE]
 
-    async def test_a_short_result(self, tmp_path: Path):
-        """Stays as it is, and is referred to."""
-        run = await run_with(tmp_path, [call("look", key="x" * 800)])
-        assert [message.content for message in run.model.requests[1].messages][-1] == "x" * 800
-        assert run.events("curator-decision") == []
-
-    async def test_a_long_error(self, tmp_path: Path):
-        """Is a text like any other."""
-        run = await run_with(tmp_path, [call("look", key="bad"), recall(key="_tool_result_1", length=20)])
-        assert (
-            run.model.requests[1]
-            .messages[-1]
-            .content.startswith("[STORED: _tool_result_1 | look | 3007 characters]\nerror: xxx")
-        )
-        assert recalled(run)[0]["content"] == "error: xxxxxxxxxxxxx"
-
-    async def test_a_call_in_text(self, tmp_path: Path):
-        """Its result is a user's message, which says whose it is."""
-        run = await run_with(tmp_path, [text('{"name": "look", "arguments": {}}')])
-        assert run.model.requests[1].messages[-1].content == f"Result of look:\n{PREVIEW}"
-
-    async def test_off_by_default(self, tmp_path: Path):
-        """Nothing is shortened, and no tool is added, unless it was asked for."""
-        run = await run_with(tmp_path, [call("look")], compression=None)
-        assert run.model.requests[1].messages[-1].content == WHOLE
-        assert [spec.name for spec in run.model.requests[0].tools] == ["look"]
-
     @pytest.mark.parametrize(
         ("options", "expected"),
         [
@@ -136,17 +108,6 @@ class TestCompression:
         with pytest.raises(UsageError) as raised:
             make_agent(None, [], compression=given)
         assert str(raised.value).startswith(message)
-
-    def test_a_tool_of_this_name(self):
-        """The kernel's own needs it."""
-
-        @tool(name="recall")
-        def mine() -> str:
-            """Recall."""
-            return ""
-
-        with pytest.raises(ToolDefinitionError, match="'recall' is a tool of the kernel"):
-            Agent(ScriptedModel([]), tools=[mine], context=Context(compression=True), trace=None)
 
 
 class TestHooks:
@@ -209,13 +170,6 @@ class TestRecall:
         assert "".join(page["content"] for page in pages) == WHOLE
         assert [page.get("next_offset") for page in pages] == [800, None, None]
         assert json.loads(WHOLE) == ITEMS
-
-    async def test_its_own_answers_are_never_shortened(self, tmp_path: Path):
-        """A page is as long as was asked for."""
-        turns = [call("look"), recall(key="_tool_result_1", length=1300)]
-        run = await run_with(tmp_path, turns, compression={"budget": 200})
-        assert len(recalled(run)[0]["content"]) == 1300
-        assert len(run.events("curator-decision")) == 1
 
     @pytest.mark.parametrize("arguments", [{"length": 8001}, {"offset": -1}, {"action": "list"}])
     async def test_arguments_that_do_not_fit(self, tmp_path: Path, arguments: dict[str, Any]):

@@ -8,7 +8,6 @@ import pytest
 
 from playhead.errors import (
     MissingApiKeyError,
-    MissingDependencyError,
     ModelRequestError,
     ModelUnavailableError,
     PlayheadError,
@@ -129,15 +128,6 @@ async def test_a_server_that_is_not_there(dead_port):
     assert caught.value.retryable
 
 
-async def test_a_server_that_is_too_slow(stub, model):
-    """A request may be given a time; when it is over, that is a failure that may pass."""
-    stub.delay_s = 0.3
-    with pytest.raises(ModelUnavailableError) as caught:
-        await model.complete(ask(timeout=0.05))
-    assert str(caught.value) == f"{stub.url}/v1 did not answer in time (openai/gpt-4o-mini)"
-    assert len(stub.requests) == 1
-
-
 @pytest.mark.parametrize(
     ("name", "variables"),
     [
@@ -191,17 +181,6 @@ async def test_a_model_that_the_server_does_not_know(stub):
     )
 
 
-async def test_a_parameter_that_the_provider_does_not_have(stub):
-    """A parameter that would be ignored is refused, without litellm's advice on its own settings."""
-    llm = LiteLLM("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
-    with pytest.raises(ModelRequestError) as caught:
-        await llm.complete(ask(model=llm.name, logit_bias={}))
-    assert str(caught.value) == (
-        f"{stub.url} refused the request to anthropic/claude-haiku-4-5: "
-        "anthropic does not support parameters: ['logit_bias'], for model=claude-haiku-4-5."
-    )
-
-
 @pytest.fixture
 def failing(monkeypatch, model):
     """Return a function that returns what comes of an error that litellm raises."""
@@ -216,32 +195,6 @@ def failing(monkeypatch, model):
         return caught.value
 
     return failure
-
-
-@pytest.mark.parametrize("kind", [ModuleNotFoundError, RuntimeError])
-async def test_a_package_that_a_provider_needs_is_named(failing, kind):
-    """What is missing is a package, which is not to be taken for a failure of the provider's server."""
-    error = await failing(kind("No module named 'boto3'"))
-    assert (type(error), str(error)) == (
-        MissingDependencyError,
-        "openai/gpt-4o-mini needs a package that is not installed: No module named 'boto3'",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "bases", "said"),
-    [
-        ("ReadTimeout", (TimeoutError,), "did not answer in time (openai/gpt-4o-mini)"),
-        ("ConnectionRefusedError", (OSError,), "(openai/gpt-4o-mini). Is the server running?"),
-        ("ConnectionResetError", (ConnectionError,), "failed (openai/gpt-4o-mini): no"),
-        ("Unknown", (Exception,), "failed (openai/gpt-4o-mini): no"),
-    ],
-)
-async def test_an_error_without_a_status(failing, name, bases, said):
-    """It may pass; only where nobody was there it has spent nothing."""
-    error = await failing(type(name, bases, {})("no"))
-    assert (type(error), str(error).endswith(said)) == (ModelUnavailableError, True)
-    assert ("usage" in vars(error)) == (name == "ConnectionRefusedError")
 
 
 async def test_a_server_that_breaks_off_may_have_counted(stub, model):

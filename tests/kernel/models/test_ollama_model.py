@@ -4,7 +4,6 @@ Plain ones are cassettes of a real local model behind a proxy that speaks Ollama
 words as tokens). Calls, thinking and failures are written after Ollama's API documentation, on a loopback server.
 """
 
-import base64
 import socket
 import sys
 
@@ -18,8 +17,6 @@ from playhead.errors import (
     RateLimitError,
     UnknownModelError,
 )
-from playhead.kernel.models import resolve_model
-from playhead.kernel.models.base import Model
 from playhead.kernel.models.ollama import Ollama, to_ollama
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
 from playhead.trace.usage import Prices, Usage
@@ -141,14 +138,6 @@ async def test_arguments_that_are_no_object_stay_text(stub, model):
     ]
 
 
-async def test_counts_that_are_left_out_are_zero(stub, model):
-    """Ollama leaves out the count of a prompt that it had in memory."""
-    answer = said({"content": "hi"})
-    del answer["prompt_eval_count"]
-    stub.answers(answer)
-    assert (await model.complete(ask())).usage == Usage(input_tokens=0, output_tokens=18)
-
-
 # What is sent
 
 
@@ -186,14 +175,6 @@ def test_an_image_is_sent_by_content_or_not_at_all(url):
     message = Message(id=0, role="user", content=(ImagePart(url=url),))
     with pytest.raises(ModelRequestError, match="base64"):
         to_ollama(Request(model="ollama/llava", messages=(message,)))
-
-
-def test_an_image_in_a_data_url_is_sent_as_it_is():
-    """The base64 text of a data URL is what Ollama wants."""
-    content = base64.b64encode(b"\x89PNG").decode()
-    message = Message(id=0, role="user", content=(ImagePart(url=f"data:image/png;base64,{content}"),))
-    (sent,) = to_ollama(Request(model="ollama/llava", messages=(message,)))["messages"]
-    assert sent == {"role": "user", "content": "", "images": [content]}
 
 
 # What goes wrong
@@ -263,14 +244,6 @@ async def test_a_server_that_is_not_there(user_info):
     assert caught.value.retryable
 
 
-async def test_a_server_that_is_too_slow(stub, model):
-    """A request may be given a time; when it is over, that is a failure that may pass."""
-    stub.delay_s = 0.3
-    with pytest.raises(ModelUnavailableError) as caught:
-        await model.complete(ask(timeout=0.05))
-    assert str(caught.value) == f"{stub.url} did not answer in time (ollama/qwen3:8b)"
-
-
 async def test_the_client_is_an_extra(monkeypatch):
     """Without the client the error says how to get it."""
     monkeypatch.setitem(sys.modules, "ollama", None)
@@ -279,25 +252,6 @@ async def test_the_client_is_an_extra(monkeypatch):
 
 
 # Names, secrets, prices
-
-
-def test_an_adapter_is_a_model_and_is_chosen_by_name():
-    """`ollama/…` goes through Ollama's own client."""
-    model = resolve_model("ollama/qwen3:8b")
-    assert (type(model), model.name, isinstance(model, Model)) == (Ollama, "ollama/qwen3:8b", True)
-
-
-def test_secrets_are_known_before_anything_is_sent(monkeypatch):
-    """The key for Ollama's cloud and the passwords in addresses are what the recorder is told to redact."""
-    monkeypatch.setenv("OLLAMA_API_KEY", "key")
-    monkeypatch.setenv("OLLAMA_HOST", "me:word@10.0.0.1:11434")
-    assert Ollama("ollama/m", api_base="http://you:pass@127.0.0.1").secrets == {
-        "OLLAMA_API_KEY": "key",
-        "address of OLLAMA_HOST: password": "word",
-        "address of OLLAMA_HOST: password decoded": "word",
-        "address of api_base: password": "pass",
-        "address of api_base: password decoded": "pass",
-    }
 
 
 async def test_only_ones_own_machine_is_free():

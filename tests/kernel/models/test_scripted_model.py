@@ -96,21 +96,6 @@ async def test_matching_turns():
         await model.complete(request("what?"))
 
 
-async def test_an_empty_match_matches_nothing():
-    """A match of no length is no match."""
-    model = ScriptedModel([with_match(text("never"), ""), with_match(text("never"), re.compile("x*")), text("list")])
-    assert (await model.complete(request("abc"))).text == "list"
-
-
-async def test_requests_are_kept_when_wanted():
-    """Tests may look at every request; long runs may do without."""
-    keeping, forgetting = ScriptedModel([text("a")]), ScriptedModel([text("a")], keep_requests=False)
-    asked = request("a")
-    await keeping.complete(asked)
-    await forgetting.complete(asked)
-    assert (keeping.requests, forgetting.requests) == ([asked], [])
-
-
 async def test_what_a_model_is():
     """It is a model, has no secrets, and costs nothing."""
     model = ScriptedModel([], name="scripted/other")
@@ -120,14 +105,6 @@ async def test_what_a_model_is():
         {},
         Prices(input_usd=0.0, output_usd=0.0),
     )
-
-
-async def test_a_delay_is_waited_for():
-    """A turn may take its time."""
-    model = ScriptedModel([text("late", delay_s=60)])
-    with anyio.move_on_after(0.005) as scope:
-        await model.complete(request())
-    assert scope.cancelled_caught
 
 
 def test_each_turn_is_given_once():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead.errors import MissingApiKeyError, ModelUnavailableError, RateLimitError
+from playhead.errors import ModelUnavailableError
 from playhead.kernel.models.base import StreamsText, TextPiece
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama
@@ -232,15 +232,6 @@ async def test_litellm_says_the_same(server: StreamServer, name: str):
     assert (first["stream"], first["stream_options"]) == (True, {"include_usage": True})
 
 
-async def test_litellm_with_a_price(server: StreamServer):
-    """What a stream costs is known where the model's price is."""
-    server.parts, server.whole, _ = CASES["text"]
-    model, request = openai_model(server), ask(OPENAI)
-    _, streamed = await pieces(model, request)
-    assert streamed.cost_usd is not None
-    assert streamed.cost_usd == (await model.complete(request)).cost_usd
-
-
 HALF_A_CALL = [
     {"tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {"name": "lookup", "arguments": ""}}]},
     {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]},
@@ -255,17 +246,6 @@ async def test_litellm_broken_off(server: StreamServer, deltas: list[Any], end: 
     server.parts, server.end = sse(*deltas, finish=None, usage=None)[:-1], end
     with pytest.raises(ModelUnavailableError):
         await pieces(openai_model(server), ask(OPENAI))
-
-
-@pytest.mark.parametrize(
-    ("status", "error"), [(401, MissingApiKeyError), (429, RateLimitError), (500, ModelUnavailableError)]
-)
-async def test_litellm_refused(server: StreamServer, status: int, error: type[Exception]):
-    """What is refused raises what it would raise without a stream."""
-    server.status, server.whole = status, {"error": {"message": f"no, {KEY}"}}
-    with pytest.raises(error) as raised:
-        await pieces(openai_model(server), ask(OPENAI))
-    assert KEY not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["openai", "ollama"])
@@ -358,13 +338,6 @@ async def test_ollama_that_fails_in_the_middle(server: StreamServer):
     """An error that the server writes into its stream is one."""
     server.parts = [*lines({"content": "It"})[:1], '{"error": "an unexpected error was encountered"}\n']
     with pytest.raises(ModelUnavailableError, match="an unexpected error"):
-        await pieces(ollama_model(server), ask(OLLAMA))
-
-
-async def test_ollama_refused(server: StreamServer):
-    """What is refused raises what it would raise without a stream."""
-    server.status, server.whole = 500, {"error": "out of memory"}
-    with pytest.raises(ModelUnavailableError, match="out of memory"):
         await pieces(ollama_model(server), ask(OLLAMA))
 
 

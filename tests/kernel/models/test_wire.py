@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama
-from playhead.kernel.models.openai_format import sendable_arguments
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import to_json
 from tests.proving import sample
@@ -205,17 +204,6 @@ def odd_request(model):
     )
 
 
-async def test_no_tags_in_what_litellm_sends(stub):
-    """Arguments and parameters leave as the values themselves; schemas, which are never tagged, as they are."""
-    stub.answers(ANSWER)
-    await LiteLLM("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(odd_request("openai"))
-    ((_, body),) = stub.requests
-    (call,) = body["messages"][0]["tool_calls"]
-    assert json.loads(call["function"]["arguments"]) == ODD_ON_THE_WIRE
-    assert (body["seed"], body["stop"]) == (2**70, ["a"])
-    assert body["tools"][0]["function"]["parameters"]["default"] == {"$type": "int", "value": "5"}
-
-
 async def test_no_tags_in_what_ollama_gets(stub):
     """The same on the other wire."""
     stub.answers(OLLAMA_ANSWER)
@@ -225,13 +213,6 @@ async def test_no_tags_in_what_ollama_gets(stub):
     assert call["function"]["arguments"] == ODD_ON_THE_WIRE
     assert body["options"] == {"seed": 2**70, "stop": ["a"]}
     assert body["tools"][0]["function"]["parameters"]["default"] == {"$type": "int", "value": "5"}
-
-
-@pytest.mark.parametrize("arguments", [{"$type": "int", "value": "5"}, to_json({"$type": "x", "a": 2**60})])
-def test_arguments_are_always_an_object(arguments):
-    """Whatever stands in the arguments, no wire gets anything but an object for them."""
-    sent = sendable_arguments(ToolCall(id="1", name="look", arguments=arguments))
-    assert sent in ({"$type": "int", "value": "5"}, {"$type": "x", "a": 2**60})
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead.kernel.plan.steps import PlanForm, PlanStep, find_problems, steps_in
+from playhead.kernel.plan.steps import PlanForm, find_problems, steps_in
 from playhead.kernel.structured import read_form
 from playhead.trace.types import Rationale
 from tests.kernel.plan.steps import analysis, composite, made, steps_of, tool_step
@@ -31,21 +31,6 @@ def test_steps_have_ids():
     assert (second.id, second.title, second.instruction) == ("s2", "Think", "Read {{from_step:a}}")
     assert (third.id, third.depends_on) == ("s3", ("a", "s2"))
     assert {each.status for each in (first, second, third)} == {"pending"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '```json\n{"steps": [{"type": "tool_call", "tool_name": "look", "tool_args": {"key": "k"}}]}\n```',
-        "{'steps': [{'id': 1, 'type': 'tool_call', 'tool_name': 'look', 'tool_args': {'key': 'k'},}]}",
-    ],
-)
-def test_json_as_models_write_it_is_a_plan(text: str):
-    """JSON between other words, and JSON that can be repaired, are read."""
-    form = read_form(text, PlanForm)
-    assert not isinstance(form, str)
-    (step,) = steps_in(form, made())
-    assert (step.type, step.tool_name, step.tool_args) == ("tool_call", "look", {"key": "k"})
 
 
 @pytest.mark.parametrize(
@@ -118,25 +103,6 @@ def ready(steps: Any, mode: Any) -> list[list[str]]:
         waves.append([each.id for each in wave])
         plan.by_id |= {each.id: each.model_copy(update={"status": "completed"}) for each in wave}
     return waves
-
-
-def test_a_wave_is_what_may_begin_together():
-    """In `dag` mode steps begin as soon as what they need is completed; in `linear` mode one after another."""
-    needed = {1: (), 2: (), 3: ("s1", "s2"), 4: ("s1",), 5: ("s3",)}
-    steps = [PlanStep(id=f"s{number}", type="analysis", depends_on=needs) for number, needs in needed.items()]
-    assert ready(steps, "dag") == [["s1", "s2"], ["s3", "s4"], ["s5"]]
-    assert ready(steps, "linear") == [["s1"], ["s2"], ["s3"], ["s4"], ["s5"]]
-
-
-def test_what_waits_for_a_step_that_is_lost():
-    """It is never ready, also where the one that it needs only waits itself."""
-    status: Any = {"s1": "completed", "s3": "skipped"}
-    needed = {"s1": (), "s2": ("s1",), "s3": (), "s4": ("s3",), "s5": ("s1", "s4")}
-    steps = {
-        each: PlanStep(id=each, type="analysis", depends_on=needs, status=status.get(each, "pending"))
-        for each, needs in needed.items()
-    }
-    assert ready(steps.values(), "dag") == [["s2"]]
 
 
 def test_new_steps_go_on_from_those_that_stay():

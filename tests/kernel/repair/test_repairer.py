@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
 
-from playhead import Agent, Approval, load_recording, tool
-from playhead.replay import reproduce, resume
+from playhead import Agent, Approval, tool
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, text
 from playhead.trace.types import ToolCall
-from tests.kernel.plan.steps import plan, tool_step, verdict
 from tests.kernel.runs import data, record_agent
 from tests.options import grouped
-from tests.replay.resumed_shop import dead, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,36 +125,6 @@ async def test_calls_beside_each_other_are_repaired_before_they_are_sorted(tmp_p
     assert (await reproduce(ran.recording.path)).identical
 
 
-async def test_a_plan_names_a_tool_that_is_not_there(tmp_path: Path):
-    """A plan goes back to the model, which is told what is wrong; the arguments of its calls are repaired as any other's."""
-    turns = [
-        plan(tool_step("lok", args={"key": "a"})),
-        plan(tool_step("look", args={"key": "a", "count": "2"})),
-        verdict(),
-        text("done"),
-    ]
-    agent = agent_of(tmp_path, turns, strategy="plan-execute-reflect")
-    ran = await record_agent(agent, tmp_path)
-    assert ["Did you mean 'look'?" in each.error for each in ran.events("structured-output-failed")] == [True]
-    assert (DONE, ran.result.output) == ([("look", "a", 2)], "done")
-    assert (await reproduce(ran.recording.path)).identical
-
-
-@pytest.mark.parametrize("last", ["tool-call-repaired", "tool-call-started", "tool-call-completed"])
-async def test_a_run_with_a_repaired_call_is_resumed(tmp_path: Path, last: str):
-    """Wherever it died: the call is repaired again as it was, and what had ended is not done twice."""
-    turns = script(call("Look", key="a", count="2"), text("done"))
-    path = await dead(tmp_path, agent_of(tmp_path, turns), last)
-    DONE.clear()
-    result: Any = await resume(agent_of(None, turns), path)
-    done = [] if last == "tool-call-completed" else [("look", "a", 2)]
-    assert (DONE, result.output) == (done, "done")
-    again = load_recording(result.trace_path)
-    repaired: list[Any] = [each.event for each in again.records if each.kind == "tool-call-repaired"]
-    assert [each.stage for each in repaired] == ["name", "arguments"]
-    assert (await reproduce(result.trace_path)).identical
-
-
 async def test_what_is_redacted_is_not_told_by_a_repair(tmp_path: Path):
     """No event of a repair holds what the redaction takes out, and the recording is reproduced with what is left."""
 
@@ -170,19 +137,6 @@ async def test_what_is_redacted_is_not_told_by_a_repair(tmp_path: Path):
     assert "8848" not in ran.recording.path.read_text(encoding="utf-8")
     assert [stage for _, stage in stages(ran)] == ["name", "arguments"]
     assert (await reproduce(ran.recording.path)).identical
-
-
-async def test_a_redacted_value_that_was_repaired(tmp_path: Path):
-    """A number in text that is redacted cannot be read again: it is not said that such a recording is reproduced."""
-
-    def mask(words: str) -> str:
-        return words.replace("8848", "[height]")
-
-    turns = [call("look", key="a", count="8848"), text("done")]
-    ran = await record_agent(agent_of(tmp_path, turns, redact=[mask]), tmp_path)
-    assert DONE == [("look", "a", 8848)]
-    again = await reproduce(ran.recording.path)
-    assert (again.identical, again.redacted) == (False, True)
 
 
 async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
@@ -244,14 +198,6 @@ async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
     assert (await reproduce(ran.recording.path, agent=agent_of(None, [], compose=[block]))).identical
 
 
-async def test_a_tool_that_is_not_there(tmp_path: Path):
-    """The refusal names the nearest tool, and all of them."""
-    ran = await record_agent(agent_of(tmp_path, [call("restore", key="a"), text("done")]), tmp_path)
-    (completed,) = ran.events("tool-call-completed")
-    told = "there is no tool 'restore'. Did you mean 'store'? Known: look, store."
-    assert (completed.error.type, completed.error.message) == ("UnknownTool", told)
-
-
 async def test_arguments_that_the_provider_cut_off_are_not_completed(tmp_path: Path):
     """What was cut off is refused, also where its brackets could be closed, and whoever cut it."""
     cut = ToolCall(id="", name="store", raw_arguments='{"key": "a", "number": 12, "key2": [1]')
@@ -266,25 +212,3 @@ async def test_arguments_that_the_provider_cut_off_are_not_completed(tmp_path: P
 
 NO_NUMBERS = [{"amount": True}, {"amount": "NaN"}, {"amount": "Infinity"}, {"amount": "1_000"}, {"days": True}, {"ok": "2"},
               {"limit": {"amount": "NaN"}}, {"limit": {"amount": True}}]  # fmt: skip
-
-
-@pytest.mark.parametrize("repairs", [True, False])
-@pytest.mark.parametrize("arguments", NO_NUMBERS, ids=json.dumps)
-async def test_no_number_is_made_of_what_is_none(tmp_path: Path, arguments: dict[str, Any], repairs: bool):
-    """Of booleans, NaN and digits in groups no number is made, also where pydantic would, with repair and without."""
-    ran = await record_agent(
-        agent_of(tmp_path, [call("pay", **arguments), text("done")], pay, repair=repairs), tmp_path
-    )
-    (completed,) = ran.events("tool-call-completed")
-    assert (DONE, completed.ok, completed.error.type) == ([], False, "InvalidArguments")
-    assert (await reproduce(ran.recording.path)).identical
-
-
-async def test_what_a_hook_wrote_is_not_the_models_mistake(tmp_path: Path):
-    """A call that could not be read and that a hook has changed since is judged as it is now."""
-
-    def block(harness: Harness) -> None:
-        harness.on("tool.call", lambda asked, _: asked.model_copy(update={"arguments": {"days": 2}}), name="mend")
-
-    await record_agent(agent_of(tmp_path, [call("pay", days="a few"), text("done")], pay, compose=[block]), tmp_path)
-    assert DONE == [(0.0, True, 2, None)]

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Strategy, UsageError, register_strategy
-from playhead.kernel.delegation import named
 from playhead.kernel.state import transition
-from playhead.kernel.strategies.registry import list_strategies, strategy_class
+from playhead.kernel.strategies.registry import strategy_class
 from playhead.replay import reproduce
-from playhead.testing import call, error, text
-from tests.kernel.runs import data, ending, make_agent, record
+from playhead.testing import error, text
+from tests.kernel.runs import data, ending, make_agent
 from tests.kernel.runs import ended as ended_as
 
 if TYPE_CHECKING:
@@ -90,12 +89,6 @@ async def test_the_chosen_one_has_its_own_settings(tmp_path: Path):
     assert recorded == {"reactive": {}, "careful": {"times": 5}}
 
 
-async def test_it_says_when_the_default_made_the_output(tmp_path: Path):
-    """Also where the loop itself is chosen, the result names it."""
-    ran = await adapt(tmp_path, [text("reactive"), text("42")])
-    assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
-
-
 @pytest.mark.parametrize("said", ["I like both: reactive, careful", "none of them", ""])
 async def test_the_model_does_not_choose(tmp_path: Path, said: str):
     """An answer that is none is said, and the first candidate runs; nothing is guessed out of it."""
@@ -110,13 +103,6 @@ async def test_a_model_that_fails(tmp_path: Path):
     """Its failure is the run's."""
     ran = await adapt(tmp_path, [error("no such model")])
     assert (ran.result.status, ran.result.terminated_by) == ("failed", "llm_error")
-
-
-async def test_a_single_candidate(tmp_path: Path):
-    """Costs no request."""
-    ran = await adapt(tmp_path, [text("a"), text("b")], candidates=["careful"])
-    assert selected(ran) == {"strategy": "careful", "reason": "the only candidate"}
-    assert "select" not in [event.purpose for event in ran.events("llm-requested")]
 
 
 async def test_it_chooses_once_per_task(tmp_path: Path):
@@ -139,11 +125,6 @@ async def test_it_chooses_once_per_task(tmp_path: Path):
     assert (await reproduce(tmp_path / "run.jsonl")).identical
 
 
-def test_it_is_registered():
-    """It can be asked for by name, like the others."""
-    assert "adaptive" in list_strategies()
-
-
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
@@ -161,45 +142,3 @@ def test_settings_are_checked(settings: Any, problem: str):
     with pytest.raises(UsageError) as raised:
         make_agent(None, [], strategy="adaptive", strategy_settings={"candidates": CANDIDATES, **settings})
     assert problem in str(raised.value)
-
-
-def test_aliases_are_candidates_too():
-    """A short name is recorded as the full one, once."""
-    agent = make_agent(None, [], strategy="adaptive", strategy_settings={"candidates": ["react", "reactive", "tot"]})
-    assert agent.header.strategy_settings["candidates"] == ["reactive", "tree-of-thought"]
-
-
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
-        ("reactive", "reactive"),
-        ("**Reactive**", "reactive"),
-        ("Strategy: plan_execute_reflect.\nreactive would be too simple", "plan-execute-reflect"),
-        ("tree of thought", None),
-        ("tot", None),
-        ("I choose `tree-of-thought`", "tree-of-thought"),
-        ("proactive", None),
-        ("a plan", None),
-        ("reactive or tree-of-thought", None),
-        ("reflexion", None),
-        ("", None),
-    ],
-)
-def test_names(said: str, name: str | None):
-    """A name is found among other words, in any case, and never as a part of another word; a short one is none."""
-    assert named(said, ["reactive", "plan-execute-reflect", "tree-of-thought"]) == name
-
-
-async def test_an_agent_below_says_its_strategy_too(tmp_path: Path):
-    """The ending of a sub-agent names the strategy that was chosen."""
-    worker = make_agent(
-        None,
-        [text("careful"), text("x"), text("deep")],
-        name="worker",
-        strategy="adaptive",
-        strategy_settings={"candidates": CANDIDATES},
-    )
-    ran = await record(tmp_path, [call("worker", task="How deep?"), text("done")], worker)
-    assert ran.events("agent-completed")[0].strategy_used == "careful"
-    assert ran.events("run-completed")[0].strategy_used is None
-    assert (await reproduce(tmp_path / "run.jsonl")).identical

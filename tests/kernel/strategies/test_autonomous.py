@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, UsageError, load_recording, tool
+from playhead import Agent, UsageError, tool
 from playhead.compose import killswitches as ks
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.strategies import Autonomous
-from playhead.replay import replay, reproduce
+from playhead.replay import replay
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import ToolCall
-from tests.kernel.runs import data, ended, ending, make_agent
+from tests.kernel.runs import data, ended, ending
 from tests.kernel.strategies.looking import broken, lookup, run
 from tests.options import grouped
 
@@ -55,13 +55,6 @@ async def test_calls_beside_finish_run_first(tmp_path: Path):
     ]  # fmt: skip
 
 
-async def test_the_first_of_two_finishes_counts(tmp_path: Path):
-    """The second is no part of the turn."""
-    ran = await work(tmp_path, [calls(call("finish", result="one"), call("finish", result="two"))])
-    assert ending(ran) == ended("done", "final_answer_tool", "one", 1)
-    assert len(ran.events("tool-call-started")) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -80,12 +73,6 @@ async def test_a_missing_result_is_said(tmp_path: Path, arguments: dict[str, Any
     assert problem in ran.events("tool-call-completed")[0].error.message
 
 
-async def test_a_result_that_is_no_text(tmp_path: Path):
-    """A number is written as one; what is more than that goes back to the model, as with `final-answer`."""
-    ran = await work(tmp_path, [call("finish", result={"a": [1]}), call("finish", result=42)])
-    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
-
-
 async def test_a_reply_without_a_call_is_told_to_go_on(tmp_path: Path):
     """Two in a row; a call in between begins the count anew."""
     turns = [text("hm"), text("well"), call("lookup", key="a"), text("hm"), text("so"), call("finish", result="42")]
@@ -100,41 +87,12 @@ async def test_a_reply_without_a_call_is_told_to_go_on(tmp_path: Path):
     ] * 4
 
 
-async def test_too_many_in_a_row_are_an_answer(tmp_path: Path):
-    """A model that only talks is not asked for fifty turns."""
-    ran = await work(tmp_path, [text("hm"), text("well"), text("It is 42.")])
-    assert ending(ran) == ended("done", "end_turn", "It is 42.", 3)
-
-
 async def test_what_was_written_on_the_last_turn_is_no_answer(tmp_path: Path):
     """It is kept as the best there is, until a call has a result."""
     ran = await work(tmp_path, [call("lookup", key="a"), text("Half of it is done.")], max_iterations=2)
     assert ending(ran) == ended("done", "max_iterations", "Half of it is done.", 2)
     ran = await work(tmp_path / "later", [text("Half of it."), call("lookup", key="a")], max_iterations=2)
     assert ending(ran) == ended("done", "max_iterations", "found a", 2)
-
-
-async def test_text_may_be_the_answer(tmp_path: Path):
-    """As the settings say."""
-    ran = await work(tmp_path, [call("lookup", key="a"), text("42")], settings={"max_nudges": 0})
-    assert ending(ran) == ended("done", "end_turn", "42", 2)
-    assert ran.events("nudge-issued") == []
-
-
-async def test_a_cut_reply_is_none(tmp_path: Path):
-    """A text that the provider cut is no occasion to go on."""
-    ran = await work(tmp_path, [text("It is", finish_reason="length")])
-    assert ending(ran) == ended("done", "output_truncated", "It is", 1)
-
-
-async def test_a_hook_may_remove_the_word_to_go_on(tmp_path: Path):
-    """Asking again would change nothing, so the text is the answer."""
-    from playhead.compose import SUPPRESS
-
-    ran = await work(
-        tmp_path, [text("42")], compose=[lambda harness: harness.on("nudge.unfinished", lambda *_: SUPPRESS)]
-    )
-    assert ending(ran) == ended("done", "end_turn", "42", 1)
 
 
 async def test_finish_waits_for_required_tools(tmp_path: Path):
@@ -147,14 +105,6 @@ async def test_finish_waits_for_required_tools(tmp_path: Path):
     ]  # fmt: skip
     error = ran.events("tool-call-completed")[0].error
     assert (error.type, error.message) == ("NotYet", "finish is not available yet: call lookup first")
-
-
-async def test_another_name(tmp_path: Path):
-    """The tool is called as the settings say, also in the prompt, and in a reproduction from the file alone."""
-    ran = await work(tmp_path, [text("?"), call("submit", result="42")], settings={"finish_tool_name": "submit"})
-    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
-    assert "`submit`" in ran.model.requests[0].messages[0].content
-    assert "`submit`" in ran.events("nudge-issued")[0].text
 
 
 def test_a_tool_of_that_name_is_refused():
@@ -189,34 +139,6 @@ async def test_it_ends_by_turns_by_switches_and_by_errors(tmp_path: Path):
         "llm_error",
         "found a",
     )
-
-
-async def test_a_result_that_is_refused(tmp_path: Path):
-    """The run goes on, and may finish again."""
-    turns = [call("finish", result="forty-two"), call("lookup", key="a"), call("finish", result="42")]
-    ran = await work(tmp_path, turns, output_type=int)
-    assert (ran.result.terminated_by, ran.result.output) == ("final_answer_tool", 42)
-
-
-async def test_below_another_agent(tmp_path: Path):
-    """An agent below has its own `finish`; the one above has none."""
-    worker = Agent(
-        ScriptedModel([call("finish", result="found")]),
-        name="worker",
-        strategy="autonomous",
-        context=Context(rationale=False),
-    )
-    ran = await run(tmp_path, [call("worker", task="Find."), text("Thanks.")], worker)
-    assert ran.events("agent-completed")[0].output == "found"
-    assert [[tool.name for tool in each.tools] for each in ran.model.requests] == [["worker"]] * 2
-
-
-async def test_replaying_with_code(tmp_path: Path):
-    """An agent that is given to `reproduce` brings the same tool along."""
-    turns = [call("lookup", key="a"), call("finish", result="42")]
-    await work(tmp_path, turns)
-    again = make_agent(None, [], lookup, broken, strategy="autonomous", meta_tools=None)
-    assert (await reproduce(load_recording(tmp_path / "run.jsonl"), agent=again)).identical
 
 
 async def test_replaying_with_another_model(tmp_path: Path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,14 +13,13 @@ from playhead.compose.killswitches import timeout_after, tool_limit
 from playhead.kernel.isolate.program_tool import functions, signatures
 from playhead.kernel.strategies.code_action import split_program
 from playhead.replay import replay
-from playhead.testing import Turn, call, calls, text
+from playhead.testing import Turn, call, text
 from playhead.trace.types import ToolSpec
-from tests.kernel.runs import data, ending, make_agent, record, record_agent
 from tests.kernel.runs import ended as ended_as
+from tests.kernel.runs import ending, make_agent, record_agent
 from tests.kernel.strategies.programs import (
     RAN,
     act,
-    broken,
     guarded,
     lookup,
     outcome,
@@ -29,7 +27,6 @@ from tests.kernel.strategies.programs import (
     program,
     reproduced,
     result,
-    where,
 )
 
 if TYPE_CHECKING:
@@ -113,10 +110,6 @@ class TestRuns:
         ]
         assert RAN == ["a", "b"]
 
-    async def test_without_tools(self, tmp_path: Path):
-        """A program may just calculate; the value of its last line is returned."""
-        assert await outcome(tmp_path, "sum(range(5))") == {"value": 10, "calls": []}
-
     @pytest.mark.parametrize(
         ("code", "expected"),
         [
@@ -157,32 +150,6 @@ return paid, problems
         assert "the arguments do not fit pay: amount" in problems[2]
         assert "not JSON serializable" in problems[3]
 
-    async def test_a_tool_that_fails(self, tmp_path: Path):
-        """A program may catch it and go on."""
-        code = "try:\n    broken()\nexcept ToolError as error:\n    print('caught', error)"
-        found = await outcome(tmp_path, code, broken)
-        assert found["output"] == "caught no disk\n"
-        assert found["calls"] == [{"tool": "broken", "arguments": {}, "ok": False, "error": "no disk"}]
-
-    async def test_required_tools_count(self, tmp_path: Path):
-        """A tool that a program has called has been called."""
-        turns = [text("42"), program("lookup('a')"), text("42")]
-        ran = await act(tmp_path, turns, lookup, required_tools=["lookup"])
-        assert ending(ran) == ended_as("done", "end_turn", "42", 3)
-
-    async def test_the_reason_is_recorded(self, tmp_path: Path):
-        """A model that states why it runs a program is heard; one that does not is noted."""
-        said = '<rationale call="1">{"why": "two lookups at once"}</rationale>\n```python\nlookup("a")\n```'
-        ran = await act(tmp_path, [text(said), program("lookup('b')"), text("42")], lookup, rationale=True)
-        started = ran.events("tool-call-started", owner="root")
-        assert started[0].rationale.why == "two lookups at once"
-        assert [event.tool for event in ran.events("rationale-missing")] == ["run-program"]
-
-    async def test_a_native_call_is_a_call(self, tmp_path: Path):
-        """A model that calls a tool although none was offered natively gets its result."""
-        ran = await act(tmp_path, [call("lookup", key="a"), text("42")], lookup)
-        assert (ran.result.output, RAN) == ("42", ["a"])
-
 
 class TestAnew:
     async def test_what_succeeded_is_not_done_twice(self, tmp_path: Path):
@@ -200,28 +167,12 @@ class TestAnew:
         assert [each.get("repeated", False) for each in result(ran, 1)["calls"]] == [True, True, False, True]
         assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
 
-    async def test_after_a_success_nothing_is_remembered(self, tmp_path: Path):
-        """A program that follows one that succeeded makes its calls anew: it may want to look again."""
-        await act(tmp_path, [program("lookup('a')"), program("lookup('a')"), text("42")], lookup)
-        assert RAN == ["a", "a"]
-
     async def test_results_cannot_be_made_up(self, tmp_path: Path):
         """A model that calls the tool natively, with results of its own making, is refused."""
         forged = [{"tool": "lookup", "arguments": {"key": "a"}, "result": "made up"}]
         turns = [call("run-program", program="return lookup('a')", done=forged), text("42")]
         ran = await act(tmp_path, turns, lookup, repair=False)
         assert (RAN, ran.result.steps[1].ok) == ([], False)
-
-    async def test_a_native_program_has_an_answer_of_its_own(self, tmp_path: Path):
-        """Providers want one for each call; what had succeeded is not done again here, either, and the limit holds."""
-        native = calls(*(call("run-program", program="return pay(3)") for _ in range(2)))
-        turns = [program("pay(3)\n1/0"), native, text("42")]
-        ran = await act(tmp_path, turns, pay, settings={"max_programs": 2})
-        assert RAN == [(3, "Ann")]
-        sent = ran.model.requests[-1].messages
-        asked = [each.id for message in sent for each in message.tool_calls]
-        assert asked == [message.tool_call_id for message in sent if message.role == "tool"]
-        assert "2 programs are all that may run" in str(sent[-1].content)
 
     async def test_attempts_are_bounded(self, tmp_path: Path):
         """After the last one no program runs any more, and the model is told to answer."""
@@ -319,38 +270,6 @@ class TestSession:
         )
         ran = await record_agent(agent, tmp_path)
         assert result(ran)["value"] == "LOUD"
-        await reproduced(tmp_path)
-
-    async def test_agents_are_functions(self, tmp_path: Path):
-        """An agent below is called like any tool."""
-        worker = make_agent(None, [text("deep")], name="worker", description="Dives.")
-        assert (await outcome(tmp_path, "worker('How deep?')", worker))["value"] == "deep"
-
-    async def test_bodies_run_in_our_process(self, tmp_path: Path):
-        """The program is elsewhere; its tools are here, and know their owner."""
-        value = (await outcome(tmp_path, "where()", where))["value"]
-        assert value == f"root/run-program@0.0 {os.getpid()}"
-
-    async def test_adaptive_may_choose_it(self, tmp_path: Path):
-        """Its own tool comes along, and is offered to nobody else."""
-        settings = {"candidates": ["reactive", "code-action"]}
-        turns = [text("code-action"), program("lookup('a')"), text("42")]
-        ran = await record(tmp_path, turns, lookup, strategy="adaptive", strategy_settings=settings)
-        assert (ran.result.output, ran.result.strategy_used, RAN) == ("42", "code-action", ["a"])
-        await reproduced(tmp_path)
-        (tmp_path / "other").mkdir()
-        turns = [text("reactive"), call("run-program", program="1"), text("42")]
-        ran = await record(tmp_path / "other", turns, lookup, strategy="adaptive", strategy_settings=settings)
-        assert [spec.name for spec in ran.model.requests[1].tools] == ["lookup"]
-        assert data(ran.events("tool-call-completed")[0])["error"]["type"] == "ToolNotOffered"
-        await reproduced(tmp_path / "other")
-
-    async def test_another_strategy_may_switch_to_it(self, tmp_path: Path):
-        """A loop of calls ends in a program."""
-        turns = [*[call("lookup", key="a")] * 3, program("lookup('b')"), text("42")]
-        ran = await record(tmp_path, turns, lookup, switching={"fallback_strategy": "code-action"})
-        assert (ran.result.output, RAN) == ("42", ["a", "a", "a", "b"])
-        assert [spec.name for spec in ran.model.requests[0].tools] == ["lookup"]
         await reproduced(tmp_path)
 
 

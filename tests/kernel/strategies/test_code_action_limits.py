@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from playhead import tool
 from tests.kernel.strategies.programs import RAN, lookup, outcome, pay
 
 if TYPE_CHECKING:
@@ -95,11 +94,6 @@ return len(found), found[:3]
         found = await outcome(tmp_path, "while True:\n    pass", time_s=0.3)
         assert found == {"error": "it ran for more than 0.3 s and was ended", "calls": []}
 
-    async def test_one_that_burns_the_processor(self, tmp_path: Path):
-        """The limit of the system ends it."""
-        found = await outcome(tmp_path, "while True:\n    pass", cpu_s=1)
-        assert found["error"].startswith("it did not get to its end: its process was killed by signal")
-
     async def test_one_that_catches_everything(self, tmp_path: Path):
         """It cannot be talked out of its end."""
         code = "while True:\n    try:\n        while True: lookup('a')\n    except BaseException:\n        pass"
@@ -144,20 +138,3 @@ return len(found), found[:3]
             found["error"]
             == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
         )
-
-    async def test_a_forged_end(self, tmp_path: Path):
-        """A program may say that it has ended; it has, and what it claims is bounded and typed."""
-        done = """b'{"done": {"error": 5, "output": ["x"], "dropped_chars": "many", "value": {"a": 1}, "calls": [1], "x": 1}}\\n'"""
-        assert await outcome(tmp_path, FORGE.replace("MESSAGE", done), lookup) == {"value": {"a": 1}, "calls": []}
-
-    async def test_a_tool_that_takes_its_time(self, tmp_path: Path):
-        """The time of a tool is not the program's."""
-        import anyio
-
-        @tool(read_only=True)
-        async def slow() -> str:
-            """Wait."""
-            await anyio.sleep(1.6)
-            return "waited"
-
-        assert (await outcome(tmp_path, "slow()", slow, time_s=1.5))["value"] == "waited"

@@ -43,16 +43,6 @@ async def test_calls_run_until_there_are_none(tmp_path: Path):
     assert purposes(ran) == ["think"] * 3
 
 
-async def test_no_reasons_are_asked_for(tmp_path: Path):
-    """The request for reasons stays away, and none is missed, unless the agent is told to ask."""
-    turns = [call("lookup", key="a"), text("a")]
-    silent = await run(tmp_path / "silent", turns, lookup, **DIRECT, rationale=None)
-    assert silent.recording.header.agent.rationale is False
-    assert silent.events("rationale-missing", "nudge-issued") == []
-    asked = await run(tmp_path / "asked", turns, lookup, **DIRECT, rationale=True)
-    assert len(asked.events("rationale-missing")) == 1
-
-
 @pytest.mark.parametrize(
     ("turns", "options", "expected"),
     [

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Strategy, ToolContext, UsageError, register_strategy, tool
-from playhead.errors import ToolDefinitionError
+from playhead import Strategy, ToolContext, register_strategy, tool
 from playhead.kernel import (
     Arguments,
     MetaTool,
@@ -19,7 +18,7 @@ from playhead.kernel import (
 )
 from playhead.kernel.react import REACT
 from playhead.testing import call, text
-from tests.kernel.runs import ended, ending, make_agent
+from tests.kernel.runs import ended, ending
 from tests.kernel.strategies.looking import broken, lookup, purposes, run
 from tests.own_strategies import register
 
@@ -90,26 +89,6 @@ async def test_a_tool_s_body_does_not_get_them(tmp_path: Path):
 
     await run(tmp_path, [call("look_inside"), text("done")], look_inside, lookup, strategy="counting")
     assert seen == [["lookup"]]
-
-
-def test_names_that_are_taken(tmp_path: Path):
-    """A tool of the user's cannot have the name of one that the strategy brings."""
-    with pytest.raises(ToolDefinitionError, match="'lookup' is a tool of the kernel"):
-        make_agent(tmp_path, [], lookup, strategy="counting", strategy_settings={"tool_name": "lookup"})
-
-
-@pytest.mark.parametrize("wrong", [{"tool_nam": "x"}, {"tool_name": 1}])
-def test_settings_that_do_not_fit(wrong: Any):
-    """They are refused before anything runs."""
-    with pytest.raises(UsageError):
-        Counting(**wrong)
-
-
-async def test_an_agent_s_own_choice_goes_first(tmp_path: Path):
-    """What the strategy usually does is only usual."""
-    ran = await run(tmp_path, [text("3")], lookup, strategy="counting", rationale=True, meta_tools=(), max_iterations=2)
-    header = ran.recording.header.agent
-    assert (header.max_iterations, header.rationale, header.meta_tools) == (2, True, ())
 
 
 async def test_an_answer_pass(tmp_path: Path):

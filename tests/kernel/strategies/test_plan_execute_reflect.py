@@ -178,25 +178,6 @@ async def test_a_result_is_no_template(tmp_path: Path):
     ]
 
 
-async def test_a_result_is_a_text_where_the_tool_takes_one(tmp_path: Path):
-    """A reference alone keeps the type of the result, but for a parameter that is declared a text."""
-    tools = Tools()
-    both = {"to": "{{from_step:s1}}", "body": "{{from_step:s1}}"}
-    steps = [tool_step("look", args={"key": "a"}), tool_step("send", args=both)]
-    run = await planned(tmp_path, tools, plan(*steps), verdict(), text("done"))
-    found = {"key": "a", "n": 5}
-    assert run.events("tool-call-started")[1].args == {"to": '{"key": "a", "n": 5}', "body": found}
-
-
-async def test_large_results_are_shown_in_part(tmp_path: Path):
-    """However much steps return, what the model is told of it is bounded."""
-    tools = Tools()
-    steps = [tool_step("read", args={"key": f"{number}{'x' * 5_000}"}) for number in range(20)]
-    run = await planned(tmp_path, tools, plan(*steps), verdict(), text("done"))
-    assert all(len(prompt) < 40_000 for prompt in prompts(run))
-    assert len(prompts(run)[-1]) < 40_000
-
-
 # --- what does not work ---------------------------------------------------------------------------------------------------
 
 
@@ -238,26 +219,6 @@ async def test_what_was_refused_has_not_acted(tmp_path: Path):
     run = await planned(tmp_path, tools, *turns, repair=False)
     assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s2 completed"])
     assert "side effects" not in prompts(run)[1]
-
-
-async def test_what_was_refused_in_a_loop_has_not_acted(tmp_path: Path):
-    """The same holds for a call of a composite step: a later version of the plan may make it as it was meant."""
-    tools = Tools()
-    loop = [call("send", to=["ann"]), text("")]
-    turns = [
-        plan(composite("Tell ann", "send")),
-        *loop,
-        text(""),
-        plan(composite("Tell ann", "send")),
-        call("send", to="ann"),
-        text("told"),
-        verdict(),
-        text("done"),
-    ]
-    settings = {"step_kernel_max_iterations": 2}
-    run = await planned(tmp_path, tools, *turns, repair=False, settings=settings)
-    assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s2 completed"])
-    assert not any("side effects" in prompt for prompt in prompts(run))
 
 
 async def test_completed_steps_that_are_listed_again_do_not_run_again(tmp_path: Path):
@@ -333,19 +294,6 @@ async def test_without_a_patch_the_plan_goes_on(tmp_path: Path):
     assert [each.error for each in run.events("structured-output-failed")] == ["it holds no JSON"] * 2
 
 
-async def test_many_steps_that_fail_one_by_one(tmp_path: Path):
-    """However many steps fail for good, the rest runs; what waits for them is skipped in the end."""
-    steps = [tool_step("look", args={"key": str(number)}) for number in range(20)]
-    waiting = [analysis(f"Think of {{{{from_step:s{number}}}}}") for number in (1, 20, 21)]
-    settings = {"max_replans": 0, "max_refinements": 0}
-    script = [plan(*steps, *waiting), text("all lost")]
-    run = await planned(tmp_path, Tools(look=20), *script, settings=settings, max_iterations=40)
-    assert changes(run) == [
-        *(f"s{number} failed" for number in range(1, 21)),
-        *(f"s{number} skipped" for number in range(21, 24)),
-    ]
-
-
 async def test_what_is_missing_is_added(tmp_path: Path):
     """When all steps are completed and the goal is not met, steps are added, as often as refinements are allowed."""
     tools = Tools()
@@ -353,23 +301,6 @@ async def test_what_is_missing_is_added(tmp_path: Path):
     run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), *again, *again, text("done"))
     assert [each[:2] for each in plans(run)] == [(0, None), (1, "more"), (2, "more")]
     assert (tools.did, run.result.output) == (["look a", "look b", "look b"], "done")
-
-
-async def test_results_that_nobody_judges_are_taken_as_they_are(tmp_path: Path):
-    """A model that does not say whether the results are enough is asked twice; that is said, and the answer is given."""
-    run = await planned(
-        tmp_path, Tools(), plan(tool_step("look", args={"key": "a"})), text("hm"), text("well"), text("done")
-    )
-    assert (run.result.output, run.events("reflection")) == ("done", [])
-    assert [each.expected for each in run.events("structured-output-failed")] == ["ReflectionForm"] * 2
-
-
-async def test_nobody_looks_when_nothing_would_follow(tmp_path: Path):
-    """Without refinements no request is spent on a judgement."""
-    run = await planned(
-        tmp_path, Tools(), plan(tool_step("look", args={"key": "a"})), text("done"), settings={"max_refinements": 0}
-    )
-    assert [each.purpose for each in run.events("llm-requested")] == ["plan", "answer"]
 
 
 async def test_a_loop_without_an_answer_failed(tmp_path: Path):
@@ -388,14 +319,6 @@ async def test_a_loop_without_an_answer_failed(tmp_path: Path):
     assert changes(run) == ["s1 failed"]
     why = 'failed, no answer within 2 turns; the last result was: {"key": "b", "n": 5}'
     assert any(why in prompt for prompt in prompts(run))
-
-
-async def test_a_step_that_the_provider_cut_off_failed(tmp_path: Path):
-    """Half an analysis is none; it is replaced."""
-    cut, less = text("half a th", finish_reason="length"), plan(analysis("Think less"))
-    run = await planned(tmp_path, Tools(), plan(analysis("Think")), cut, less, text("thought"), verdict(), text("x"))
-    assert changes(run) == ["s1 failed", "s2 completed"]
-    assert [each.reason for each in run.events("plan-step-changed") if each.status == "failed"] == ["output_truncated"]
 
 
 # --- plans that cannot be read ------------------------------------------------------------------------------------------
@@ -421,40 +344,7 @@ async def test_without_a_plan_the_task_is_solved_without_one(tmp_path: Path):
     assert run.events("plan-created") == []
 
 
-async def test_a_reason_that_is_not_given_is_missing(tmp_path: Path):
-    """What the plan does not say stays empty, and is an event; none is made up."""
-    bare = plan({"type": "tool_call", "tool_name": "look", "tool_args": {"key": "a"}})
-    run = await planned(tmp_path, Tools(), bare, verdict(), text("done"), rationale=True)
-    missing = [data(each) for each in run.events("rationale-missing")]
-    assert missing == [{"path": "plan", "call_id": "plan_0_s1", "tool": "look"}]
-    assert [each.rationale for each in run.events("tool-call-started")] == [None]
-
-
 # --- what the task requires ---------------------------------------------------------------------------------------------
-
-
-async def test_the_planner_is_told_what_is_required(tmp_path: Path):
-    """It is told how often which tool has to be called."""
-    tools = Tools()
-    steps = [tool_step("look", args={"key": each}) for each in "ab"]
-    run = await planned(tmp_path, tools, plan(*steps), verdict(), text("done"), required_tools={"look": 2})
-    assert "TOOL CALL REQUIREMENTS:\n- look: at least 2 tool_call steps" in prompts(run)[0]
-    assert (tools.did, run.result.success) == (["look a", "look b"], True)
-
-
-async def test_an_answer_without_required_calls_is_none(tmp_path: Path):
-    """When a required tool has returned nothing in the end, the run says so."""
-    tools = Tools(look=9)
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(tool_step("look", args={"key": "a"})),
-        text("done"),
-        required_tools=["look"],
-        required_retries=0,
-        settings={"max_refinements": 0, "max_replans": 0},
-    )
-    assert (run.result.output, run.result.terminated_by) == ("done", "required_tools_missing")
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------------
@@ -469,32 +359,6 @@ async def test_turns_are_a_hard_ceiling(tmp_path: Path):
     assert changes(run) == ["s1 completed", "s2 skipped"]
     assert 's2 look {"key": "b"}: skipped, the turns of the agent are used up' in prompts(run)[-1]
     assert (run.result.terminated_by, run.result.output, run.result.iterations) == ("max_iterations", "a alone", 3)
-
-
-async def test_no_request_is_spent_on_what_has_no_turn_left(tmp_path: Path):
-    """A plan has at most as many steps as there are turns, but for one; with none left nobody judges, patches or adds."""
-    tools = Tools(look=9)
-    steps = [tool_step("look", args={"key": each}) for each in "ab"]
-    run = await planned(tmp_path, tools, plan(*steps), plan(*steps[:1]), text("all lost"), max_iterations=2)
-    assert [each.error for each in run.events("structured-output-failed")] == [
-        "- it has 2 steps; at most 1 can be carried out"
-    ]
-    assert (tools.did, run.result.output, run.result.iterations) == (["look a"], "all lost", 2)
-
-
-async def test_with_one_turn_there_is_no_plan(tmp_path: Path):
-    """No request is spent on a plan that cannot be carried out: the only turn is for the answer."""
-    run = await planned(tmp_path, Tools(), text("done"), max_iterations=1)
-    assert (run.result.output, run.result.strategy_used, plans(run)) == ("done", "reactive", [])
-    assert [each.rationale for each in run.events("decision-evaluated")] == [plan_execute_reflect.NO_ROOM]
-
-
-async def test_a_loop_takes_no_turn_of_the_answer(tmp_path: Path):
-    """A composite step has fewer turns when there are fewer left, and the task is answered all the same."""
-    again = [call("look", key=each) for each in "ab"]
-    turns = [plan(composite("Find it", "look")), *again, text("found"), text("done")]
-    run = await planned(tmp_path, Tools(), *turns, max_iterations=4)
-    assert (run.result.output, run.result.terminated_by, run.result.iterations) == ("done", "end_turn", 4)
 
 
 async def test_what_a_killswitch_stops_keeps_its_results(tmp_path: Path):

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, UsageError
-from playhead.compose import SUPPRESS
 from playhead.compose import killswitches as ks
-from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.strategies import Reflexion
-from playhead.testing import ScriptedModel, call, error, text
+from playhead.testing import ScriptedModel, call, text
 from tests.kernel.runs import data, ended, ending
 from tests.kernel.strategies.looking import broken, lookup, purposes, run
 
@@ -155,41 +153,7 @@ async def test_the_best_answer_is_kept(tmp_path: Path, scores: tuple[float | Non
     assert (ran.result.terminated_by, ran.result.output) == ("unsatisfied", best)
 
 
-async def test_an_answer_with_which_the_critic_is_satisfied_is_the_best(tmp_path: Path):
-    """Whatever the scores say."""
-    ran = await reflect(tmp_path, [text("1"), no(9), text("2"), yes(5)])
-    assert ending(ran) == ended("done", "end_turn", "2", 2)
-
-
 # --- passes without an answer -----------------------------------------------------------------------------------------------
-
-
-async def test_the_turns_of_a_pass_are_used_up(tmp_path: Path):
-    """One more turn, without tools, has to give the answer."""
-    ran = await reflect(tmp_path, [*[call("lookup", key="a")] * 3, text("42"), yes()])
-    assert ending(ran) == ended("done", "end_turn", "42", 4)
-    assert [len(request.tools) for request in ran.model.requests] == [2, 2, 2, 0, 0]
-    assert ran.model.requests[3].messages[-1].content == ANSWER_NOW
-
-
-async def test_a_pass_that_gives_no_answer(tmp_path: Path):
-    """The newest result stands for it, and what the critic lets stand is none of the model's own answers."""
-    ran = await reflect(tmp_path, [*[call("lookup", key="a")] * 4, yes()])
-    assert ending(ran) == ended("done", "end_turn", "found a", 4, terminated_source="strategy:reflexion")
-
-
-async def test_no_answer_at_all(tmp_path: Path):
-    """Nobody is asked to judge nothing."""
-    ran = await reflect(tmp_path, [text("", finish_reason="safety"), text("42"), yes()])
-    assert ending(ran) == ended("done", "end_turn", "42", 2)
-    assert purposes(ran) == [GENERATE, IMPROVE, CRITIQUE]
-    assert critiques(ran)[0] == ("- There is no answer.", False, 0.0)
-
-
-async def test_a_cut_answer_that_satisfies(tmp_path: Path):
-    """It still says that it was cut."""
-    ran = await reflect(tmp_path, [text("It is", finish_reason="length"), yes()])
-    assert ending(ran) == ended("done", "output_truncated", "It is", 1)
 
 
 async def test_required_tools(tmp_path: Path):
@@ -226,31 +190,6 @@ async def test_a_switch_in_the_middle(tmp_path: Path):
     turns = [call("lookup", key="a"), text("1"), no(), call("lookup", key="b"), text("2")]
     ran = await reflect(tmp_path / "improve", turns, compose=[limit])
     assert (ran.result.terminated_by, ran.result.output) == ("tool_limit", "1")
-
-
-@pytest.mark.parametrize("turns", [[text("1"), error("no")], [text("1"), no(), error("no")]], ids=["critic", "improve"])
-async def test_a_model_that_fails(tmp_path: Path, turns: Any):
-    """The run fails, as any does; what there was is kept."""
-    ran = await reflect(tmp_path, turns)
-    assert (ran.result.status, ran.result.terminated_by, ran.result.output) == ("failed", "llm_error", "1")
-
-
-async def test_hooks_at_the_prompts(tmp_path: Path):
-    """A hook may change what the critic is asked, or take the critic away."""
-    changed = lambda harness: harness.on("prompt.critique", lambda prompt, _: f"{prompt}\nBe kind.")  # noqa: E731
-    ran = await reflect(tmp_path / "changed", [text("42"), yes()], compose=[changed])
-    assert ran.model.requests[1].messages[1].content.endswith("\nBe kind.")
-    removed = lambda harness: harness.on("prompt.critique", lambda *_: SUPPRESS)  # noqa: E731
-    ran = await reflect(tmp_path / "removed", [text("42")], compose=[removed])
-    assert ending(ran) == ended("done", "end_turn", "42", 1)
-
-
-async def test_an_answer_that_is_refused(tmp_path: Path):
-    """What looks at answers comes after the critic; a refused one goes on in the thread of the newest answer."""
-    turns = [text("41"), no(), text("forty-two"), yes(), text("42")]
-    ran = await reflect(tmp_path, turns, output_type=int)
-    assert ending(ran) == ended("done", "end_turn", 42, 3)
-    assert [message.role for message in ran.model.requests[4].messages][-3:] == ["user", "assistant", "user"]
 
 
 async def test_a_run_that_is_told_to_go_on(tmp_path: Path):

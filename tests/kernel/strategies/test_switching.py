@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from playhead import UsageError, load_recording, tool
 from playhead.compose.policies import Switching
-from playhead.errors import UnknownStrategyError
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce, reproduce_sync
 from playhead.testing import call, error, text
@@ -182,12 +181,6 @@ class TestSwitching:
         }
         assert (await reproduce(tmp_path / "run.jsonl")).identical
 
-    async def test_off_by_default(self, tmp_path: Path):
-        """Nothing looks, and nothing is said."""
-        ran = await stuck(tmp_path, [*SAME, *SAME, text("42")])
-        assert ran.events("decision-evaluated", "nudge-issued", "strategy-switched") == []
-        assert ran.recording.header.agent.hooks == ()
-
     @pytest.mark.parametrize(
         ("options", "problem"),
         [
@@ -226,20 +219,6 @@ class TestSwitching:
         assert problem in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "options", [{"fallback_strategy": "reactiv"}, {"candidates": ["reactiv"]}], ids=["one", "list"]
-)
-def test_a_strategy_that_is_not_there(options: Any):
-    """It is refused where it is written, like any unknown strategy."""
-    with pytest.raises(UnknownStrategyError, match=r"there is no strategy 'reactiv'. Did you mean 'reactive'\?"):
-        Switching(**options)
-
-
-def test_names_of_any_kind():
-    """Short names and other cases mean the full name, as for an agent."""
-    assert Switching(fallback_strategy="CoT").fallback_strategy == "chain-of-thought"
-
-
 BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})
 
 
@@ -259,38 +238,6 @@ async def test_every_strategy_goes_on_from_the_handoff(tmp_path: Path, to: str):
     assert "- lookup returned: found a" in asked[0]
     assert ran.result.status == "done"
     assert RAN == ["a"] * 3
-
-
-@pytest.mark.parametrize("chosen", BUILT_IN)
-async def test_every_strategy_can_be_chosen(tmp_path: Path, chosen: str):
-    """Adaptive lets each of them run as if it had been asked for, its own tools and instruction included."""
-
-    def answer(request: Any) -> Any:
-        finishes = "finish" in [spec.name for spec in request.tools]
-        return call("finish", result="42") if finishes else text("42")
-
-    settings = {"candidates": BUILT_IN}
-    turns = [text(chosen), *[answer] * 60]
-    ran = await stuck(tmp_path, turns, strategy="adaptive", strategy_settings=settings, max_iterations=30)
-    assert ran.events("strategy-selected")[0].strategy == chosen
-    assert ran.result.status == "done"
-    offered = {spec.name for request in ran.model.requests for spec in request.tools}
-    assert "run-program" not in offered
-    assert ("finish" in offered) == (chosen == "autonomous")
-
-
-async def test_a_name_that_a_candidate_brings_along_is_taken():
-    """A tool of the user's with the name of one that a strategy may bring along is refused, not replaced."""
-
-    @tool
-    async def finish(result: str) -> str:
-        """Of the user's."""
-        return result
-
-    with pytest.raises(UsageError, match="finish"):
-        make_agent(None, [], finish, switching={"fallback_strategy": "autonomous"})
-    with pytest.raises(UsageError, match="finish"):
-        make_agent(None, [], finish, strategy="adaptive", strategy_settings={"candidates": ["autonomous"]})
 
 
 TURNS = st.sampled_from([call("lookup", key="a"), call("lookup", key="b"), text(""), text("other\n."), call("broken")])

@@ -9,7 +9,7 @@ import pytest
 from playhead import UsageError, tool
 from playhead.compose import Resume
 from playhead.replay import reproduce
-from playhead.testing import call, error, text
+from playhead.testing import call, text
 from playhead.trace.types import Alternative
 from tests.kernel.runs import data, ending, make_agent, record, record_agent
 from tests.kernel.runs import ended as ended_as
@@ -108,17 +108,6 @@ async def test_no_thought_is_good_enough(tmp_path: Path):
     assert sent(ran, 3) == "How high is Mount Zed?"
 
 
-async def test_a_search_that_ends_early_keeps_what_it_has(tmp_path: Path):
-    """When no child is good, the best thought above them guides the loop."""
-    turns = [TWO, score(6), score(7), thoughts("A"), score(0), thoughts("B"), score(1), text("done")]
-    ran = await think(tmp_path, turns)
-    assert ending(ran) == ended_as("done", "end_turn", "done", 1)
-    assert "The line of thought:\n1. Guess.\n\n" in sent(ran, 7)
-    decisions = [(event.decision, event.kept) for event in ran.events("alternatives-considered")]
-    assert decisions[-1] == ("tree-of-thought: depth 2: keep none", ())
-    assert ran.result.strategy_used == "tree-of-thought"
-
-
 async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
     """A score as high as asked for ends the search, and the reason is recorded."""
     ran = await think(tmp_path, [TWO, score(10), score(5), text("done")], strategy_settings={"breadth": 2})
@@ -129,16 +118,6 @@ async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
             "rationale": "thought 1 scores 1.00, and 0.90 is good enough",
         },
     ]
-
-
-async def test_more_good_thoughts_than_are_kept(tmp_path: Path):
-    """The best of a depth go on, at most as many as the breadth; of equal ones the first."""
-    turns = [TWO, score(6), score(6), TWO, score(7), score(8), TWO, score(8), score(7), text("done")]
-    ran = await think(tmp_path, turns)
-    first, event = ran.events("alternatives-considered")
-    assert (first.kept, first.alternatives) == (("1", "2"), ())
-    assert (event.decision, event.kept) == ("tree-of-thought: depth 2: keep 1.2 (0.80), 2.1 (0.80)", ("1.2", "2.1"))
-    assert [each.rejected_because for each in event.alternatives] == ["score 0.70: 2 others score at least as high"] * 2
 
 
 async def test_a_score_that_is_none(tmp_path: Path):
@@ -155,13 +134,6 @@ async def test_a_score_that_is_none(tmp_path: Path):
     assert ran.result.output == "done"
 
 
-async def test_nothing_is_proposed(tmp_path: Path):
-    """An empty list of thoughts is said, and ends in ReAct."""
-    ran = await think(tmp_path, [thoughts(), text("1. A"), text("done")])
-    assert [event.expected for event in ran.events("structured-output-failed")] == ["Thoughts"] * 2
-    assert (ran.result.output, ran.result.strategy_used) == ("done", "reactive")
-
-
 @pytest.mark.parametrize(("breadth", "depth", "most"), [(3, 3, 28), (1, 1, 2), (2, 2, 9)])
 async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int, depth: int, most: int):
     """With every thought kept, the search asks as often as its page says, and no more."""
@@ -175,12 +147,6 @@ async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int,
     settings = {"breadth": breadth, "depth": depth}
     ran = await think(tmp_path, [answer] * 40, strategy_settings=settings)
     assert len(purposes(ran)) - 1 == most
-
-
-async def test_a_model_that_fails_in_the_search(tmp_path: Path):
-    """Its failure is the run's."""
-    ran = await think(tmp_path, [TWO, error("broken")])
-    assert (ran.result.status, ran.result.terminated_by) == ("failed", "llm_error")
 
 
 async def test_required_tools_and_turns_hold_in_the_second_phase(tmp_path: Path):
@@ -233,14 +199,3 @@ def test_settings_are_checked(settings: Any, problem: str):
     """What is no setting, or out of its range, is refused when the agent is made."""
     with pytest.raises(UsageError, match=problem.replace(".", r"\.").replace("?", r"\?")):
         make_agent(None, [], strategy="tot", strategy_settings=settings)
-
-
-def test_the_settings_are_recorded_with_their_defaults():
-    """A replay has the settings of then, whatever the defaults become."""
-    agent = make_agent(None, [], strategy="tot", strategy_settings={"depth": 2})
-    assert agent.header.strategy_settings == {
-        "breadth": 3,
-        "depth": 2,
-        "pruning_threshold": 0.5,
-        "good_enough": 0.9,
-    }
