@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from playhead.trace import fingerprint_key
+from tests.proving import PROVE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,6 +21,10 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # as a shell starts what is in the background: programs would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile("same", derandomize=True, deadline=None)
+if not PROVE:  # the same examples each time: what fails has failed because of a change
+    settings.load_profile("same")
 
 
 @pytest.hookimpl(wrapper=True)

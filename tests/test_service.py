@@ -24,7 +24,7 @@ from examples.service.app import make_app
 from examples.service.shop import demo_model
 from examples.service.tenant import Limits, Tenant
 from playhead import load_recording
-from playhead.kernel.output_cap import output_cap
+from playhead.compose.killswitches.output_cap import output_cap
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.usage import Usage

@@ -187,7 +187,7 @@ def sources_of(agent: AgentTool) -> tuple[SourceInfo, ...]:
 
 
 def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
-    from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+    from playhead.trace.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
     for name, tool in agent.tools.items():
         if tool.spec.kind == "agent":

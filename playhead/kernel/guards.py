@@ -50,7 +50,7 @@ class GuardMaker:
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of the caller's functions that it holds, such as an approver."""
-        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        from playhead.trace.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
         return source_info("killswitch", self.name, self.make)
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from playhead.compose.harness import Harness
 from playhead.compose.killswitches.budget import BudgetGuard, cost_of
 from playhead.compose.killswitches.clock import Clocked
+from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import NotATraceError, UsageError, nearest
 from playhead.kernel.guards import asking
 from playhead.kernel.hooks import Refuse, Terminate, Wait
 from playhead.kernel.hooks import Stop as StopAnswer
 from playhead.kernel.lifecycle.threads import run_blocking
-from playhead.kernel.output_cap import output_cap
 from playhead.kernel.session import RunContext, Session, World
 from playhead.kernel.state import PlannedCall
 from playhead.replay.backtest_model import Figures, RunBacktest, Stop

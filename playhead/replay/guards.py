@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from playhead.compose.killswitches.output_cap import with_output_cap
 from playhead.diagnose.lanes import Lane, LaneOrder, is_compared
 from playhead.kernel.guards import Place, termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.lifecycle.threads import running_loop
-from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.session import Guard
 from playhead.replay.calls import inside_bodies, scope_of
 from playhead.trace.events import (

@@ -96,7 +96,7 @@ def test_problems_stand_at_their_place(recorded: Path) -> None:
         "   !! line 3: gap: 1 events are missing befo",
         "   3  +0.004s     message-added         1 us",
         "   4  +0.006s  0  llm-requested         requ",
-        "   !! line 5: bad-line: it does not end in ,",
+        "   !! line 5: bad-line: it is not in the for",
         "   !! line 6: truncated: it ends after 40 by",
     ]
 

@@ -17,9 +17,9 @@ import pytest
 
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.compose.typed import Options
-from playhead.kernel.sources import source_info
 from playhead.kernel.tool_decorator import ToolOptions
 from playhead.testing import call, text
+from playhead.trace.sources import source_info
 from tests.findings.adapter import agent, process, reproduce, run
 from tests.findings.declarations import (
     ELSEWHERE,

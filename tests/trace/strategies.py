@@ -143,7 +143,7 @@ unknown_events = st.builds(
 
 
 def events(kind: str | None = None) -> st.SearchStrategy[EventBase]:
-    """Return the strategy of the events of one kind, or of all kinds."""
+    """Return the strategy of the events of one kind, or of all that a run emits: `erased` only stands behind its end."""
     if kind is not None:
         return models(EVENT_TYPES[kind])
-    return st.one_of(st.sampled_from(sorted(EVENT_TYPES)).flatmap(events), unknown_events)
+    return st.one_of(st.sampled_from(sorted(EVENT_TYPES.keys() - {"erased"})).flatmap(events), unknown_events)

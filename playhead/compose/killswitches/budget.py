@@ -10,6 +10,8 @@ import anyio
 
 from playhead.compose.killswitches.bypass import past_the_cap
 from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
+from playhead.compose.killswitches.output_cap import output_cap as stated_cap
+from playhead.compose.killswitches.output_cap import with_output_cap
 from playhead.compose.killswitches.prices import checked_prices, known_prices
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
@@ -17,8 +19,6 @@ from playhead.errors import UsageError
 from playhead.kernel.checks import at_least
 from playhead.kernel.hooks import Terminate, Wait
 from playhead.kernel.lifecycle.threads import running_loop
-from playhead.kernel.output_cap import output_cap as stated_cap
-from playhead.kernel.output_cap import with_output_cap
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
 from playhead.trace.usage import Prices
 

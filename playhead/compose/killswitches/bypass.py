@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.output_cap import NAMES
+from playhead.compose.killswitches.output_cap import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.lowlevel import checkpoint
 
+from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import ModelRequestError, ModelUnavailableError, RateLimitError
-from playhead.kernel.output_cap import output_cap
 from playhead.trace.types import Completion, ToolCall
 from playhead.trace.usage import Prices, Usage
 

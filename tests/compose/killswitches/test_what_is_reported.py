@@ -15,10 +15,10 @@ from playhead import Agent, PlayheadError, ToolContext, tool
 from playhead.compose.killswitches import Budget, budget_limit
 from playhead.compose.killswitches.budget import BudgetGuard, cost_of
 from playhead.compose.killswitches.expressions import parse_switch
+from playhead.compose.killswitches.output_cap import NAMES, output_cap, with_output_cap
 from playhead.compose.killswitches.prices import known_prices
 from playhead.errors import UsageError
 from playhead.kernel.guards import GuardMaker
-from playhead.kernel.output_cap import NAMES, output_cap, with_output_cap
 from playhead.kernel.session import Guard
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Completion, Request
