@@ -56,7 +56,9 @@ def _renamed(record: Record, ids: set[str]) -> Record:
     for name in ("duration_ms", "latency_ms"):
         if name in data:
             data[name] += 17.25
-    return record._replace(ts=record.ts + 3_600_000_000, event=decode_data(record.kind.encode(), json.dumps(data).encode()))
+    return record._replace(
+        ts=record.ts + 3_600_000_000, event=decode_data(record.kind.encode(), json.dumps(data).encode())
+    )
 
 
 def altered(recording: Recording, index: int, **fields: Any) -> list[Record]:

@@ -184,11 +184,9 @@ def test_any_event_can_be_redacted(event: EventBase, secret: str):
 
 
 @settings(max_examples=sample(60, 10))
-@given(st.sampled_from(sorted(EVENT_TYPES)).flatmap(events))
+@given(st.sampled_from(sorted(EVENT_TYPES.keys() - {"run-completed", "erased"})).flatmap(events))
 def test_redacting_everything_leaves_a_readable_trace(tmp_path_factory: pytest.TempPathFactory, event: EventBase):
     """A function that replaces every text leaves the words of the format, so every event still reads as its kind."""
-    if event.kind == "run-completed":
-        return
     folder = tmp_path_factory.mktemp("all")
     (found,) = recorded(folder, Redactor((lambda text: "***",)), event)
     assert type(found) is type(event)
