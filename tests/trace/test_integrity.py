@@ -8,22 +8,18 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from playhead.errors import NotATraceError, PlayheadError, TraceNotFoundError
+from playhead.errors import NotATraceError, PlayheadError
 from playhead.trace.integrity import Check, check_trace
 from playhead.trace.reader import MAX_PROBLEMS
 from playhead.trace.recording import read_recording
 from tests.proving import sample
-from tests.trace.strategies import events
-from tests.trace.traces import ending, events_of, header, read, record, rehashed, thought, thoughts
+from tests.trace.traces import ending, header, read, record, rehashed, thought, thoughts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from io import FileIO
     from pathlib import Path
-
-    from playhead.trace.events import EventBase
 
 COUNT = 20
 
@@ -34,6 +30,18 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("sound") / "run.jsonl"
     record(path, thoughts(COUNT))
     return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def lines(content: bytes) -> list[bytes]:
+    """Its lines."""
+    return content.splitlines(keepends=True)
+
+
+@pytest.fixture(scope="module")
+def head(lines: list[bytes]) -> str:
+    """The hash of its last line."""
+    return str(json.loads(lines[-1])["h"])
 
 
 @pytest.fixture
@@ -53,53 +61,21 @@ def said(check: Check) -> list[tuple[str, int]]:
     return [(problem.kind, problem.line) for problem in check.problems]
 
 
-# ── sound files ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_sound_file(path: Path, content: bytes):
-    """A closed, unchanged trace is ok, and everything about it is told."""
+def test_a_sound_file(path: Path, content: bytes, head: str):
+    """A closed, unchanged trace is ok and everything about it is told; one without an end is open."""
     path.write_bytes(content)
-    head = json.loads(content.splitlines()[-1])["h"]
-    check = check_trace(path)
-    assert check == Check(path, "run", "ok", COUNT, head, 0, 0, ())
-    assert check.ok
-
-
-@settings(max_examples=sample(30, 8))
-@given(st.lists(events(), max_size=6))
-def test_every_trace_is_sound_when_written(tmp_path_factory: pytest.TempPathFactory, middle: list[EventBase]):
-    """Whatever events a run has, its file is sound and gives them back."""
-    path = tmp_path_factory.mktemp("any") / "run.jsonl"
-    middle = [event for event in middle if event.kind not in {"run-started", "run-completed"}]
-    written = record(path, [header(), *middle, ending()])
-    assert check_trace(path).verdict == "ok"
-    assert events_of(path) == written
-
-
-def test_a_file_without_an_end_is_open(path: Path):
-    """A run that goes on, or was killed, is told from one that ended."""
-    record(path, thoughts(COUNT)[:-1])
-    assert (check_trace(path).verdict, check_trace(path).ok) == ("open", False)
-
-
-def test_the_chain_can_be_verified_with_nothing_but_a_json_library(content: bytes):
-    """The ten lines of docs/trace-format.md."""
-    previous = ""
-    for line in content.splitlines():
-        body, _, tail = line.rpartition(b',"h":"')
-        previous = hashlib.sha256(previous.encode() + body).hexdigest()
-        assert tail == previous.encode() + b'"}'
-    assert json.loads(content.splitlines()[-1])["h"] == previous
-
-
-# ── bits ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    assert check_trace(str(path)) == Check(path, "run", "ok", COUNT, head, 0, 0, ())
+    record(path.with_name("open.jsonl"), thoughts(COUNT)[:-1])
+    check = check_trace(path.with_name("open.jsonl"))
+    assert (check.verdict, check.ok) == ("open", False)
 
 
 def test_every_flipped_bit_is_noticed(path: Path, content: bytes):
     """No bit of the file, hashes and newlines included, can change without `check` noticing."""
     path.write_bytes(content)
     with path.open("r+b", buffering=0) as file:
-        unnoticed = [bit for bit in range(0, len(content) * 8, sample(1, 11)) if not noticed(path, file, content, bit)]
+        bits = range(0, len(content) * 8, sample(1, 17))
+        unnoticed = [bit for bit in bits if not noticed(path, file, content, bit)]
     assert unnoticed == []
     assert check_trace(path).ok
 
@@ -116,202 +92,111 @@ def noticed(path: Path, file: FileIO, content: bytes, bit: int) -> bool:
         os.pwrite(file.fileno(), content[place : place + 1], place)
 
 
-# ── cuts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_every_cut_loads_what_is_before_it(path: Path, content: bytes):
     """Wherever a crash cut the file, everything before the cut loads, and the cut is told from damage."""
-    complete = thoughts(COUNT)
-    first_line = content.index(b"\n") + 1
+    complete, ends = thoughts(COUNT), {place + 1 for place, byte in enumerate(content) if byte == ord("\n")}
     path.write_bytes(content)
-    for size in reversed(range(len(content))):
+    for size in sorted({*range(0, len(content), sample(1, 13)), *ends} - {len(content)}, reverse=True):
         os.truncate(path, size)
         whole = content[:size].count(b"\n")
-        if size < first_line:
+        if not whole:
             with pytest.raises(NotATraceError):
                 read_recording(path)
             continue
         recording = read_recording(path)
         assert [each.event for each in recording.records] == complete[:whole]
-        torn = content[size - 1 : size] != b"\n"
-        assert [problem.kind for problem in recording.problems] == ["truncated"] * torn
-        assert (check_trace(path).verdict, recording.status) == (("truncated",) * 2 if torn else ("open",) * 2)
+        verdict, kinds = ("open", []) if size in ends else ("truncated", ["truncated"])
+        assert [problem.kind for problem in recording.problems] == kinds
+        assert (check_trace(path).verdict, recording.status) == (verdict, verdict)
 
 
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("number", range(1, COUNT))
-def test_a_line_taken_out(path: Path, content: bytes, number: int):
-    """A missing line shows where the next one stands."""
-    lines = content.splitlines(keepends=True)
-    check = changed(path, lines[: number - 1] + lines[number:])
-    assert (check.verdict, said(check)) == ("damaged", [("chain", number), ("gap", number)])
+def edited(line: bytes) -> bytes:
+    """Return a line that says something else, with the hash that it had."""
+    for old, new in ((b'"output":"42"', b'"output":"43"'), (b"thought ", b"thoughT "), (b"Find it", b"Find me")):
+        line = line.replace(old, new)
+    return line
 
 
-@pytest.mark.parametrize("number", range(1, COUNT + 1))
-def test_a_line_twice(path: Path, content: bytes, number: int):
-    """A doubled line shows where it stands the second time."""
-    lines = content.splitlines(keepends=True)
-    check = changed(path, lines[:number] + lines[number - 1 :])
-    expected = [("chain", number + 1), ("duplicate", number + 1)]
-    if number == COUNT:
-        expected.append(("after-end", number + 1))
-    assert check.verdict == "damaged"
-    assert said(check)[: len(expected)] == expected
+def another_hash(line: bytes) -> bytes:
+    """Return a line with another hash of the right form."""
+    return line[:-67] + (b"0" if line[-67:-66] != b"0" else b"1") + line[-66:]
 
 
-@pytest.mark.parametrize("number", range(1, COUNT))
-def test_two_lines_swapped(path: Path, content: bytes, number: int):
-    """Swapped neighbours show at both places."""
-    lines = content.splitlines(keepends=True)
-    lines[number - 1], lines[number] = lines[number], lines[number - 1]
-    check = changed(path, lines)
-    assert check.verdict == "damaged"
-    assert said(check)[:4] == [("chain", number), ("gap", number), ("chain", number + 1), ("reordered", number + 1)]
-
-
-@pytest.mark.parametrize("line", [b"\n", b"{}\n", b"garbage\n", b"\x00\xff\n", b'{"seq":1}\n'])
-@pytest.mark.parametrize("number", range(2, COUNT + 2))
-def test_a_foreign_line_put_in(path: Path, content: bytes, number: int, line: bytes):
-    """A line that is no event shows where it stands; the events around it are sound."""
-    lines = content.splitlines(keepends=True)
-    check = changed(path, [*lines[: number - 1], line, *lines[number - 1 :]])
-    assert (check.verdict, said(check), check.events) == ("damaged", [("bad-line", number)], COUNT)
-
-
-@pytest.mark.parametrize("number", range(2, COUNT + 1))
-def test_a_line_of_another_trace_put_in(path: Path, content: bytes, tmp_path: Path, number: int):
-    """A sound line of another run shows where it stands."""
-    record(tmp_path / "other.jsonl", [header("other"), *[thought(0)] * COUNT, ending()])
-    other = (tmp_path / "other.jsonl").read_bytes().splitlines(keepends=True)[number - 1]
-    lines = content.splitlines(keepends=True)
-    check = changed(path, [*lines[: number - 1], other, *lines[number - 1 :]])
-    assert check.verdict == "damaged"
-    assert said(check)[0] == ("chain", number)
-
-
-@pytest.mark.parametrize("number", range(1, COUNT + 1))
-def test_a_line_edited(path: Path, content: bytes, number: int):
-    """A changed event shows at its line, also when its own hash was made to fit: then at the next one."""
-    lines = content.splitlines(keepends=True)
-    body = lines[number - 1].rpartition(b',"h":"')[0].replace(b"42", b"43").replace(b"thought ", b"thoughT ")
-    body = body.replace(b"Find it", b"Find me")
-    stale = changed(path, [*lines[: number - 1], body + lines[number - 1][len(body) :], *lines[number:]])
-    assert (stale.verdict, said(stale)) == ("damaged", [("chain", number)])
+def forged(lines: list[bytes], number: int) -> bytes:
+    """Return a changed line whose own hash was made to fit."""
+    body = edited(lines[number - 1]).rpartition(b',"h":"')[0]
     previous = b"" if number == 1 else json.loads(lines[number - 2])["h"].encode()
-    h = hashlib.sha256(previous + body).hexdigest().encode()
-    forged = changed(path, [*lines[: number - 1], body + b',"h":"' + h + b'"}\n', *lines[number:]])
-    assert said(forged) == ([("chain", number + 1)] if number < COUNT else [])
+    return b'%b,"h":"%b"}\n' % (body, hashlib.sha256(previous + body).hexdigest().encode())
 
 
-@pytest.mark.parametrize("number", range(1, COUNT + 1))
-def test_a_hash_edited(path: Path, content: bytes, number: int):
-    """A changed hash shows at its own line and at the next one, which was chained to the right one."""
-    lines = content.splitlines(keepends=True)
-    line = lines[number - 1]
-    lines[number - 1] = line[:-67] + (b"0" if line[-67:-66] != b"0" else b"1") + line[-66:]
-    assert said(changed(path, lines)) == [("chain", number), ("chain", number + 1)][: COUNT + 1 - number]
+DAMAGE: dict[str, tuple[Callable[[list[bytes], int], list[bytes]], int, list[tuple[str, int]]]] = {
+    "taken out": (lambda lines, n: lines[: n - 1] + lines[n:], COUNT - 1, [("chain", 0), ("gap", 0)]),
+    "twice": (lambda lines, n: lines[:n] + lines[n - 1 :], COUNT - 1, [("chain", 1), ("duplicate", 1)]),
+    "swapped with the next": (
+        lambda lines, n: [*lines[: n - 1], lines[n], lines[n - 1], *lines[n + 1 :]], COUNT - 1,
+        [("chain", 0), ("gap", 0), ("chain", 1), ("reordered", 1)],
+    ),
+    "edited": (lambda lines, n: [*lines[: n - 1], edited(lines[n - 1]), *lines[n:]], COUNT, [("chain", 0)]),
+    "edited, with a hash that fits": (
+        lambda lines, n: [*lines[: n - 1], forged(lines, n), *lines[n:]], COUNT - 1, [("chain", 1)]
+    ),
+    "another hash": (
+        lambda lines, n: [*lines[: n - 1], another_hash(lines[n - 1]), *lines[n:]], COUNT - 1, [("chain", 0), ("chain", 1)]
+    ),
+    **{
+        f"{line!r} put in before": (lambda lines, n, line=line: [*lines[: n - 1], line, *lines[n - 1 :]], COUNT, [("bad-line", 0)])
+        for line in (b"\n", b"{}\n", b"garbage\n", b"\x00\xff\n", b'{"seq":1}\n')
+    },
+}  # fmt: skip
+"""What may be done to a line, up to which one, and what is said of it, by lines from there on."""
 
 
-# ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_line_that_is_not_what_was_written(path: Path, lines: list[bytes], damage: str):
+    """Whatever is done to whichever line shows at it or at the next one."""
+    change, last, problems = DAMAGE[damage]
+    for number in range(2 if "put in" in damage else 1, last + 1):
+        check = changed(path, change(lines, number))
+        expected = [(kind, number + further) for kind, further in problems]
+        assert (check.verdict, said(check)[: len(expected)]) == ("damaged", expected)
 
 
-@pytest.mark.parametrize("kept", range(1, COUNT))
-def test_whole_lines_cut_off_show_only_against_the_head(path: Path, content: bytes, kept: int):
-    """Cutting off whole lines leaves an open file; only a head kept elsewhere tells it from a killed run."""
-    head = json.loads(content.splitlines()[-1])["h"]
-    assert changed(path, content.splitlines(keepends=True)[:kept]).verdict == "open"
-    check = check_trace(path, head)
-    assert (check.verdict, check.ok) == ("other-head", False)
+def test_a_line_of_another_trace_put_in(path: Path, lines: list[bytes]):
+    """A sound line of another run shows where it stands."""
+    record(path, [header("other"), *[thought(0)] * COUNT, ending()])
+    others = path.read_bytes().splitlines(keepends=True)
+    for number in range(2, COUNT + 1):
+        check = changed(path, [*lines[: number - 1], others[number - 1], *lines[number - 1 :]])
+        assert (check.verdict, said(check)[0]) == ("damaged", ("chain", number))
 
 
-def test_a_file_hashed_anew_shows_only_against_the_head(path: Path, content: bytes):
-    """Whoever rewrites the whole file makes it sound again; only a head kept elsewhere shows it."""
-    head = json.loads(content.splitlines()[-1])["h"]
-    lines = [line.replace(b'"output":"42"', b'"output":"41"') for line in content.splitlines(keepends=True)]
-    assert changed(path, rehashed(lines)).verdict == "ok"
-    assert check_trace(path, head).verdict == "other-head"
+TAIL = b',"h":"' + b"0" * 64 + b'"}'
+LINE = b'{"seq":1,"ts":1,"kind":"thought","owner":"root","data":{"request":1}' + TAIL
 
 
-def test_the_right_head(path: Path, content: bytes):
-    """The head of a sound file is its own, exactly: case and length matter."""
-    path.write_bytes(content)
-    head = check_trace(path).head
-    assert head is not None
-    assert check_trace(path, head).verdict == "ok"
-    for other in ("", head.upper() if head.upper() != head else "F", head[:-1], head + " "):
-        assert check_trace(path, other).verdict == "other-head"
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE[:-1], LINE + b" ", LINE.replace(b'"h"', b'"H"'), LINE.replace(b"0" * 64, b"A" * 64), TAIL,
+        LINE.replace(b'"seq":1', b'"seq":01'), LINE.replace(b'"seq":1', b'"seq":-1'), LINE.replace(b'"seq":1', b'"seq":1.0'),
+        LINE.replace(b'"seq":1', b'"seq":1000000000000000000000'), LINE.replace(b'"seq":1,"ts":1', b'"ts":1,"seq":1'),
+        LINE.replace(b',"ts"', b', "ts"'), LINE.replace(b"thought", b"Thought"), LINE.replace(b"thought", b"t" * 65),
+        LINE.replace(b'"data"', b'"iteration":null,"data"'),
+    ],
+)  # fmt: skip
+def test_a_line_has_exactly_one_form(path: Path, lines: list[bytes], line: bytes):
+    """What another program wrote in another way is not half understood; an owner that is no text is none."""
+    check = changed(path, [*lines, line + b"\n"])
+    assert [str(problem) for problem in check.problems] == ["line 21: bad-line: it is not in the form of a trace event"]
+    for owner in (b"\\x", b"\xff"):
+        assert said(changed(path, [lines[0], LINE.replace(b"root", owner) + b"\n"]))[-1] == ("bad-line", 2)
 
 
-# ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_file_that_holds_another_run(path: Path, content: bytes):
-    """A copy under another name is sound, and is not the run that was asked for; damage is told first."""
-    path.write_bytes(content)
-    assert [check_trace(path, expected_run=each).verdict for each in (None, "run", "other")] == [
-        "ok",
-        "ok",
-        "other-run",
-    ]
-    path.write_bytes(content[:-10])
-    assert check_trace(path, expected_run="other").verdict == "truncated"
-
-
-# ── problems without end ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_more_problems_than_anybody_reads(path: Path, content: bytes):
-    """After a thousand a file is not read on, and that is said; lines that were erased or lost a blob are no such problems."""
-    first, *rest = content.splitlines(keepends=True)
-    check = changed(path, [first, *[b"\n"] * (MAX_PROBLEMS + 5_000), *rest])
-    assert str(check.problems[-1]) == "line 1001: bad-line: 1,000 problems stand up to here: the rest is not read"
-    assert (len(check.problems), check.verdict, check.events) == (MAX_PROBLEMS + 1, "damaged", 1)
-    assert read_recording(path).problems == check.problems
-
-
-# ── what the writer itself says ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_events_after_the_end(path: Path, content: bytes):
-    """A line after `run-completed` does not belong, even when it is chained to it."""
-    lines = content.splitlines(keepends=True)
-    extra = lines[1].replace(b'{"seq":1,', b'{"seq":%d,' % COUNT)
-    assert said(changed(path, rehashed([*lines, extra]))) == [("after-end", COUNT + 1)]
-
-
-def test_a_gap_in_an_unbroken_chain_is_a_loss(path: Path, content: bytes):
-    """Only the writer can leave an event out and chain on: that is a loss that it owned up to, not a deletion."""
-    lines = content.splitlines(keepends=True)
-    check = changed(path, rehashed(lines[:5] + lines[8:]))
-    assert (check.verdict, said(check), check.lost) == ("lost-events", [("lost-events", 6)], 3)
-
-
-def test_losses_that_left_no_gap(path: Path):
-    """What the end of the run says was lost is believed, beyond the gaps that show."""
-    record(path, [header(), ending(lost=2)])
-    check = check_trace(path)
-    assert (check.verdict, said(check), check.lost) == ("lost-events", [("lost-events", 2)], 2)
-
-
-def test_a_lost_header(path: Path, content: bytes):
-    """A trace whose first event was lost is read from the second, but is no recording."""
-    check = changed(path, rehashed(content.splitlines(keepends=True)[1:]))
-    assert (check.verdict, check.run_id, check.events, check.lost) == ("lost-events", None, COUNT - 1, 1)
-    with pytest.raises(NotATraceError, match="its first event cannot be read"):
-        read_recording(path)
-
-
-def test_a_file_that_is_not_there(path: Path):
-    """There is no verdict on nothing."""
-    with pytest.raises(TraceNotFoundError):
-        check_trace(path)
-
-
-def test_problems_say_what_is_wrong(path: Path, content: bytes):
+def test_problems_say_what_is_wrong(path: Path, lines: list[bytes]):
     """Each problem is a sentence that names the event."""
-    lines = content.splitlines(keepends=True)
     messages = [str(problem) for problem in changed(path, [*lines[:3], *lines[5:], lines[4], b"x\n", b"y"]).problems]
     assert messages == [
         "line 4: chain: event 5 or the line before it is not what was written",
@@ -322,11 +207,57 @@ def test_problems_say_what_is_wrong(path: Path, content: bytes):
         "line 20: bad-line: it is not in the form of a trace event",
         "line 21: truncated: it ends after 1 bytes without a newline",
     ]
-    records, _ = read(path)
-    assert [each.seq for each in records] == [0, 1, 2, *range(5, 20), 4]
+    assert [each.seq for each in read(path)[0]] == [0, 1, 2, *range(5, 20), 4]
 
 
-def test_a_path_as_text(path: Path, content: bytes):
-    """A path may be text, as everywhere."""
+def test_more_problems_than_anybody_reads(path: Path, lines: list[bytes]):
+    """After a thousand a file is not read on, and that is said."""
+    check = changed(path, [lines[0], *[b"\n"] * (MAX_PROBLEMS + 5_000), *lines[1:]])
+    assert str(check.problems[-1]) == "line 1001: bad-line: 1,000 problems stand up to here: the rest is not read"
+    assert (len(check.problems), check.verdict, check.events) == (MAX_PROBLEMS + 1, "damaged", 1)
+    assert read_recording(path).problems == check.problems
+
+
+# ── the head and the run ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_shows_only_against_the_head(path: Path, lines: list[bytes], head: str):
+    """Whole lines cut off, and a file hashed anew, are sound; only a head kept elsewhere, exactly that, tells them."""
+    for kept in range(1, COUNT):
+        assert changed(path, lines[:kept]).verdict == "open"
+        assert check_trace(path, head).verdict == "other-head"
+    assert changed(path, rehashed([edited(line) for line in lines])).verdict == "ok"
+    assert check_trace(path, head).verdict == "other-head"
+    assert (changed(path, lines).head, check_trace(path, head).verdict) == (head, "ok")
+    for other in ("", "F" + head[1:], head[:-1], head + " "):
+        assert check_trace(path, other).verdict == "other-head"
+
+
+def test_a_file_that_holds_another_run(path: Path, content: bytes):
+    """A copy under another name is sound, and is not the run that was asked for; damage is told first."""
     path.write_bytes(content)
-    assert check_trace(str(path)) == check_trace(path)
+    verdicts = [check_trace(path, expected_run=each).verdict for each in (None, "run", "other")]
+    path.write_bytes(content[:-10])
+    assert [*verdicts, check_trace(path, expected_run="other").verdict] == ["ok", "ok", "other-run", "truncated"]
+
+
+# ── what the writer itself says ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_losses_are_told_from_deletions(path: Path, lines: list[bytes]):
+    """Only the writer can leave an event out and chain on, and its end says what left no gap: losses that it owned up to."""
+    check = changed(path, rehashed(lines[:5] + lines[8:]))
+    assert (check.verdict, said(check), check.lost) == ("lost-events", [("lost-events", 6)], 3)
+    record(path.with_name("lost.jsonl"), [header(), ending(lost=2)])
+    check = check_trace(path.with_name("lost.jsonl"))
+    assert (check.verdict, said(check), check.lost) == ("lost-events", [("lost-events", 2)], 2)
+    check = changed(path, rehashed(lines[1:]))
+    assert (check.verdict, check.run_id, check.events, check.lost) == ("lost-events", None, COUNT - 1, 1)
+    with pytest.raises(NotATraceError, match="its first event cannot be read"):
+        read_recording(path)
+
+
+def test_events_after_the_end(path: Path, lines: list[bytes]):
+    """A line after `run-completed` does not belong, even when it is chained to it."""
+    extra = lines[1].replace(b'{"seq":1,', b'{"seq":%d,' % COUNT)
+    assert said(changed(path, rehashed([*lines, extra]))) == [("after-end", COUNT + 1)]

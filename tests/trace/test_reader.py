@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import os
@@ -25,13 +24,13 @@ from playhead.errors import (
     TraceFormatError,
     TraceNotFoundError,
 )
-from playhead.trace import VERSION
+from playhead.trace import VERSION, reader
 from playhead.trace.format import FORMAT
 from playhead.trace.integrity import check_trace
 from playhead.trace.line import Record, encode_line
-from playhead.trace.reader import MAX_LINE, Problem, scan
+from playhead.trace.reader import Problem, scan
 from playhead.trace.recording import read_recording
-from playhead.trace.store import RunSummary, summarise
+from playhead.trace.store import RunSummary, TraceStore, summarise
 from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, thought, thoughts, unknown
 
@@ -60,24 +59,14 @@ PACKERS: dict[str, Any] = {"gz": gzip.compress, "zst": zstd.compress}
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_compressed_trace_reads_as_the_plain_one(tmp_path: Path, content: bytes, suffix: str):
-    """Compression changes nothing that is read: same records, same verdict, same head."""
-    (tmp_path / "run.jsonl").write_bytes(content)
-    packed = tmp_path / f"run.jsonl.{suffix}"
-    packed.write_bytes(PACKERS[suffix](content))
-    assert read(packed) == read(tmp_path / "run.jsonl")
-    plain = check_trace(tmp_path / "run.jsonl")
-    assert (check_trace(packed).verdict, check_trace(packed).head) == ("ok", plain.head)
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_a_compressed_trace_finds_its_blobs(path: Path, suffix: str):
-    """Blobs stay beside a trace that was packed afterwards."""
-    written = record(path, [header(task="x" * 300_000), ending()])
+def test_a_compressed_trace_reads_as_the_plain_one(path: Path, suffix: str):
+    """Compression changes nothing that is read: same records, blobs, verdict and head."""
+    record(path, [header(task="x" * 300_000), thought(1), ending()])
     packed = path.with_name(f"run.jsonl.{suffix}")
     packed.write_bytes(PACKERS[suffix](path.read_bytes()))
-    path.unlink()
-    assert events_of(packed) == written
+    assert read(packed) == read(path)
+    plain, check = check_trace(path), check_trace(packed)
+    assert (check.verdict, check.head) == (plain.verdict, plain.head) == ("ok", plain.head)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -85,8 +74,8 @@ def test_a_cut_compressed_trace(tmp_path: Path, content: bytes, suffix: str):
     """Wherever compressed data were cut, what can be unpacked is read, and the cut is told."""
     packed = PACKERS[suffix](content)
     path = tmp_path / f"run.jsonl.{suffix}"
-    loaded = []
-    for size in range(0, len(packed), 97):
+    loaded = [0]
+    for size in range(0, len(packed), sample(97, 970)):
         path.write_bytes(packed[:size])
         try:
             records, problems = read(path)
@@ -105,11 +94,11 @@ def test_a_changed_compressed_trace(tmp_path: Path, content: bytes, suffix: str)
     """A changed byte of compressed data is never a traceback, and never goes unnoticed."""
     packed = bytearray(PACKERS[suffix](content))
     path = tmp_path / f"run.jsonl.{suffix}"
-    for place in range(12, len(packed), 31):  # the header of gzip holds a time and such, which matter to nobody
+    for place in range(12, len(packed), sample(31, 620)):  # the header of gzip holds what matters to nobody
         packed[place] ^= 0x55
         path.write_bytes(packed)
         packed[place] ^= 0x55
-        with contextlib.suppress(TraceError):
+        with suppress(TraceError):
             assert check_trace(path).verdict != "ok"
 
 
@@ -127,14 +116,14 @@ def test_without_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 START = b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{"format":"2.0"'
 
 
-def outcome(path: Path) -> None:
+def read_in_every_way(path: Path) -> None:
     """Do everything that reads a trace; only our own errors may come out."""
     for function in (check_trace, read_recording, lambda path: list(scan(path))):
         with suppress(PlayheadError):
             function(path)
 
 
-@settings(max_examples=sample(150, 25))
+@settings(max_examples=sample(150, 20))
 @given(
     st.one_of(
         st.binary(max_size=300),
@@ -152,29 +141,28 @@ def test_garbage(tmp_path_factory: pytest.TempPathFactory, garbage: bytes, suffi
     """No file whatever gives anything but a verdict or one of our errors."""
     path = tmp_path_factory.mktemp("garbage") / f"run{suffix}"
     path.write_bytes(garbage)
-    outcome(path)
+    read_in_every_way(path)
 
 
-@settings(max_examples=sample(150, 25))
+@settings(max_examples=sample(150, 20))
 @given(data=st.data())
 def test_a_sound_trace_with_garbage_in_it(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, data: st.DataObject
 ):
-    """Random bytes over a sound trace, packed or not, are noticed and never a traceback."""
+    """Random bytes over a sound trace, packed or not, are never a traceback."""
     suffix, pack = data.draw(st.sampled_from([("", lambda content: content), *PACKERS.items()]))
     spoilt = bytearray(pack(content[: content.index(b"\n", 3000) + 1]))
     place = data.draw(st.integers(0, len(spoilt) - 1))
     spoilt[place : place + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=20))
     path = tmp_path_factory.mktemp("spoilt") / f"run.jsonl{suffix and '.' + suffix}"
     path.write_bytes(spoilt)
-    outcome(path)
+    read_in_every_way(path)
 
 
 @pytest.mark.parametrize(
     ("garbage", "message"),
     [
         (b"", "run.jsonl is empty"),
-        (b"{}\n", "run.jsonl is not a Playhead trace: its first line is no event"),
         (b'{"a": 1}\n{"a": 2}\n', "run.jsonl is not a Playhead trace: its first line is no event"),
         (b'{"seq":0', "run.jsonl is not a trace that can be read: it was cut within its first line"),
         (b"\x00" * 5000, "run.jsonl is not a trace that can be read: it was cut within its first line"),
@@ -189,11 +177,15 @@ def test_what_is_no_trace(path: Path, garbage: bytes, message: str):
 
 
 def test_what_cannot_be_opened(tmp_path: Path):
-    """No file, a folder, a name that is none: one clear line each."""
+    """No file, a folder, a name that is none: one clear line each; a pipe is no run, so nobody waits for its writer."""
     (tmp_path / "folder.jsonl").mkdir()
     for path in (tmp_path / "none.jsonl", tmp_path / "folder.jsonl", tmp_path / "a\0b.jsonl", tmp_path / ("x" * 300)):
         with pytest.raises(TraceNotFoundError):
-            read(path)
+            check_trace(path)
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert TraceStore(tmp_path).paths() == []
+    with pytest.raises(TraceNotFoundError):
+        TraceStore(tmp_path).resolve(tmp_path / "pipe.jsonl")
 
 
 # ── formats ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,19 +202,18 @@ def rewrite(path: Path, content: bytes, old: bytes, new: bytes) -> None:
     path.write_bytes(b"".join(lines))
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 @pytest.mark.parametrize(
-    ("version", "versions", "reader"),
+    ("suffix", "version", "versions", "reads"),
     [
-        ("1.0", '{"playhead":"0.1.0","python":"3.11.7"}', "Playhead 0.1"),
-        ("1.9", "{}", "Playhead 0.1"),
-        ("3.0", '{"playhead":"7.2.0"}', "Playhead 7.2.0"),
-        ("10.3", "{}", "a newer Playhead"),
-        ("3", '{"playhead":"7\\u001b[2J"}', "a newer Playhead"),
+        ("", "1.0", '{"playhead":"0.1.0","python":"3.11.7"}', "Playhead 0.1"),
+        (".gz", "1.9", "{}", "Playhead 0.1"),
+        (".zst", "3.0", '{"playhead":"7.2.0"}', "Playhead 7.2.0"),
+        ("", "10.3", "{}", "a newer Playhead"),
+        ("", "3", '{"playhead":"7\\u001b[2J"}', "a newer Playhead"),
     ],
 )
 def test_another_major_format_is_refused(
-    path: Path, content: bytes, suffix: str, version: str, versions: str, reader: str
+    path: Path, content: bytes, suffix: str, version: str, versions: str, reads: str
 ):
     """What this version could misread it does not read, and one sentence names the version of Playhead that reads it."""
     content = content.replace(b'"versions":{}', f'"versions":{versions}'.encode())
@@ -233,16 +224,18 @@ def test_another_major_format_is_refused(
     with pytest.raises(TraceFormatError) as raised:
         read(packed)
     assert str(raised.value) == (
-        f"{packed.name} is in trace format {version}, which {reader} reads; Playhead {VERSION} reads {FORMAT}"
+        f"{packed.name} is in trace format {version}, which {reads} reads; Playhead {VERSION} reads {FORMAT}"
     )
     assert summarise(packed) == RunSummary("old", packed, None, None, None, None, "unreadable", format=version)
 
 
 def test_a_newer_major_format_of_another_shape_is_refused(path: Path):
-    """Also a format whose lines look otherwise says in its first line that it is newer."""
+    """Also a format whose lines look otherwise says in its first line that it is newer; a task that speaks of one does not."""
     path.write_bytes(b'{"kind": "run-started", "format":"3.0", "anything": "else"}\n')
     with pytest.raises(TraceFormatError, match=r"trace format 3\.0, which a newer Playhead reads"):
         read(path)
+    talk = path.with_name("talk.jsonl")
+    assert record(talk, [header(task='","format":"9.0","x":"'), ending()]) == events_of(talk)
 
 
 def test_a_newer_minor_format_is_read(path: Path, content: bytes):
@@ -250,18 +243,10 @@ def test_a_newer_minor_format_is_read(path: Path, content: bytes):
     newer = content.replace(b'"kind":"thought"', b'"kind":"new-thought"').replace(b'"text"', b'"new_text"')
     rewrite(path, newer, b'"format":"2.0"', b'"format":"2.9"')
     records, problems = read(path)
-    assert problems == []
+    assert (problems, check_trace(path).verdict) == ([], "ok")
     assert records[7].event == unknown("new-thought", request=7, new_text="thought 7 ")
-    assert check_trace(path).verdict == "ok"
     copy = path.with_name("copy.jsonl")
-    record(copy, [each.event for each in records])
-    assert [each.event for each in read(copy)[0]] == [each.event for each in records]
-
-
-def test_a_task_that_speaks_of_formats(path: Path):
-    """Text inside the header cannot pass for its format."""
-    task = '","format":"9.0","x":"'
-    assert record(path, [header(task=task), ending()]) == events_of(path)
+    assert record(copy, [each.event for each in records]) == events_of(copy)
 
 
 # ── size ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,29 +263,23 @@ def peak_of_reading(path: Path) -> int:
 
 
 def test_memory_is_flat_in_the_length(path: Path):
-    """A trace of ten times the length takes no more memory to read."""
-    record(path, [header(), *[thought(1, 2000)] * 1000, ending()])
+    """A trace of many times the length takes no more memory to read."""
     longer = path.with_name("longer.jsonl")
-    record(longer, [header(), *[thought(1, 2000)] * 10_000, ending()])
+    record(path, [header(), *[thought(1, 20_000)] * 150, ending()])
+    record(longer, [header(), *[thought(1, 20_000)] * sample(1_500, 600), ending()])
     list(scan(path))
     short, long = peak_of_reading(path), peak_of_reading(longer)
-    assert longer.stat().st_size > 20_000_000
-    assert long < 8_000_000
-    assert long < short * 1.5
+    assert long < min(8_000_000, short * 1.5)
 
 
-def test_an_endless_line_does_not_fill_the_memory(path: Path, content: bytes):
+def test_an_endless_line_does_not_fill_the_memory(path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch):
     """A hostile line is given up at a limit, and what is before it is read."""
+    monkeypatch.setattr(reader, "MAX_LINE", 4_000_000)
     path.write_bytes(content[: content.index(b"\n") + 1])
     with path.open("r+b") as file:
-        file.truncate(4 * MAX_LINE)  # a hole: zeros without a newline
-    tracemalloc.start()
-    records, problems = read(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert [each.event for each in records] == [header()]
-    assert problems == [Problem("bad-line", 2, f"it is longer than {MAX_LINE} bytes")]
-    assert peak < 2.5 * MAX_LINE
+        file.truncate(16_000_000)  # a hole: zeros without a newline
+    assert peak_of_reading(path) < 10_000_000
+    assert list(scan(path))[1:] == [Problem("bad-line", 2, "it is longer than 4000000 bytes")]
 
 
 def test_a_file_that_grows_while_it_is_read(path: Path, content: bytes):
@@ -321,13 +300,3 @@ def test_every_trace_is_a_json_lines_file(path: Path):
     record(path, [*thoughts(20)[:-1], thought(3, 100_000), ending()])
     with jsonlines.open(path) as lines:
         assert list(lines) == [each.as_json() for each in read(path)[0]]
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path):
-    """A pipe in the trace folder is not among its runs, so nobody waits for its writer."""
-    from playhead.trace.store import TraceStore
-
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    assert TraceStore(tmp_path).paths() == []
-    with pytest.raises(TraceNotFoundError):
-        TraceStore(tmp_path).resolve(tmp_path / "pipe.jsonl")
