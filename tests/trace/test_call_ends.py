@@ -17,7 +17,7 @@ from playhead.trace.events import CALL_ENDS, CallEnd
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ["ApprovalDenied", "InvalidArguments", "UnknownTool", "Stopped", "Refused", "Suppressed", "Timeout"]
+NAMES = ["ApprovalDenied", "UnknownTool", "Timeout"]
 
 
 def test_each_ending_has_its_meaning():

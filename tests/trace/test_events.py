@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from playhead.trace import types, usage
 from playhead.trace.events import (
@@ -19,7 +19,6 @@ from playhead.trace.events import (
     EventBase,
     LlmRequested,
     LlmResponded,
-    Thought,
     ToolCallStarted,
 )
 from playhead.trace.frozen import volatile_fields
@@ -60,21 +59,12 @@ MODELS = [*dict.fromkeys(model for module in MODULES if module for model in mode
 
 
 def test_the_kinds_are_those_of_the_design():
-    """No kind is missing, none is extra."""
+    """No kind is missing, none is extra; a line is read as the class whose `kind` it carries."""
     assert sorted(EVENT_TYPES) == sorted(KINDS)
-
-
-def test_every_key_is_the_kind_of_its_class():
-    """A line is read as the class whose `kind` it carries."""
     fields = {key: model.model_fields["kind"] for key, model in EVENT_TYPES.items()}
-    assert {key: get_origin(field.annotation) for key, field in fields.items()} == dict.fromkeys(EVENT_TYPES, Literal)
-    assert {key: (get_args(field.annotation), field.default) for key, field in fields.items()} == {
-        key: ((key,), key) for key in EVENT_TYPES
-    }
-
-
-def test_every_event_is_in_the_catalogue():
-    """Every class that has a kind of its own is found in one place."""
+    assert {
+        key: (get_origin(field.annotation), get_args(field.annotation), field.default) for key, field in fields.items()
+    } == {key: (Literal, (key,), key) for key in EVENT_TYPES}
     defined = {model for module in MODULES if module for model in models_of(module) if issubclass(model, EventBase)}
     assert {each for each in defined if isinstance(each.model_fields["kind"].default, str)} == set(EVENT_TYPES.values())
 
@@ -98,33 +88,20 @@ def own_fields(model: type[BaseModel]) -> set[str]:
     return {name for name in inspect.get_annotations(model) if name in model.model_fields} - {"kind", "type"}
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_field_is_documented(model: type[BaseModel]):
-    """Every class says in a sentence what it is, and every field has a string beneath that says what it holds."""
-    assert model.__doc__
-    assert own_fields(model) - documented_fields(model) == set()
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_models_are_frozen_and_keep_what_they_do_not_know(model: type[BaseModel]):
-    """An event never changes, and the fields of a newer minor format are kept."""
-    assert (model.model_config["frozen"], model.model_config["extra"]) == (True, "allow")
-
-
-def test_an_event_cannot_be_changed():
-    """Events are facts."""
-    with pytest.raises(ValidationError, match="frozen"):
-        Thought(request=1).text = "something else"
-
-
 def may_be_none(annotation: object) -> bool:
     """Return whether a field of this type may be None."""
     return annotation is Any or type(None) in get_args(annotation)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_what_is_none_can_be_left_out(model: type[BaseModel]):
-    """A field that is None is not written, so its absence has to mean None."""
+def test_what_every_model_keeps_to(model: type[BaseModel]):
+    """It says what it is and what each field holds, never changes, and keeps fields of a newer minor format.
+
+    A field that is None is not written, so its absence has to mean None.
+    """
+    assert model.__doc__
+    assert own_fields(model) - documented_fields(model) == set()
+    assert (model.model_config["frozen"], model.model_config["extra"]) == (True, "allow")
     model.model_rebuild()
     fields = model.model_fields.items()
     optional = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import threading
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,13 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead.trace.events import EventBase, HookFailed, Thought, ToolCallStarted
+from playhead.trace.events import EventBase, HookFailed, Thought
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
-from playhead.trace.values import content_hash, to_json
 from playhead.trace.writer import TraceWriter
 from tests.proving import sample
-from tests.trace.strategies import events, json_values, python_values
+from tests.trace.strategies import events, json_values
 from tests.trace.traces import Ticks, ending, events_of, header, read, thought
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ class Listener:
         return [record.event for record in self.heard]
 
 
+def no_constants(name: str) -> None:
+    """Refuse what Python's parser takes for a number and JSON does not."""
+    raise AssertionError(f"{name} is not JSON")
+
+
 def recorder_of(path: Path | None, *subscriptions: Subscriptions, redactor: Redactor | None = None) -> Recorder:
     """Return a recorder, with a file or without."""
     clock = Ticks()
@@ -67,32 +72,25 @@ def path(tmp_path: Path) -> Path:
     st.lists(st.tuples(events(), st.sampled_from(["root", "root/a@0.1"]), st.none() | st.integers(0, 9)), max_size=8)
 )
 def test_what_is_recorded_is_read(tmp_path_factory: pytest.TempPathFactory, emitted: list[tuple[Any, str, int | None]]):
-    """Every event comes back from the file as it was emitted, with its owner and iteration, in order."""
-    emitted = [(header(), "root", None), *[each for each in emitted if each[0].kind != "run-completed"]]
+    """Every event comes back from the file as it was emitted, with its owner and iteration, in order; lines are strict JSON."""
+    emitted = [(header(), "root", None), *[each for each in emitted if each[0].kind not in {"run-completed", "erased"}]]
     path = tmp_path_factory.mktemp("any") / "run.jsonl"
     recorder = recorder_of(path)
     for event, owner, iteration in emitted:
         assert recorder.emit(event, owner, iteration)
     recorder.seal()
     records, problems = read(path)
-    assert problems == []
+    assert (problems, check_trace(path).verdict) == ([], "open")
     assert [(each.event, each.owner, each.iteration) for each in records] == emitted
-
-
-def test_nothing_is_recorded_after_the_seal(path: Path):
-    """What comes after the seal is refused, and nobody is told of it."""
-    listener, subscriptions = Listener(), Subscriptions()
-    subscriptions.add(None, listener)
-    recorder = recorder_of(path, subscriptions)
-    recorder.emit(header(), "root")
-    recorder.seal()
-    assert (recorder.sealed, recorder.emit(thought(1), "root")) == (True, False)
-    assert listener.events == events_of(path) == [header()]
+    assert [json.loads(line, parse_constant=no_constants) for line in path.read_bytes().splitlines()] == [
+        each.as_json() for each in records
+    ]
 
 
 def test_without_a_file_events_still_reach_subscribers():
-    """A run that is not traced can be listened to; its records are numbered and carry no hash."""
+    """A run that is not traced can be listened to; its records are numbered and carry no hash. Nobody has to listen."""
     listener, subscriptions = Listener(), Subscriptions()
+    assert recorder_of(None, subscriptions).emit(header(), "root")
     subscriptions.add(None, listener)
     recorder = recorder_of(None, subscriptions)
     assert recorder.emit(header(), "root")
@@ -102,13 +100,6 @@ def test_without_a_file_events_still_reach_subscribers():
         (1, 0, "", thought(1)),
     ]
     assert (recorder.lost, recorder.complete, recorder.error) == (0, True, None)
-
-
-def test_without_file_and_listeners_nothing_happens():
-    """A run that nobody records or hears costs nothing and fails at nothing."""
-    recorder = recorder_of(None, Subscriptions())
-    assert recorder.emit(header(), "root")
-    recorder.seal()
 
 
 def test_an_event_that_cannot_be_redacted_is_withheld(path: Path):
@@ -154,62 +145,31 @@ def _tagged(value: Any) -> Any:
     return {key: _tagged(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-@given(python_values)
-def test_the_hash_of_a_tagged_value_is_that_of_the_value(value: Any):
-    """Tagging first and hashing then is the same as hashing the value."""
-    assert recorder_of(None).identity_of(to_json(value))[0] == content_hash(value)
-
-
-def test_hashes_cover_redacted_values(path: Path):
-    """The hash of arguments is that of the arguments as recorded, so it gives nothing away."""
-    redactor = Redactor()
-    redactor.add_secret("hunter2hunter2", "PASSWORD")
-    recorder = recorder_of(path, redactor=redactor)
-    args = {"password": "hunter2hunter2"}
-    call = ToolCallStarted(call_id="c", tool="t", position=0, args=args, args_hash=recorder.identity_of(args)[0])
-    recorder.emit(header(), "root")
-    recorder.emit(call, "root")
-    recorder.seal()
-    recorded = events_of(path)[1]
-    assert isinstance(recorded, ToolCallStarted)
-    assert recorded.args == {"password": "[redacted:PASSWORD]"}
-    assert recorded.args_hash == content_hash(recorded.args)
-
-
 # ── subscribers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_subscribers_hear_what_they_asked_for(path: Path):
-    """One kind or all kinds, in order of registration; the records are those of the file."""
+    """One kind or all kinds, in order of registration; the records are those of the file; after the seal nobody hears any.
+
+    `add` returns what ends exactly this subscription; ending it twice does nothing.
+    """
     everything, thoughts, twice = Listener(), Listener(), Listener()
     subscriptions, more = Subscriptions(), Subscriptions()
     subscriptions.add(None, everything)
     subscriptions.add("thought", thoughts)
-    more.add("thought", twice)
+    undo = more.add("thought", twice)
     more.add("thought", twice)
     recorder = recorder_of(path, subscriptions, more)
-    for event in (header(), thought(1), ending()):
+    for event in (header(), thought(1)):
+        recorder.emit(event, "root")
+    undo()
+    undo()
+    for event in (thought(2), ending()):
         recorder.emit(event, "root")
     recorder.seal()
+    assert (recorder.sealed, recorder.emit(thought(3), "root")) == (True, False)
     assert everything.heard == read(path)[0]
-    assert thoughts.events == [thought(1)]
-    assert twice.events == [thought(1), thought(1)]
-
-
-def test_undo_ends_a_subscription_and_no_other():
-    """`add` returns what ends exactly this subscription; ending it twice does nothing."""
-    listener, other = Listener(), Listener()
-    subscriptions = Subscriptions()
-    undo = subscriptions.add("thought", listener)
-    subscriptions.add("thought", listener)
-    subscriptions.add(None, other)
-    recorder = recorder_of(None, subscriptions)
-    recorder.emit(thought(1), "root")
-    undo()
-    undo()
-    recorder.emit(thought(2), "root")
-    assert listener.events == [thought(1), thought(1), thought(2)]
-    assert other.events == [thought(1), thought(2)]
+    assert (thoughts.events, twice.events) == ([thought(1), thought(2)], [thought(1), thought(1), thought(2)])
 
 
 def test_subscriptions_of_many_threads():
@@ -217,7 +177,7 @@ def test_subscriptions_of_many_threads():
     subscriptions = Subscriptions()
 
     def work() -> None:
-        for _ in range(500):
+        for _ in range(100):
             subscriptions.add("thought", Listener())
             subscriptions.add("thought", Listener())()
 
@@ -226,15 +186,19 @@ def test_subscriptions_of_many_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(subscriptions.entries) == 2000
+    assert len(subscriptions.entries) == 400
 
 
 def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
-    """It is heard of once, in the log and in the trace, is counted each time, and hurts neither run nor neighbours."""
+    """It is heard of once, in the log and in the trace, is counted each time, and hurts neither run nor neighbours.
+
+    A failure at the last event cannot be recorded after it: the file stays sound.
+    """
     subscriptions = Subscriptions()
-    bad, good = Listener(ValueError("oh no")), Listener()
+    bad, good, late = Listener(ValueError("oh no")), Listener(), Listener(ValueError())
     subscriptions.add("thought", bad)
     subscriptions.add(None, good)
+    subscriptions.add("run-completed", late)
     recorder = recorder_of(path, subscriptions)
     with caplog.at_level(logging.WARNING):
         for event in (header(), thought(1), thought(2), ending()):
@@ -244,32 +208,9 @@ def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
     assert events_of(path) == [header(), thought(1), failure, thought(2), ending()]
     assert good.heard == read(path)[0] or [each.seq for each in good.heard] == [0, 2, 1, 3, 4]
     assert bad.events == [thought(1), thought(2)]
-    assert recorder.subscriber_failures == 2
-    assert caplog.messages == ["subscriber Listener failed on thought: ValueError('oh no') (said once)"]
-
-
-def test_a_subscriber_that_raises_at_everything(path: Path):
-    """Its failure at hearing of its own failure is counted, and that is all."""
-    subscriptions = Subscriptions()
-    subscriptions.add(None, Listener(ValueError()))
-    recorder = recorder_of(path, subscriptions)
-    for event in (header(), ending()):
-        recorder.emit(event, "root")
-    recorder.seal()
-    assert [event.kind for event in events_of(path)] == ["run-started", "hook-failed", "run-completed"]
-    assert recorder.subscriber_failures == 3
-
-
-def test_a_subscriber_that_raises_at_the_end(path: Path):
-    """A failure at the last event cannot be recorded after it: the file stays sound."""
-    subscriptions = Subscriptions()
-    subscriptions.add("run-completed", Listener(ValueError()))
-    recorder = recorder_of(path, subscriptions)
-    recorder.emit(header(), "root")
-    recorder.emit(ending(), "root")
-    recorder.seal()
-    assert check_trace(path).verdict == "ok"
-    assert recorder.subscriber_failures == 1
+    assert (recorder.subscriber_failures, check_trace(path).verdict) == (3, "ok")
+    assert caplog.messages[0] == "subscriber Listener failed on thought: ValueError('oh no') (said once)"
+    assert len(caplog.messages) == 2
 
 
 def test_subscribers_get_the_redacted_event(path: Path):

@@ -127,36 +127,20 @@ def test_requests_are_put_together_again(recording: Recording):
     ]
 
 
-def asked_for(**ranges: Any) -> LlmRequested:
-    """Return a request that names what there is not."""
-    return LlmRequested(**{"request": 0, "model": "m/x", "messages": (), **ranges})
-
-
 @pytest.mark.parametrize(
-    ("event", "message"),
+    ("asked", "ref", "lacks"),
     [
-        (asked_for(messages=((0, 10**15),)), "the trace names message 0 of root, which it does not hold"),
-        (asked_for(tools=((7, 7),)), "the trace names tool 7 of root, which it does not hold"),
+        ({"messages": ((1, 10**15),)}, None, "message 1"),
+        ({"tools": ((7, 7),)}, None, "tool 7"),
+        ({"messages": ((0, 0),)}, MessageRef(request=3), "the answer to request 3"),
+        ({"messages": ((0, 0),)}, MessageRef(call="c9"), "the result of call 'c9'"),
     ],
 )
-def test_what_a_damaged_trace_lacks(event: LlmRequested, message: str):
-    """A range that spans more than there is ends at the first thing that is missing, in one clear line."""
-    with pytest.raises(NotATraceError, match=message):
-        OwnerRecording("root").request(event)
-
-
-@pytest.mark.parametrize(
-    ("ref", "message"),
-    [
-        (MessageRef(request=3), "the trace names the answer to request 3 of root, which it does not hold"),
-        (MessageRef(call="c9"), "the trace names the result of call 'c9' of root, which it does not hold"),
-    ],
-)
-def test_a_message_whose_content_is_missing(ref: MessageRef, message: str):
-    """A message that refers to nothing is one clear line, too."""
+def test_what_a_damaged_trace_lacks(asked: dict[str, Any], ref: MessageRef | None, lacks: str):
+    """What refers to nothing, or to more than there is, ends at the first thing that is missing, in one clear line."""
     owner = OwnerRecording("root", messages={0: MessageAdded(id=0, role="tool", ref=ref)})
-    with pytest.raises(NotATraceError, match=message):
-        owner.message(0)
+    with pytest.raises(NotATraceError, match=f"the trace names {lacks} of root, which it does not hold"):
+        owner.request(LlmRequested(**{"request": 0, "model": "m/x", "messages": (), **asked}))
 
 
 def test_a_trace_that_starts_with_something_else(tmp_path: Path):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,32 +58,41 @@ def test_a_hostile_id_is_refused(store: TraceStore, run_id: str):
         assert str(caught.value).isprintable()
 
 
-@given(st.text(max_size=140))
-def test_no_id_leaves_the_folder(run_id: str):
-    """Whatever the id, its file is in the folder, or there is none."""
-    folder = Path("/some/traces")
-    try:
-        path = TraceStore(folder).path_for(run_id)
-    except RunIdError:
-        return
-    assert path.parent == folder
-    assert path.name == f"{run_id}.jsonl"
-    assert os.path.normpath(path) == str(path)
-
-
-@given(st.text(max_size=140))
-def test_no_reference_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, reference: str):
-    """Whatever is asked for, the answer is a file of the folder or one of our errors."""
-    folder = tmp_path_factory.getbasetemp() / "no such folder"
-    with pytest.raises(PlayheadError):
-        TraceStore(folder).resolve(reference)
-
-
 @pytest.mark.parametrize("run_id", ["latest", "latest~2", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
 def test_an_id_that_means_something_else_is_refused(store: TraceStore, run_id: str):
     """A run that no reference could reach is not written in the first place."""
     with pytest.raises(RunIdError, match="means something else"):
         store.path_for(run_id)
+
+
+@given(st.text(max_size=140))
+def test_no_reference_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, reference: str):
+    """Whatever is asked for, the answer is a file of the folder or one of our errors; whatever the id, its file is in there."""
+    store = TraceStore(tmp_path_factory.getbasetemp() / "no such folder")
+    with pytest.raises(PlayheadError):
+        store.resolve(reference)
+    with suppress(RunIdError):
+        assert store.path_for(reference) == store.folder / f"{reference}.jsonl"
+        assert os.path.normpath(store.path_for(reference)) == str(store.path_for(reference))
+
+
+def test_the_folder(store: TraceStore, tmp_path: Path):
+    """Only its owner looks into a folder that we made, runs in it come newest first, one that is not there has none."""
+    new = TraceStore(tmp_path / "a" / "b" / "traces")
+    with pytest.raises(TraceNotFoundError, match="holds no runs yet"):
+        new.resolve("latest")
+    assert (new.paths(), new.summaries(), new.create(), new.create()) == ([], [], True, False)
+    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (new.folder, *new.folder.parents[:2])]
+    assert modes == [0o700] * 3
+    (store.folder / "notes.txt").write_text("no trace")
+    (store.folder / "folder.jsonl").mkdir()
+    assert [summary.run_id for summary in store.summaries()] == IDS[::-1]
+    assert [summary.run_id for summary in store.summaries(2)] == IDS[:-3:-1]
+    with pytest.raises(TraceNotFoundError, match=r"folder\.jsonl': a folder, not a trace; --trace-dir names a folder"):
+        store.resolve(store.folder / "folder.jsonl")
+    for folder in (tmp_path / "x.jsonl", tmp_path / "a\0b"):
+        with pytest.raises(TraceNotFoundError, match="cannot be read"):
+            TraceStore(folder).paths()
 
 
 def test_new_ids():
@@ -136,22 +145,6 @@ def test_references_that_fail(store: TraceStore, reference: str, error: Any, mes
     assert str(caught.value) == message.format(folder=store.folder)
 
 
-def test_no_runs_at_all(tmp_path: Path):
-    """A folder that is not there has no runs."""
-    store = TraceStore(tmp_path / "none")
-    assert (store.paths(), store.summaries()) == ([], [])
-    with pytest.raises(TraceNotFoundError, match="holds no runs yet"):
-        store.resolve("latest")
-
-
-def test_a_folder_that_is_none(tmp_path: Path):
-    """A file in the place of the folder is one clear line."""
-    (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file", tmp_path / "a\0b"):
-        with pytest.raises(TraceNotFoundError, match="cannot be read"):
-            TraceStore(folder).paths()
-
-
 def test_a_path_is_taken_as_it_is(store: TraceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A trace outside the folder is named by its path: as a `Path`, or as text with the suffix of a trace."""
     monkeypatch.chdir(tmp_path)
@@ -174,7 +167,7 @@ def test_the_plain_file_comes_before_the_packed_one(store: TraceStore):
 
 
 def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
-    """Runs with ids of their own are placed by their first event, also compressed ones and whoever touches the file."""
+    """Runs with ids of their own are placed by their first event, whoever touches the file; what is no trace by the file's time."""
     store = TraceStore(tmp_path)
     for number, run_id in enumerate(["zebra", "ant", "bee", "01KABCDEF00000000000000000"]):
         path = store.path_for(run_id)
@@ -184,24 +177,12 @@ def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
     packed = store.path_for("bee").with_suffix(".jsonl.gz")
     packed.write_bytes(gzip.compress(store.path_for("bee").read_bytes()))
     store.path_for("bee").unlink()
-    assert [path.name for path in store.paths()] == [
-        "01KABCDEF00000000000000000.jsonl", "bee.jsonl.gz", "ant.jsonl", "zebra.jsonl",
-    ]  # fmt: skip
-
-
-def test_what_is_no_trace_sorts_by_the_time_of_its_file(tmp_path: Path):
-    """It has no first event that says when it started."""
-    for number, name in enumerate(["b.jsonl", "c.jsonl.gz", "a.jsonl"]):
+    for number, name in enumerate(["cow.jsonl", "dog.jsonl.gz"]):
         (tmp_path / name).write_bytes(b"nothing")
-        os.utime(tmp_path / name, (1_000_000_000 + number, 1_000_000_000 + number))
-    assert [path.name for path in TraceStore(tmp_path).paths()] == ["a.jsonl", "c.jsonl.gz", "b.jsonl"]
-
-
-def test_a_folder_with_the_name_of_a_trace(tmp_path: Path):
-    """It is said to be one."""
-    (tmp_path / "x.jsonl").mkdir()
-    with pytest.raises(TraceNotFoundError, match=r"x\.jsonl': a folder, not a trace; --trace-dir names a folder"):
-        TraceStore(tmp_path).resolve(tmp_path / "x.jsonl")
+        os.utime(tmp_path / name, (1000 + number, 1000 + number))
+    assert [path.name for path in store.paths()] == [
+        "01KABCDEF00000000000000000.jsonl", "bee.jsonl.gz", "ant.jsonl", "zebra.jsonl", "dog.jsonl.gz", "cow.jsonl",
+    ]  # fmt: skip
 
 
 # ── links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -241,14 +222,6 @@ def test_blobs_are_not_written_through_a_link(store: TraceStore, tmp_path: Path)
 # ── the folder ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_folder_is_private(tmp_path: Path):
-    """Nobody but the owner looks into a folder that we made, nor into those that we made for it."""
-    store = TraceStore(tmp_path / "a" / "b" / "traces")
-    assert [store.create(), store.create()] == [True, False]
-    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (store.folder, *store.folder.parents[:2])]
-    assert modes == [0o700] * 3
-
-
 # ── summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -271,7 +244,7 @@ def test_a_summary(tmp_path: Path):
     assert summarise(packed).as_json() == {**summary.as_json(), "path": str(packed)}
 
 
-@pytest.mark.parametrize("size", [0, 7_000, 9_000, 200_000, 600_000])
+@pytest.mark.parametrize("size", [7_000, 9_000, 600_000])
 @pytest.mark.parametrize("short", ["neither", "first", "last"])
 def test_a_summary_of_long_lines(tmp_path: Path, size: int, short: str):
     """However long the first and the last line are, they are found; what went to a blob is named by its size."""
@@ -310,12 +283,3 @@ def test_an_unreadable_run(tmp_path: Path, content: bytes):
     for name in ("run.jsonl", "run.jsonl.gz", "run.jsonl.zst"):
         (tmp_path / name).write_bytes(content)
         assert summarise(tmp_path / name) == RunSummary("run", tmp_path / name, None, None, None, None, "unreadable")
-
-
-def test_summaries_come_newest_first(store: TraceStore):
-    """The list starts with the newest run, and ends where it is told to."""
-    (store.folder / "notes.txt").write_text("no trace")
-    (store.folder / "folder.jsonl").mkdir()
-    assert [summary.run_id for summary in store.summaries()] == IDS[::-1]
-    assert [summary.run_id for summary in store.summaries(2)] == IDS[:-3:-1]
-    json.dumps([summary.as_json() for summary in store.summaries()])

@@ -10,8 +10,6 @@ import pathlib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic_core import to_json as dump
 
 from playhead.trace.values import MAX_DEPTH, content_hash, from_json, to_json
@@ -165,26 +163,10 @@ def test_nothing_raises(make: Any):
     from_json(second)
 
 
-@given(st.recursive(st.sampled_from([name for name in HOSTILE if "000" not in name]), st.lists, max_leaves=4))
-def test_hostile_objects_in_any_company(names: Any):
-    """Whatever stands beside whatever, the whole becomes strict JSON."""
-    through_a_file(made(names))
-
-
-def test_integers_that_python_refuses_to_print():
-    """An integer of more digits than Python prints comes back, too."""
-    assert from_json(through_a_file(10**5000)) == 10**5000
-
-
-def test_a_generator_is_not_used_up():
-    """To record a generator does not take from it."""
-    generator = a_generator()
-    assert to_json(generator)["lossy"]
-    assert list(generator) == [1]
-
-
 def test_lossy_forms():
-    """What cannot come back says so, and says what it was."""
+    """What cannot come back says so, and says what it was; to record a generator does not take from it."""
+    generator = a_generator()
+    assert (to_json(generator)["lossy"], list(generator)) == (True, [1])
     assert to_json(cycle()) == [
         {"again": {"$type": "cycle", "lossy": True}, "and": [{"$type": "cycle", "lossy": True}]}
     ]
@@ -200,16 +182,12 @@ def test_lossy_forms():
 
 @pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}, lambda inner: {1: inner}])
 def test_depth_is_counted_in_levels_of_json(wrap: Any):
-    """Whatever is nested, its JSON is never deeper than the limit and a tag: every parser reads it."""
+    """Whatever is nested, its JSON is never deeper than the limit and a tag: every parser reads it; up to there it comes back."""
+    value = deep(MAX_DEPTH // 3, wrap)
+    assert from_json(to_json(value)) == value
     text = json.dumps(to_json(deep(10_000, wrap)))
     depth = max(itertools.accumulate({"[": 1, "{": 1, "]": -1, "}": -1}.get(character, 0) for character in text))
     assert MAX_DEPTH <= depth <= MAX_DEPTH + 4
-
-
-def test_equal_depth_below_the_limit_comes_back():
-    """A hundred levels are not too deep."""
-    value = deep(MAX_DEPTH, lambda inner: [inner])
-    assert from_json(to_json(value)) == value
 
 
 def test_no_stack_left():
