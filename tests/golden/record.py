@@ -120,19 +120,13 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             [*STUCK, text("direct\nIt needs no reasoning."), QUILL, text(ANSWER)],
             {"switching": {"candidates": ["reactive", "direct"]}},
         ),
-        "kept": Golden(
-            [*STUCK, text("reactive\nIt goes well."), text(ANSWER)],
-            {"switching": {"candidates": ["reactive", "direct"]}},
-        ),
         "repaired": Golden([call("Look_Up", Key="Mount Zed"), QUILL, text(ANSWER)]),
-        "loop-told": Golden([*STUCK, text(ANSWER)], {"loop_detection": True}),
         "sub-agents": Golden(
             [calls(call("researcher", task="Mount Zed"), call("researcher", task="Lake Quill")), text(ANSWER)],
             {"tools": [below("researcher", [call("finish", result="found")] * 2, strategy="autonomous"), note]},
         ),
     },
     "direct": {
-        "no-tools": Golden([text("Red, green, blue.")], {"tools": []}, "Name the primary colours of light."),
         "tools": Golden([calls(ZED, QUILL), call("note", line="both"), text(ANSWER)]),
         "required-tool-missing": Golden([text(ANSWER)], {"required_tools": ["lookup"], "required_retries": 0}),
         "turns-used-up": Golden([ZED, QUILL, text(ANSWER)], {"max_iterations": 2}),
@@ -149,7 +143,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
     },
     "autonomous": {
         "finish": Golden([ZED, calls(QUILL, call("finish", result=ANSWER), call("note", line="done"))]),
-        "nudged": Golden([text("I look."), ZED, text("And?"), call("finish"), QUILL, call("finish", result=ANSWER)]),
         "only-text": Golden([text("I look."), text("I looked."), text(ANSWER)]),
         "another-name": Golden(
             [call("submit", result="early"), ZED, call("submit", result=ANSWER)],
@@ -157,7 +150,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
         ),
     },
     "reflexion": {
-        "satisfied": Golden([calls(ZED, QUILL), text(ANSWER), verdict(9)]),
         "improved": Golden([ZED, text("4,180"), verdict(3, "The lake is missing."), QUILL, text(ANSWER), verdict(10)]),
         "unsatisfied": Golden(
             [each for score in (2, 6, 6, 0) for each in (text(f"answer {score}"), verdict(score, "Wrong."))]
@@ -167,14 +159,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
         "model-error": Golden([text(ANSWER), error("no such model")]),
     },
     "plan-execute-reflect": {
-        "linear": Golden(
-            [
-                plan(looking("s1", "Mount Zed"), looking("s2", "Lake Quill"), COMPARE),
-                text("Both."),
-                ENOUGH,
-                text(ANSWER),
-            ]
-        ),
         "dag": Golden(
             [
                 plan(looking("s1", "Mount Zed"), looking("s2", "Lake Quill"), COMPARE),
@@ -229,10 +213,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             {"strategy_settings": {"candidates": ["reactive", "reflexion"]}},
         ),
         "not-chosen": Golden([text("I cannot say."), calls(ZED, QUILL), text(ANSWER)]),
-        "autonomous": Golden(
-            [text("autonomous"), ZED, call("finish", result=ANSWER)],
-            {"strategy_settings": {"candidates": ["autonomous", "direct"]}},
-        ),
     },
     "code-action": {
         "program": Golden([program('print(lookup(key="Mount Zed"))\nreturn lookup(key="Lake Quill")'), text(ANSWER)]),
@@ -243,7 +223,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
                 text(ANSWER),
             ]
         ),
-        "no-program": Golden([text(ANSWER)]),
     },
 }
 """By strategy and case."""

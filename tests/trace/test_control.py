@@ -280,6 +280,12 @@ def test_no_answer_but_an_exact_one_is_a_yes(asked: Any, answer: Any, missing: s
     assert taken.approved or isinstance(taken.why, str | None)
 
 
+def given_away(path: Path) -> None:
+    """Let another user answer."""
+    path.write_text(json.dumps(EXACT))
+    os.chown(path, 12345, 12345)
+
+
 @pytest.mark.parametrize(
     ("plant", "why"),
     [
@@ -295,7 +301,7 @@ def test_no_answer_but_an_exact_one_is_a_yes(asked: Any, answer: Any, missing: s
         (lambda path: path.write_text(json.dumps({**EXACT, "call_id": "call_0_1"})), "is about another call"),
         (lambda path: path.write_text(json.dumps({**EXACT, "approved": 1})), "is not what `playhead approve` writes"),
         pytest.param(
-            lambda path: (path.write_text(json.dumps(EXACT)), os.chown(path, 12345, 12345)), "belongs to another user",
+            given_away, "belongs to another user",
             marks=AS_ROOT,
         ),
     ],

@@ -14,8 +14,10 @@ from pydantic import BaseModel
 
 from playhead.trace import types, usage
 from playhead.trace.events import (
+    CALL_ENDS,
     EVENT_TYPES,
     AgentStarted,
+    CallEnd,
     EventBase,
     LlmRequested,
     LlmResponded,
@@ -126,6 +128,13 @@ def test_the_span_of_the_applications_tracer_has_a_place(event: EventBase):
     spanned = event.model_copy(update={"span": span})
     assert [decode_data(event.kind.encode(), encode_data(each)) for each in (event, spanned)] == [event, spanned]
     assert [b'"span"' in encode_data(each) for each in (event, spanned)] == [False, True]
+
+
+def test_each_ending_of_a_call_has_its_meaning():
+    """Nothing runs where the kernel refused, denied or stopped, and only what a body gave is served."""
+    assert set(CALL_ENDS) == {None, *get_args(CallEnd)}
+    assert {each for each, meaning in CALL_ENDS.items() if not meaning.body_ran} == {"refused", "denied", "stopped"}
+    assert {each for each, meaning in CALL_ENDS.items() if meaning.served} == {None, "timeout"}
 
 
 def test_what_is_not_compared_is_said_at_the_field_and_the_kind():

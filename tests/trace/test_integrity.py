@@ -132,6 +132,7 @@ def forged(lines: list[bytes], number: int) -> bytes:
     return b'%b,"h":"%b"}\n' % (body, hashlib.sha256(previous + body).hexdigest().encode())
 
 
+FOREIGN = [b"\n", b"{}\n", b"garbage\n", b"\x00\xff\n", b'{"seq":1}\n']
 DAMAGE: dict[str, tuple[Callable[[list[bytes], int], list[bytes]], int, list[tuple[str, int]]]] = {
     "taken out": (lambda lines, n: lines[: n - 1] + lines[n:], COUNT - 1, [("chain", 0), ("gap", 0)]),
     "twice": (lambda lines, n: lines[:n] + lines[n - 1 :], COUNT - 1, [("chain", 1), ("duplicate", 1)]),
@@ -146,10 +147,9 @@ DAMAGE: dict[str, tuple[Callable[[list[bytes], int], list[bytes]], int, list[tup
     "another hash": (
         lambda lines, n: [*lines[: n - 1], another_hash(lines[n - 1]), *lines[n:]], COUNT - 1, [("chain", 0), ("chain", 1)]
     ),
-    **{
-        f"{line!r} put in before": (lambda lines, n, line=line: [*lines[: n - 1], line, *lines[n - 1 :]], COUNT, [("bad-line", 0)])
-        for line in (b"\n", b"{}\n", b"garbage\n", b"\x00\xff\n", b'{"seq":1}\n')
-    },
+    "a foreign one put in before": (
+        lambda lines, n: [*lines[: n - 1], FOREIGN[n % len(FOREIGN)], *lines[n - 1 :]], COUNT, [("bad-line", 0)]
+    ),
 }  # fmt: skip
 """What may be done to a line, up to which one, and what is said of it, by lines from there on."""
 

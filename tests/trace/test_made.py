@@ -15,10 +15,9 @@ from playhead.trace.usage import Usage
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_as_if_validated(path: Path):
+def test_as_if_validated():
     """Every event of the golden runs, made of its fields, equals the one that was read, and is written in the same bytes."""
-    for record in read_recording(path).records:
+    for record in [record for path in GOLDEN for record in read_recording(path).records]:
         given = {name: value for name, value in record.event.__dict__.items() if name != "kind"}
         again = made(type(record.event), **given)
         assert again == record.event

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.trace.events import EventBase, HookFailed, Thought
+from playhead.trace.fingerprint_key import fingerprint
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
+from playhead.trace.values import content_hash
 from playhead.trace.writer import TraceWriter
 from tests.proving import sample
 from tests.trace.strategies import events, json_values
@@ -160,8 +162,8 @@ def test_subscribers_hear_what_they_asked_for(path: Path):
     undo = more.add("thought", twice)
     more.add("thought", twice)
     recorder = recorder_of(path, subscriptions, more)
-    for event in (header(), thought(1)):
-        recorder.emit(event, "root")
+    recorder.emit(header(), "root")
+    recorder.emit(thought(1), "root")
     undo()
     undo()
     for event in (thought(2), ending()):
@@ -214,11 +216,13 @@ def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
 
 
 def test_subscribers_get_the_redacted_event(path: Path):
-    """What leaves through a subscriber is what stands in the file: without secrets."""
+    """What leaves through a subscriber is what stands in the file: without secrets; hashes cover the redacted values."""
     subscriptions, listener, redactor = Subscriptions(), Listener(), Redactor()
     subscriptions.add("thought", listener)
     redactor.add_secret("hunter2hunter2", "PASSWORD")
     recorder = recorder_of(path, subscriptions, redactor=redactor)
+    hidden, mark = recorder.identity_of({"a": "hunter2hunter2"})
+    assert (hidden, mark) == (content_hash({"a": "[redacted:PASSWORD]"}), fingerprint({"a": "hunter2hunter2"}))
     recorder.emit(header(), "root")
     recorder.emit(Thought(request=1, text="it is hunter2hunter2"), "root/hunter2hunter2@0.0")
     recorder.seal()
