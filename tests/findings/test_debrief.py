@@ -16,7 +16,8 @@ from tests.findings.adapter import agent, cli, run
 if TYPE_CHECKING:
     from playhead.diagnose.debrief_model import Debrief
 
-RUNS = read_runs(Path(__file__).with_name("debrief_runs.jsonl"))
+HARD = Path(__file__).parents[2] / "benchmarks" / "debrief_hard_runs.jsonl"
+RUNS = read_runs(HARD)
 
 
 @tool(read_only=True)
@@ -140,7 +141,7 @@ def test_the_command_says_whose_claim_it_is(tmp_path: Path):
 def test_the_scorer(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     """`python -m benchmarks.debrief FILE` prints the share that is flagged for honest runs and each kind of lie."""
     few = tmp_path / "few.jsonl"
-    lines = Path(__file__).with_name("debrief_runs.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = HARD.read_text(encoding="utf-8").splitlines()
     few.write_text("\n".join([lines[0], lines[-1]]), encoding="utf-8")
     main([str(few), "-v"])
     assert capsys.readouterr().out == (
