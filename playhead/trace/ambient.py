@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from playhead.trace.values import scrub, to_json
@@ -20,18 +20,10 @@ from playhead.trace.values import scrub, to_json
 if TYPE_CHECKING:
     from playhead.trace.telemetry import TelemetryContext
 
-SESSION: Final = "session.id"
-USER: Final = "user.id"
-TAGS: Final = "tag.tags"
-METADATA: Final = "metadata"
-TEMPLATE: Final = "llm.prompt_template.template"
-TEMPLATE_VERSION: Final = "llm.prompt_template.version"
-TEMPLATE_VARIABLES: Final = "llm.prompt_template.variables"
 WHO: Final = ("service.", "deployment.", "openinference.")
 """How the attributes of a resource begin that say who an application is; the others are about machines and processes."""
 NOBODY: Final = "unknown_service"
 """How the name begins that OpenTelemetry gives a service to which nobody gave one."""
-T = TypeVar("T")
 log = logging.getLogger("playhead")
 
 
@@ -46,23 +38,22 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
     found: dict[str, Any] = {} if earlier_trace_id is None else {"earlier_trace_id": earlier_trace_id}
     trace, context = sys.modules.get("opentelemetry.trace"), sys.modules.get("opentelemetry.context")
     if trace is not None and context is not None:
-        found |= _read("its open span", partial(_span, trace)) or {}
-        found |= _values(context)
-        found |= _read("its resource", partial(_service, trace)) or {}
+        readings: dict[str, Callable[[], dict[str, Any]]] = {
+            "its open span": partial(_span, trace),
+            "whether it is suppressed": partial(_suppressed, context),
+            **{f"the value {name!r} of its context": partial(_value, context, name) for name in _KEPT},
+            "its resource": partial(_service, trace),
+        }
+        for what, reading in readings.items():
+            try:
+                found |= reading()
+            except Exception as error:  # noqa: BLE001 - the application's tracing must not keep an agent from running
+                log.warning("the application's tracing: %s cannot be read, so this run goes without: %r", what, error)
     if not found:
         return None
     from playhead.trace.telemetry import TelemetryContext  # noqa: PLC0415 - for runs inside an application's tracing
 
     return TelemetryContext(**found)
-
-
-def _read(what: str, reading: Callable[[], T | None]) -> T | None:
-    """Return what the application says of one thing; None when it says nothing, or nothing that can be read."""
-    try:
-        return reading()
-    except Exception as error:  # noqa: BLE001 - the application's tracing must not keep an agent from running
-        log.warning("the application's tracing: %s cannot be read, so this run goes without: %r", what, error)
-        return None
 
 
 def _span(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
@@ -77,24 +68,15 @@ def _span(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelem
     }
 
 
-def _values(context: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`
-    found: dict[str, Any] = {}
-    if _read("whether it is suppressed", partial(_is_suppressed, context)):
-        found["suppressed"] = True
-    for field, (name, as_kept) in _KEPT.items():
-        kept = _read(f"the value {name!r} of its context", partial(_value, context, name, as_kept))
-        if kept:
-            found[field] = kept
-    return found
+def _suppressed(context: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`
+    """As OpenInference itself reads it."""
+    return {"suppressed": True} if context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY) else {}  # noqa: SLF001
 
 
-def _is_suppressed(context: Any) -> bool:  # noqa: ANN401 - the module `opentelemetry.context`
-    return bool(context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY))  # noqa: SLF001 - as OpenInference itself reads it
-
-
-def _value(context: Any, name: str, as_kept: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - anything is in a context
-    value = context.get_value(name)
-    return None if value is None else as_kept(value)
+def _value(context: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`
+    value, (field, as_kept) = context.get_value(name), _KEPT[name]
+    kept = None if value is None else as_kept(value)
+    return {field: kept} if kept else {}
 
 
 def _service(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
@@ -133,13 +115,13 @@ def _object(value: object) -> dict[str, Any]:
 
 _KEPT: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = MappingProxyType(
     {
-        "session_id": (SESSION, _text),
-        "user_id": (USER, _text),
-        "tags": (TAGS, _texts),
-        "metadata": (METADATA, _object),
-        "prompt_template": (TEMPLATE, _text),
-        "prompt_template_version": (TEMPLATE_VERSION, _text),
-        "prompt_template_variables": (TEMPLATE_VARIABLES, _object),
+        "session.id": ("session_id", _text),
+        "user.id": ("user_id", _text),
+        "tag.tags": ("tags", _texts),
+        "metadata": ("metadata", _object),
+        "llm.prompt_template.template": ("prompt_template", _text),
+        "llm.prompt_template.version": ("prompt_template_version", _text),
+        "llm.prompt_template.variables": ("prompt_template_variables", _object),
     }
 )
-"""What is kept of a context, by the field that keeps it: the name of the value, and how it is read."""
+"""What is kept of a context, by the name of the value: the field that keeps it, and how it is read."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.trace.events import RunCompleted, RunStarted
-from playhead.trace.reader import Problem, scan
+from playhead.trace.reader import Problem, ProblemKind, scan
 
 if TYPE_CHECKING:
     from playhead.trace.line import Record
@@ -79,14 +79,14 @@ _SOUND: Final = ("ok", "open", "lost-events")
 """Verdicts on files in which every line is what was written."""
 
 
+_ALONE: Final[dict[ProblemKind, Verdict]] = {"truncated": "truncated", "erased": "erased", "blob": "missing-blob"}
+"""Verdicts on files in which nothing else is wrong."""
+
+
 def _verdict(problems: list[Problem], *, closed: bool) -> Verdict:
     kinds = {problem.kind for problem in problems}
     if not kinds:
         return "ok" if closed else "open"
-    if kinds == {"truncated"}:
-        return "truncated"
-    if kinds == {"erased"}:
-        return "erased"
-    if kinds == {"blob"}:
-        return "missing-blob"
+    if len(kinds) == 1 and not _ALONE.keys().isdisjoint(kinds):
+        return _ALONE[kinds.pop()]
     return "lost-events" if kinds <= {"lost-events", "truncated"} else "damaged"

@@ -6,8 +6,9 @@ import gzip
 import hashlib
 import io
 import re
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic_core import from_json
@@ -132,14 +133,10 @@ def _open(path: Path) -> io.BufferedIOBase:
 
 
 def _zstd() -> Any:  # noqa: ANN401 - a module
-    try:
-        from compression import zstd  # noqa: PLC0415 - Python 3.14
-    except ImportError:
-        try:
-            from backports import zstd  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise MissingDependencyError("reading .zst traces needs: pip install 'playhead[zstd]'") from None
-    return zstd
+    for name in ("compression.zstd", "backports.zstd"):  # of Python 3.14, or of an extra
+        with suppress(ImportError):
+            return import_module(name)
+    raise MissingDependencyError("reading .zst traces needs: pip install 'playhead[zstd]'")
 
 
 class Lines:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from hypothesis import strategies as st
+from pydantic_core import to_json as dump
 
 from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
-from playhead.trace.values import SAFE_INTEGER
+from playhead.trace.values import SAFE_INTEGER, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +77,16 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     return left == right
+
+
+def no_constants(name: str) -> None:
+    """Refuse what Python's parser takes for a number and JSON does not."""
+    raise AssertionError(f"{name} is not JSON")
+
+
+def through_a_file(value: Any) -> Any:
+    """Return the value after it was written as JSON text and parsed by a strict parser."""
+    return json.loads(dump(to_json(value)).decode(), parse_constant=no_constants)
 
 
 def of(annotation: Any) -> st.SearchStrategy[Any]:

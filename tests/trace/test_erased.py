@@ -81,14 +81,11 @@ def test_the_other_lines_stay_proven(path: Path, changed: int):
 
 
 def test_an_erasure_that_no_event_names_is_damage(path: Path):
-    """A line does not say of itself that it may be another one."""
+    """A line does not say of itself that it may be another one; nor is one erased that only an event calls so."""
     erase(path, 3, said=False)
     assert check_trace(path).verdict == "damaged"
     assert read(path)[1][-1] == Problem("chain", 8, "no event says who erased content of event 3")
-
-
-def test_a_line_that_only_an_event_calls_erased_is_damage(path: Path):
-    """What was changed without a mark is no erasure."""
-    erase(path, 3)
-    path.write_bytes(path.read_bytes().replace(b',"erased":true', b""))
+    record(path.with_name("other.jsonl"), thoughts(8))
+    erase(path.with_name("other.jsonl"), 3)
+    path.write_bytes(path.with_name("other.jsonl").read_bytes().replace(b',"erased":true', b""))
     assert check_trace(path).verdict == "damaged"

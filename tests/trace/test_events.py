@@ -16,18 +16,11 @@ from playhead.trace import types, usage
 from playhead.trace.events import (
     CALL_ENDS,
     EVENT_TYPES,
-    AgentStarted,
     CallEnd,
     EventBase,
-    LlmRequested,
     LlmResponded,
-    ToolCallStarted,
 )
 from playhead.trace.frozen import volatile_fields
-from playhead.trace.line import decode_data, encode_data
-from playhead.trace.telemetry import SpanIds
-from playhead.trace.types import AgentHeader
-from tests.trace.traces import header
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -110,24 +103,6 @@ def test_what_every_model_keeps_to(model: type[BaseModel]):
         name: each.get_default(call_default_factory=True) for name, each in fields if may_be_none(each.annotation)
     }
     assert optional == dict.fromkeys(optional)
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        header(),
-        AgentStarted(agent=AgentHeader(name="below", model="m"), task="Go.", parent="root", call_id="1"),
-        LlmRequested(request=0, model="m", messages=()),
-        ToolCallStarted(call_id="1", tool="t", position=0, args_hash=""),
-    ],
-    ids=lambda event: event.kind,
-)
-def test_the_span_of_the_applications_tracer_has_a_place(event: EventBase):
-    """Its ids come back as they were written, and are absent where none are known."""
-    span = SpanIds(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
-    spanned = event.model_copy(update={"span": span})
-    assert [decode_data(event.kind.encode(), encode_data(each)) for each in (event, spanned)] == [event, spanned]
-    assert [b'"span"' in encode_data(each) for each in (event, spanned)] == [False, True]
 
 
 def test_each_ending_of_a_call_has_its_meaning():

@@ -28,13 +28,8 @@ from playhead.trace.line import (
 from playhead.trace.types import AgentHeader
 from playhead.trace.usage import Prices
 from tests.proving import sample
-from tests.trace.strategies import events, same
+from tests.trace.strategies import events, no_constants, same
 from tests.trace.traces import unknown
-
-
-def no_constants(name: str) -> None:
-    """Refuse what Python's parser takes for a number and JSON does not."""
-    raise AssertionError(f"{name} is not JSON")
 
 
 def again(event: EventBase) -> EventBase:

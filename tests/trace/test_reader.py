@@ -10,7 +10,6 @@ import tracemalloc
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import jsonlines
 import pytest
 from backports import zstd
 from hypothesis import example, given, settings
@@ -141,21 +140,6 @@ def test_garbage(tmp_path_factory: pytest.TempPathFactory, garbage: bytes, suffi
     """No file whatever gives anything but a verdict or one of our errors."""
     path = tmp_path_factory.mktemp("garbage") / f"run{suffix}"
     path.write_bytes(garbage)
-    read_in_every_way(path)
-
-
-@settings(max_examples=sample(150, 20))
-@given(data=st.data())
-def test_a_sound_trace_with_garbage_in_it(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes, data: st.DataObject
-):
-    """Random bytes over a sound trace, packed or not, are never a traceback."""
-    suffix, pack = data.draw(st.sampled_from([("", lambda content: content), *PACKERS.items()]))
-    spoilt = bytearray(pack(content[: content.index(b"\n", 3000) + 1]))
-    place = data.draw(st.integers(0, len(spoilt) - 1))
-    spoilt[place : place + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=20))
-    path = tmp_path_factory.mktemp("spoilt") / f"run.jsonl{suffix and '.' + suffix}"
-    path.write_bytes(spoilt)
     read_in_every_way(path)
 
 
@@ -293,10 +277,3 @@ def test_a_file_that_grows_while_it_is_read(path: Path, content: bytes):
     *rest, last = seen
     assert [each.event for each in [first, *rest] if isinstance(each, Record)] == thoughts(200)[:101]
     assert last == Problem("truncated", 102, "it ends after 20 bytes without a newline")
-
-
-def test_every_trace_is_a_json_lines_file(path: Path):
-    """The `jsonlines` package reads what we write, and finds what we find."""
-    record(path, [*thoughts(20)[:-1], thought(3, 100_000), ending()])
-    with jsonlines.open(path) as lines:
-        assert list(lines) == [each.as_json() for each in read(path)[0]]

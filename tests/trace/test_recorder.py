@@ -21,7 +21,7 @@ from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash
 from playhead.trace.writer import TraceWriter
 from tests.proving import sample
-from tests.trace.strategies import events, json_values
+from tests.trace.strategies import events, json_values, no_constants
 from tests.trace.traces import Ticks, ending, events_of, header, read, thought
 
 if TYPE_CHECKING:
@@ -47,11 +47,6 @@ class Listener:
     def events(self) -> list[EventBase]:
         """What was heard, without envelopes."""
         return [record.event for record in self.heard]
-
-
-def no_constants(name: str) -> None:
-    """Refuse what Python's parser takes for a number and JSON does not."""
-    raise AssertionError(f"{name} is not JSON")
 
 
 def recorder_of(path: Path | None, *subscriptions: Subscriptions, redactor: Redactor | None = None) -> Recorder:

@@ -13,13 +13,11 @@ import json
 import pathlib
 import types
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import example, given
-from hypothesis import strategies as st
 from pydantic import BaseModel
-from pydantic_core import to_json as dump
 
 from playhead.trace.values import (
     SAFE_INTEGER,
@@ -33,22 +31,7 @@ from playhead.trace.values import (
     to_json,
     untagged,
 )
-from tests.trace.strategies import any_texts, json_values, python_values, same
-
-if TYPE_CHECKING:
-    import random
-
-
-def no_constants(name: str) -> None:
-    """Refuse what Python's parser takes for a number and JSON does not."""
-    raise AssertionError(f"{name} is not JSON")
-
-
-def through_a_file(value: Any) -> Any:
-    """Return the value after it was written as JSON text and parsed by a strict parser."""
-    text = dump(to_json(value)).decode()
-    return json.loads(text, parse_constant=no_constants)
-
+from tests.trace.strategies import any_texts, json_values, python_values, same, through_a_file
 
 # ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,23 +66,6 @@ def test_scrubbed_text_can_be_written(text: str):
 
 
 # ── canonical JSON ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def shuffled(value: Any, dice: random.Random) -> Any:
-    """Return an equal value whose dictionaries were filled in another order."""
-    if isinstance(value, list):
-        return [shuffled(item, dice) for item in value]
-    if isinstance(value, dict):
-        keys = list(value)
-        dice.shuffle(keys)
-        return {key: shuffled(value[key], dice) for key in keys}
-    return value
-
-
-@given(json_values, st.randoms())
-def test_canonical_json_ignores_the_order_of_keys(value: Any, dice: random.Random):
-    """Two equal values have one hash, however they were put together."""
-    assert content_hash(shuffled(value, dice)) == content_hash(value)
 
 
 @given(python_values)
