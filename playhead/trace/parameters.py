@@ -121,14 +121,9 @@ def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) 
 
 def without_fingerprints(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return recorded parameters without fingerprints; the names of unrecorded ones stay."""
-    return {
-        name: {TYPE_TAG: _TAG}
-        if is_unrecorded(value)
-        else without_fingerprints(value)
-        if isinstance(value, dict)
-        else value
-        for name, value in parameters.items()
-    }
+    inner = {name: without_fingerprints(value) for name, value in parameters.items() if isinstance(value, dict)}
+    marks = {name: {TYPE_TAG: _TAG} for name, value in parameters.items() if is_unrecorded(value)}
+    return {**parameters, **inner, **marks}
 
 
 def restored(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.fingerprint_key import fingerprint
 from playhead.trace.forks import SharedLock
-from playhead.trace.haste import hasty, patiently
 from playhead.trace.line import Record, encode_data
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import json_hash
@@ -25,6 +26,32 @@ log = logging.getLogger("playhead")
 
 OnRecord = Callable[[Record], None]
 Undo = Callable[[], None]
+_PATIENCE_S: Final = 0.02
+"""Seconds that a thread in haste waits for an observer."""
+_state = threading.local()
+
+
+@contextmanager
+def in_haste() -> Iterator[None]:
+    """Let observers of what this thread records hold it up for a moment at most."""
+    before = _hasty()
+    _state.hasty = True
+    try:
+        yield
+    finally:
+        _state.hasty = before
+
+
+def _hasty() -> bool:
+    """Return whether this thread must not be held up."""
+    return getattr(_state, "hasty", False)
+
+
+def _patiently(action: Callable[[], object]) -> None:
+    """Do it in a thread of its own, and wait a moment for that."""
+    thread = threading.Thread(target=action, name="playhead-observer", daemon=True)
+    thread.start()
+    thread.join(_PATIENCE_S)
 
 
 class Subscriptions:
@@ -159,8 +186,8 @@ class Recorder:
         if record is None:
             return
         for function in prepared.listeners:
-            if hasty():
-                patiently(partial(self._tell, function, record))
+            if _hasty():
+                _patiently(partial(self._tell, function, record))
             else:
                 self._tell(function, record)
 

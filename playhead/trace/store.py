@@ -265,7 +265,7 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
         status=str(end.get("status", "open")),
         terminated_by=_text(end.get("terminated_by")),
         output=_text(end.get("output")),
-        duration_ms=_number(end.get("duration_ms")),
+        duration_ms=None if end.get("duration_ms") is None else float(end["duration_ms"]),
         total_tokens=None if unknown and not tokens else tokens,
         usage_unknown=unknown or 0,
         cost_usd=cost_usd,
@@ -299,10 +299,6 @@ def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
     if value is None or isinstance(value, str):
         return value
     return f"[{value.get('bytes')} bytes]" if is_reference(value) else json.dumps(value, ensure_ascii=False)
-
-
-def _number(value: Any) -> float | None:  # noqa: ANN401 - any JSON value
-    return None if value is None else float(value)
 
 
 def _ends_of_file(path: Path) -> tuple[bytes, bytes]:

@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from numbers import Integral
@@ -360,20 +360,14 @@ def _restore_bytes(tag: dict[str, Any]) -> bytes:
 
 
 def _restore_set(tag: dict[str, Any]) -> set[object]:
-    restored = {_hashable(from_json(item)) for item in tag["items"]}
-    _require_all(restored, tag["items"])
-    return restored
+    return set(_restore_dict({"entries": [(item, None) for item in tag["items"]]}))
 
 
 def _restore_dict(tag: dict[str, Any]) -> dict[object, Any]:
     restored = {_hashable(from_json(key)): from_json(item) for key, item in tag["entries"]}
-    _require_all(restored, tag["entries"])
-    return restored
-
-
-def _require_all(restored: Sized, items: Sized) -> None:
-    if len(restored) != len(items):
+    if len(restored) != len(tag["entries"]):
         raise ValueError("keys that were different are the same as JSON (an enum's member and its value)")
+    return restored
 
 
 def _hashable(value: object) -> object:

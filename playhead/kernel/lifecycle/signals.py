@@ -17,7 +17,7 @@ from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.lifecycle.watch import file_watch
-from playhead.trace.haste import in_haste
+from playhead.trace.recorder import in_haste
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

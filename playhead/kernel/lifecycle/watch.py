@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from playhead.trace.haste import in_haste
+from playhead.trace.recorder import in_haste
 
 log = logging.getLogger("playhead")
 
