@@ -9,7 +9,7 @@ from pathlib import Path
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call, text
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "concepts" / "how-a-run-works.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (\d+) \| `([^`]+)` \| (.*) \|$", PAGE, re.MULTILINE)
 

@@ -1,0 +1,208 @@
+"""Tables and numbers of the pages are those of the code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from examples.tools import lookup
+from playhead import Agent
+from playhead.agent import streaming
+from playhead.agent.chat import LONGEST
+from playhead.agent.streaming import StreamEvent
+from playhead.agent.toolset import MANY_TOOLS
+from playhead.compose import PHASES, SUPPRESS, TAGS, CallContext, HookContext, NudgeContext, Resume, ToolResultContext
+from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS, OUTPUT_CAP
+from playhead.compose.killswitches.files import LONGEST as LONGEST_REASON
+from playhead.compose.killswitches.prompt_bound import BYTES_PER_TOKEN
+from playhead.compose.policies.searching import MIN_WORDS
+from playhead.kernel.context.prior_work import MAX_FAILURES
+from playhead.kernel.context.settings import NUMBERS, TIERS
+from playhead.kernel.meta_tools import MAX_PAGE
+from playhead.kernel.strategies.registry import list_strategies, strategy_class
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.events import EVENT_TYPES
+from tests.docs.pages import DOCS, blocks_of, code, read, rows
+from tests.options import grouped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NUMBERS_IN_TEXT = [
+    ("guides/context", f"at most {MAX_PAGE} characters"),
+    ("guides/context", f"the newest {MAX_FAILURES}"),
+    ("guides/context", f"under {MIN_WORDS} words"),
+    ("guides/context", f"Over {MANY_TOOLS} tools"),
+    ("guides/chat", f"the first {LONGEST} characters"),
+    ("killswitches/budget-limit", f"`min_output_tokens` ({MIN_OUTPUT_TOKENS})"),
+    ("killswitches/budget-limit", f"one of {OUTPUT_CAP:,} tokens"),
+    ("killswitches/budget-limit", f"a token for {BYTES_PER_TOKEN} bytes"),
+    ("killswitches/kill-file", f"({LONGEST_REASON} characters"),
+]
+
+
+@pytest.mark.parametrize(("page", "words"), NUMBERS_IN_TEXT)
+def test_numbers_in_sentences(page: str, words: str) -> None:
+    """A number that a sentence states is the code's."""
+    assert words in read(page)
+
+
+def test_profiles() -> None:
+    """The guide to context has every number of every tier, and no others."""
+    table = rows(read("guides/context"), "Profiles")
+    assert {row[0].strip("`"): [cell.strip("`") for cell in row[1:]] for row in table} == {
+        name: [str(NUMBERS[tier][name]) for tier in TIERS] for name in NUMBERS["mid"]
+    }
+
+
+def test_seconds_of_cancellation() -> None:
+    """The table of seconds has the values of the code."""
+    table = [(code(row[0])[0], row[1]) for row in rows(read("killswitches/cancellation"), "Numbers")]
+    found = re.findall(r"^\| `([\w.]+)\.(\w+)` \| ([\d.]+) \|", read("killswitches/cancellation"), re.MULTILINE)
+    assert len(found) == len(table) > 10
+    for module, name, seconds in found:
+        assert getattr(import_module(module), name) == float(seconds), f"{module}.{name}"
+
+
+def test_stream_events() -> None:
+    """The guide to streaming has every event with all of its fields, and says which need density `full`."""
+    kinds = {
+        name: each
+        for name, each in vars(streaming).items()
+        if isinstance(each, type) and issubclass(each, StreamEvent) and name not in ("StreamEvent", "StreamEnd")
+    }
+    table = rows(read("guides/streaming"), "The events")
+    assert {code(row[0])[0]: (code(row[1]), row[2] == "full") for row in table} == {
+        name: ([field.name for field in fields(each) if field.name != "owner"], "(density `full`)" in str(each.__doc__))
+        for name, each in kinds.items()
+    }
+
+
+class TestStrategies:
+    def test_every_setting(self) -> None:
+        """The table of settings has every setting of every strategy that has some; code-action has its own page."""
+        found: dict[str, list[str]] = {}
+        for strategy, settings, *_ in rows(read("guides/strategies"), "The settings"):
+            if strategy:
+                listed = found[code(strategy)[0]] = []
+            listed += code(settings)
+        assert found.pop("code-action") == []
+        assert found == {name: list(strategy_class(name)().recorded()) for name in found}
+        assert {*found} == {*list_strategies()} - {"reactive", "direct", "chain-of-thought", "code-action"}
+
+    @pytest.mark.parametrize("name", ["autonomous", "reflexion"])
+    def test_defaults(self, name: str) -> None:
+        """The defaults are those of the classes."""
+        found: dict[str, dict[str, str]] = {}
+        for strategy, setting, default, _ in rows(read("guides/strategies"), "The settings"):
+            if strategy:
+                listed = found[strategy.strip("`")] = {}
+            listed[setting.strip("`")] = default.strip("`").replace('"', "'")
+        assert found[name] == {key: repr(value) for key, value in strategy_class(name)().recorded().items()}
+
+    def test_every_strategy_can_be_chosen(self) -> None:
+        """The page that compares strategies has all of them, and their aliases."""
+        names = [code(row[0]) for row in rows(read("choosing-a-strategy"), "Choosing a strategy")]
+        assert sorted(full for full, *_ in names) == list_strategies()
+        assert all(set(short) <= set(strategy_class(full).short_names()) for full, *short in names)
+
+    def test_aliases(self) -> None:
+        """The guide has the aliases of each strategy."""
+        for name, *_ in rows(read("guides/strategies"), "Strategies"):
+            full, *short = code(name)
+            assert strategy_class(full).short_names() == tuple(short)
+
+
+def run_every_tag(passed: list[tuple[Any, Any]]) -> Agent:
+    """Return an agent whose run emits every tag of the kernel's own, and keeps each payload with its context."""
+    resumed: list[bool] = []
+
+    def once(_: Any) -> Resume | None:
+        resumed.append(True)
+        return Resume("once more") if len(resumed) == 1 else None
+
+    def block(harness: Any) -> None:
+        harness.tap("**", lambda payload, context: passed.append((context, payload)))
+        harness.before("complete", once)
+
+    reason = '<rationale call="1">{"why": "the height is asked for"}</rationale>'
+    script = [
+        text("too early"),
+        text("still too early"),
+        calls(call("lookup", key="Mount Zed"), text=reason),
+        call("no_such_tool"),
+        text(""),
+        text("one"),
+        *[text("more")] * 6,
+    ]
+    return Agent(
+        ScriptedModel(script), **grouped(tools=[lookup], required_tools=["lookup"], compose=[block], trace=None)
+    )
+
+
+class TestHooks:
+    TAGS_TABLE = rows(read("guides/hooks"), "Tags")
+
+    def test_every_tag_and_phase(self) -> None:
+        """The guide has each tag once, each phase in the order of a run, and names only kinds of events that exist."""
+        assert sorted(tag for row in self.TAGS_TABLE for tag in code(row[0])) == sorted(TAGS)
+        assert [code(row[0])[0] for row in rows(read("guides/hooks"), "Phases")] == list(PHASES)
+        assert {kind for row in self.TAGS_TABLE for kind in code(row[6])} <= set(EVENT_TYPES)
+
+    async def test_payloads_and_contexts(self) -> None:
+        """A real run emits the tags that the table marks so, with the payloads and contexts that it states."""
+        of_context = {
+            "": HookContext,
+            "nudge": NudgeContext,
+            "call": CallContext,
+            "call, result": ToolResultContext,
+        }
+        table = {code(row[0])[0]: row for row in self.TAGS_TABLE}
+        passed: list[tuple[Any, Any]] = []
+        await run_every_tag(passed).run("How high is Mount Zed?")
+        emitted = {tag for tag, row in table.items() if row[2] != "not yet" and not row[2].startswith("`")}
+        assert {context.tag for context, _ in passed} == emitted
+        for context, payload in passed:
+            row = table[context.tag]
+            assert type(context) is of_context[row[5]], context.tag
+            if isinstance(payload, dict):
+                assert row[1] == f"`dict`: {', '.join(payload)}"
+            elif row[1].startswith("`"):
+                assert type(payload).__name__ == code(row[1])[0], context.tag
+
+    async def test_suppressing_any_tag(self) -> None:
+        """A run without any one emission still ends by itself; only a suppressed request stops it."""
+        endings = {}
+        for tag in (code(row[0])[0] for row in self.TAGS_TABLE):
+            agent = run_every_tag([])
+            agent.compose(lambda harness, tag=tag: harness.on(tag, lambda *_: SUPPRESS))  # type: ignore[misc]
+            endings[tag] = (await agent.run("How high is Mount Zed?")).terminated_by
+        assert {tag for tag, ending in endings.items() if ending == "hook_stop"} == {"llm.request"}
+        assert set(endings.values()) <= {"end_turn", "hook_stop", "required_tools_missing", "max_iterations"}
+
+    async def test_its_code(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """Every block of the guide works, one after the other, and none of its hooks fails."""
+        monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
+        names: dict[str, Any] = {"model": ScriptedModel([text("4,180 feet.")] * 9)}
+        for block, _ in blocks_of(DOCS / "guides" / "hooks.md"):
+            exec(compile(block, "hooks.md", "exec"), names)  # noqa: S102 - our own page
+        assert caplog.text == ""
+        assert capsys.readouterr().out.startswith("prompt.system lambda in hooks.md")
+
+        turns = [call("lookup", key="Mount Zed"), text("4,180 feet"), text("The table."), text("4,180 feet (lookup)")]
+        citing = Agent(ScriptedModel(turns), tools=[lookup], compose=[names["cite_sources"]()], trace=None)
+        assert (await citing.run("How high?")).output == "4,180 feet (lookup)"
+
+        model = ScriptedModel([error("no"), text("yes")])
+        recovering = Agent(model, compose=[names["try_once_more"]], trace=None)
+        assert (await recovering.run("Go.")).output == "yes"
