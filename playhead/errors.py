@@ -148,7 +148,7 @@ class RunError(PlayheadError):
 class ModelError(RunError):
     """The model did not answer.
 
-    An adapter that knows what the attempt spent all the same sets `usage` of the error, a `playhead.trace.usage.Usage`.
+    An adapter that knows what the attempt spent all the same sets `usage` of the error, a `playhead.trace.types.Usage`.
     Else nobody knows; of a `RateLimitError` and a `ModelRequestError`, which come before any answer, it is nothing.
     """
 

@@ -15,8 +15,7 @@ from playhead.diagnose.tokens import cost_text
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.trace.forks import SharedLock
-from playhead.trace.types import Completion, Message, Request, ToolCall
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 
 if TYPE_CHECKING:
     from playhead.agent.result import RunResult

@@ -20,8 +20,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.state import Step
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec, Usage
 from tests.options import grouped
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from playhead.errors import ModelError, UsageError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.hung import LIMIT_S, HungModel, hanging
 from tests.kernel.runs import data, make_agent
 from tests.kernel.strategies.looking import score, thoughts

@@ -12,7 +12,7 @@ import pytest
 from playhead import Context, RunError, UsageError, plan_and_execute, react, reflexion, tool
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.plan.steps import plan, tool_step, verdict
 
 if TYPE_CHECKING:

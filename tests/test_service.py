@@ -27,7 +27,7 @@ from playhead import load_recording
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.proving import bound
 
 if TYPE_CHECKING:

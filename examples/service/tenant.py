@@ -22,7 +22,7 @@ from playhead.compose.killswitches import (
     tool_limit,
 )
 from playhead.trace.control import Control
-from playhead.trace.run_ids import new_run_id
+from playhead.trace.format import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

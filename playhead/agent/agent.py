@@ -17,8 +17,8 @@ from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
+from playhead.trace.format import new_run_id
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo
-from playhead.trace.run_ids import new_run_id
 from playhead.trace.types import FallbackInfo
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 

@@ -18,7 +18,7 @@ from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
 from playhead.trace.blobs import write_all
-from playhead.trace.run_ids import new_run_id
+from playhead.trace.format import new_run_id
 from playhead.trace.types import ChatTurn, Content, Message, text_of
 from playhead.trace.values import as_text, scrub, to_json
 

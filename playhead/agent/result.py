@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from playhead.kernel.state import Step
-from playhead.trace.events.run import ANSWERED, FIXES
+from playhead.trace.events.run import FIXES
+from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
 from playhead.trace.recording import read_recording
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from playhead.diagnose.debrief_model import Debrief

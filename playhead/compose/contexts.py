@@ -10,7 +10,7 @@ from playhead.errors import PlayheadError, RunEndedError, UsageError
 from playhead.kernel.copies import copy_json, twin
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.trace.events import AssumptionRecorded, DecisionEvaluated, GuardrailViolation, VerifierVerdict
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

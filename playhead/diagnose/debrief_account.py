@@ -10,7 +10,8 @@ from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.numbers import MOST
 from playhead.diagnose.parts import LONG, content_text, counted, finite, short, shown
 from playhead.diagnose.tokens import cost_text, total_text
-from playhead.trace.events.run import ANSWERED, FIXES, NOT_KNOWN, TERMINATED_BY
+from playhead.trace.events.run import FIXES, NOT_KNOWN, TERMINATED_BY
+from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from playhead.diagnose.diff_calls import is_inside
 from playhead.diagnose.diff_values import plain
 from playhead.diagnose.lanes import Lane, LaneOrder, Placed, same_event, told
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted, UnknownEvent
-from playhead.trace.made import altered
+from playhead.trace.types import altered
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:

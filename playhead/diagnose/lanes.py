@@ -17,8 +17,7 @@ from playhead.trace.events import (
     ToolCallStarted,
     ToolsDefined,
 )
-from playhead.trace.frozen import volatile_fields
-from playhead.trace.types import AgentHeader
+from playhead.trace.types import AgentHeader, volatile_fields
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

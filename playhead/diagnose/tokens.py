@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from playhead.trace.usage import Usage
+    from playhead.trace.types import Usage
 
 _SECOND: Final = 1000
 _MINUTE: Final = 60 * _SECOND

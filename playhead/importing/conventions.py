@@ -41,9 +41,7 @@ from playhead.importing.values import (
 )
 from playhead.trace.events import ErrorInfo
 from playhead.trace.parameters import known
-from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.types import ToolSpec
-from playhead.trace.usage import LARGEST_COUNT, Usage, dollars
+from playhead.trace.types import LARGEST_COUNT, TelemetryContext, ToolSpec, Usage, dollars
 from playhead.trace.values import from_json, scrub, to_json
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from playhead.trace.events import (
     ToolCallStarted,
     ToolsDefined,
 )
-from playhead.trace.events.run import ANSWERED, NOT_KNOWN
-from playhead.trace.finish_reasons import INCOMPLETE, incomplete
+from playhead.trace.events.run import NOT_KNOWN
+from playhead.trace.format import ANSWERED, INCOMPLETE, incomplete
 from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
 from playhead.trace.types import ToolCall, text_of

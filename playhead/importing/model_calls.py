@@ -9,8 +9,7 @@ from playhead.importing.headers import model_name
 from playhead.importing.messages import ForeignMessage, tool_calls
 from playhead.importing.values import count_of, digest
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, LlmRetried, MessageAdded, MessageRef
-from playhead.trace.types import text_of
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage, text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
 from playhead.trace.events import RunStarted, ToolsDefined
 from playhead.trace.format import FORMAT
-from playhead.trace.imported import ImportedFrom
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
+from playhead.trace.types import ImportedFrom
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from playhead.importing.sources import Source
     from playhead.importing.spans import ForeignSpan
     from playhead.trace.events import EventBase
-    from playhead.trace.imported import Replayability
     from playhead.trace.redaction import Redactor
+    from playhead.trace.types import Replayability
     from playhead.trace.writer import Durability
 
 Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json
 
 from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
-from playhead.trace.frozen import INTEGER_LIMIT
+from playhead.trace.types import INTEGER_LIMIT
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

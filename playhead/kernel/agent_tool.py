@@ -11,7 +11,7 @@ from playhead.kernel.guards import Composition
 from playhead.kernel.outcome import Outcome
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
-from playhead.trace.finish_reasons import UNACCEPTED
+from playhead.trace.format import UNACCEPTED
 from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
 from playhead.trace.values import as_text, from_json, scrub, to_json
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Hooks, Tool, ToolContext
     from playhead.trace.redaction import RedactText
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import Prices
     from playhead.trace.values import JsonValue
 
 MAX_DEPTH: Final = 3

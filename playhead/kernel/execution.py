@@ -21,7 +21,7 @@ from playhead.kernel.state import KernelState, Thread, transition
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.strategies.registry import strategy_of
 from playhead.trace.events import FinalAnswer
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 from playhead.trace.recorder import in_haste
 from playhead.trace.values import to_json
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread, with_ids
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
-from playhead.trace.made import made
-from playhead.trace.types import Message, text_of
+from playhead.trace.types import Message, made, text_of
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session

@@ -32,10 +32,8 @@ from playhead.trace.events import (
     LlmRetried,
     ProviderFallback,
 )
-from playhead.trace.made import made
 from playhead.trace.redaction import redact_error
-from playhead.trace.types import Completion, Request, ToolCall, ToolSpec
-from playhead.trace.usage import Usage, believed, dollars
+from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, believed, dollars, made
 from playhead.trace.values import JsonValue, from_json, is_plain, scrub, to_json
 
 if TYPE_CHECKING:
@@ -44,8 +42,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.text_format import ToolsInText
-    from playhead.trace.types import FallbackInfo
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import FallbackInfo, Prices
 
 _CANCELLED: Final = ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
 MAX_RETRY_DELAY_S: Final = 60.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from playhead.kernel.state import Thread
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from playhead.kernel.repair.repairer import NUDGE
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.trace.finish_reasons import incomplete
+from playhead.trace.format import incomplete
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:

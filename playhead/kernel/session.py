@@ -18,9 +18,9 @@ from playhead.kernel.lifecycle.termination import Ending, Termination
 from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
 from playhead.trace.events import FactRecorded, KernelStateSnapshot, KillswitchFired, ToolCallLate
-from playhead.trace.made import made
 from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
+from playhead.trace.types import made
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.made import altered
-from playhead.trace.types import Message, Range, Rationale, ToolCall  # noqa: TC001 - pydantic looks for them
-from playhead.trace.usage import Usage
+from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage, altered
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from playhead.kernel.passes import ask_model
 from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.kernel.repair.schema import Schema, choices, options
 from playhead.trace.events import StructuredOutputFailed
-from playhead.trace.finish_reasons import incomplete
+from playhead.trace.format import incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Callable

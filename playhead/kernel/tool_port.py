@@ -29,8 +29,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from playhead.trace.made import made
-from playhead.trace.types import ToolCall, ToolSpec
+from playhead.trace.types import ToolCall, ToolSpec, made
 from playhead.trace.values import JsonValue, from_json, json_hash, to_json
 
 if TYPE_CHECKING:

@@ -38,12 +38,11 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 from playhead.trace.owners import parent_of
 from playhead.trace.parameters import unrecorded
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import ToolCall, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import ToolCall, ToolSpec, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,8 +52,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, Recording
-    from playhead.trace.types import AgentHeader, Request
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import AgentHeader, Prices, Request
 
 ROOT: Final = "root"
 NOBODY: Final = "nobody was there to ask"

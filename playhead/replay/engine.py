@@ -27,11 +27,11 @@ from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
 from playhead.trace.events.tools import grounded_share
+from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording
 from playhead.trace.redaction import Redactor
-from playhead.trace.run_ids import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

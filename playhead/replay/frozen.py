@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import AgentHeader, FallbackInfo, Request, SourceInfo, ToolSpec
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, Request, SourceInfo, ToolSpec
     from playhead.trace.values import JsonValue
 
 

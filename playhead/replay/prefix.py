@@ -28,7 +28,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolsDefined,
 )
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 from playhead.trace.owners import is_within, parent_of
 
 if TYPE_CHECKING:

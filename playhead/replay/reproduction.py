@@ -23,9 +23,9 @@ from playhead.replay.guards import ended_from_outside, raced, recorded_stops
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
+from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within
 from playhead.trace.recorder import Recorder, Subscriptions
-from playhead.trace.run_ids import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,10 +35,10 @@ from playhead.trace.events import (
     LlmResponded,
     ToolCallCompleted,
 )
+from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recording import Recording, read_recording
-from playhead.trace.run_ids import new_run_id
 from playhead.trace.store import TraceStore, summarise
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from playhead.spans.messages import content_shown
 from playhead.spans.texts import clean, cleaned, json_taken_apart, present
 from playhead.spans.tree import OK, SAMPLED, failed, parsed, root_span_of
 from playhead.trace.events import RunStarted
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Status

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from playhead.spans.tree import OpenSpan
     from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted, ToolCallStarted
     from playhead.trace.line import Record
-    from playhead.trace.types import ToolSpec
-    from playhead.trace.usage import Prices, Usage
+    from playhead.trace.types import Prices, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control_files import is_private, read_object, write_over
-from playhead.trace.run_ids import checked_run_id
+from playhead.trace.format import checked_run_id
 
 if TYPE_CHECKING:
     from pathlib import Path

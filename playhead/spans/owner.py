@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from playhead.spans.thread import SpanThread
     from playhead.spans.tree import OpenSpan, SpanTree
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, FallbackInfo, StrategyFacts
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, StrategyFacts
 
 CHECK: Final = "verify"
 """The purpose with which a model is asked to check an answer, and the span of that check."""

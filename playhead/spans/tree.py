@@ -20,7 +20,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from playhead.spans.gen_ai import gen_ai_attributes
 from playhead.spans.texts import clean, json_taken_apart, present
 from playhead.trace import VERSION
-from playhead.trace.run_ids import ulid_number
+from playhead.trace.format import ulid_number
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource

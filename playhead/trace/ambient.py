@@ -18,7 +18,7 @@ from uuid import UUID
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from playhead.trace.telemetry import TelemetryContext
+    from playhead.trace.types import TelemetryContext
 
 WHO: Final = ("service.", "deployment.", "openinference.")
 """How the attributes of a resource begin that say who an application is; the others are about machines and processes."""
@@ -51,7 +51,7 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
                 log.warning("the application's tracing: %s cannot be read, so this run goes without: %r", what, error)
     if not found:
         return None
-    from playhead.trace.telemetry import TelemetryContext  # noqa: PLC0415 - for runs inside an application's tracing
+    from playhead.trace.types import TelemetryContext  # noqa: PLC0415 - for runs inside an application's tracing
 
     return TelemetryContext(**found)
 

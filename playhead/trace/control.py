@@ -23,7 +23,7 @@ from playhead.errors import RunIdError
 from playhead.trace import asked
 from playhead.trace.blobs import run_id_of, write_all
 from playhead.trace.control_files import is_plain, is_private, read_object, write_new, write_over
-from playhead.trace.run_ids import checked_run_id
+from playhead.trace.format import checked_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, RunCompleted
-from playhead.trace.made import made
-from playhead.trace.usage import LARGEST_COUNT, Usage
+from playhead.trace.types import LARGEST_COUNT, Usage, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,9 +12,7 @@ from typing import Any, Final, Literal
 
 from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceFormatError, TraceNotFoundError, nearest
 from playhead.trace.blobs import is_reference, run_id_of
-from playhead.trace.finish_reasons import ANSWERED
-from playhead.trace.format import require_format
-from playhead.trace.run_ids import checked_run_id, ulid_time_ms
+from playhead.trace.format import ANSWERED, checked_run_id, require_format, ulid_time_ms
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 REPLAYS: Final = "replays"
@@ -29,7 +27,7 @@ _END: Final = b'"kind":"run-completed"'
 _ERASED: Final = b'"kind":"erased"'
 """The only kind that may stand behind the end."""
 _LARGEST: Final = 2**53
-"""As of `playhead.trace.usage.LARGEST_COUNT`."""
+"""As of `playhead.trace.types.LARGEST_COUNT`."""
 _NOBODY_KNOWS: Final = 1000
 """Names that an unknown reference is compared with."""
 

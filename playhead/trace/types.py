@@ -7,20 +7,238 @@ a model is by construction what the trace can hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from functools import cache
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     PrivateAttr,
+    ValidationError,
+    model_validator,
 )
 
-from playhead.trace.frozen import INTEGER_LIMIT, Integer, Value
 from playhead.trace.parameters import recorded
-from playhead.trace.usage import Prices, Usage
-from playhead.trace.values import JsonValue
+from playhead.trace.values import JsonValue, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+INTEGER_LIMIT: Final = 2**63
+"""No integer of an event is as large: the sums and products of those that are would be numbers nobody can print."""
+Integer = Annotated[int, Field(ge=-INTEGER_LIMIT, lt=INTEGER_LIMIT)]
+"""What every integer of an event is, other than those inside `JsonValue`s."""
+_EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
+VOLATILE: Final = Field(json_schema_extra=_EXTRA)
+"""Marks a field that the same run may have otherwise the next time: an id, a time, that it is a replay, or what follows from
+another field. `reproduce` and `diff` do not compare it."""
+_FROZEN: Final = ConfigDict(frozen=True, extra="allow", defer_build=True, ser_json_inf_nan="constants")
+
+
+class Value(BaseModel):
+    """A frozen value. Fields that a newer minor format added are kept."""
+
+    model_config: ClassVar[ConfigDict] = _FROZEN
+
+
+class EventBase(BaseModel):
+    """A fact that happened: frozen, and complete when it is written.
+
+    A thing that takes time is two facts (started, completed), never one that changes. The envelope (`seq`, `ts`,
+    `owner`, `iteration`, `h`) belongs to the line, not to the event. Fields of a newer minor format are kept.
+    """
+
+    model_config: ClassVar[ConfigDict] = _FROZEN
+
+    incidental: ClassVar[bool] = False
+    """Whether the kind tells of observers, of the clock or of whoever holds the run, not of what the agent did: such events
+    are not compared."""
+
+    kind: str
+
+
+@cache
+def volatile_fields(event_type: type[EventBase]) -> frozenset[str]:
+    """Return the fields of a kind that are not compared."""
+    fields = event_type.model_fields.items()
+    return frozenset(name for name, field in fields if field.json_schema_extra == _EXTRA)
+
+
+M = TypeVar("M", bound=BaseModel)
+_new = object.__new__
+_set = object.__setattr__
+# The slots themselves, where `_set` would look each of them up by its name.
+_set_names, _set_extra, _set_private = (
+    vars(BaseModel)[f"__pydantic_{slot}__"].__set__ for slot in ("fields_set", "extra", "private")
+)
+
+
+def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of the model
+    """Return a model of these values, each of which is of the type of its field.
+
+    Raises:
+        TypeError: a field that has no default is missing, or there is no such field.
+    """
+    template, factories, required, names, keeps_more = _shape(kind)
+    values = {**template, **fields}
+    if len(values) != len(template) or not required <= fields.keys():
+        wrong = (required - fields.keys()) | (fields.keys() - template.keys())
+        raise TypeError(f"{kind.__name__}: {', '.join(sorted(wrong))} is missing, or no field of it")
+    for name, factory in factories:
+        if name not in fields:
+            values[name] = factory()
+    model = _new(kind)
+    _set(model, "__dict__", values)
+    _set_names(model, names)
+    _set_extra(model, {} if keeps_more else None)
+    _set_private(model, None)
+    return model
+
+
+def altered(model: M, changes: Mapping[str, Any]) -> M:
+    """Return the model with these fields changed, each to a value of its type."""
+    other = _new(type(model))
+    _set(other, "__dict__", {**model.__dict__, **changes})
+    _set_names(other, model.__pydantic_fields_set__)
+    _set_extra(other, model.__pydantic_extra__)
+    _set_private(other, None)
+    return other
+
+
+@cache
+def _shape(
+    kind: type[BaseModel],
+) -> tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], frozenset[str], set[str], bool]:
+    """Return a model's fields with their defaults, those whose default is made, those without one, all, and if it keeps others."""
+    fields = kind.model_fields
+    factories: list[tuple[str, Any]] = [
+        (name, each.default_factory) for name, each in fields.items() if each.default_factory is not None
+    ]
+    required = frozenset(name for name, each in fields.items() if each.is_required())
+    defaults = {name: each.default for name, each in fields.items()}
+    return defaults, factories, required, set(fields), kind.model_config.get("extra") == "allow"
+
+
+LARGEST_COUNT: Final = 2**53
+"""No number of tokens, and of US dollars, is larger: beyond it programs that read JSON do not agree on a number."""
+Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST_COUNT)]
+"""A number of tokens, or of answers."""
+
+
+def dollars(given: object) -> float | None:
+    """Return an amount of US dollars, or None for what can be none: below 0, too large, NaN, a text, True."""
+    if not isinstance(given, (int, float)) or isinstance(given, bool):
+        return None
+    return float(given) if 0 <= given <= LARGEST_COUNT else None
+
+
+Dollars = Annotated[Annotated[float, Field(ge=0, le=LARGEST_COUNT)] | None, BeforeValidator(dollars)]
+"""US dollars; None when they are not known. What can be no amount is not known, wherever it is read."""
+
+
+class Usage(Value):
+    """Tokens as the provider counts them. A number that can be none is not believed, wherever it comes from."""
+
+    input_tokens: Count = 0
+    """Tokens of the prompt, cached ones included."""
+    output_tokens: Count = 0
+    """Tokens of the answer, reasoning included."""
+    cache_read_tokens: Count = 0
+    """Tokens of the prompt that came from the provider's cache."""
+    cache_write_tokens: Count = 0
+    """Tokens of the prompt that were written to the provider's cache."""
+    reasoning_tokens: Count = 0
+    """Tokens of the answer that are reasoning."""
+    unknown: Count | None = None
+    """Attempts of which nobody counted the tokens, or not all: the numbers above are at least that; absent: none."""
+    not_believed: str | None = None
+    """What was said instead of a number, and can be none: `output_tokens -3`. It is one of the `unknown`."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _believed(cls, given: Any, handler: ModelWrapValidatorHandler[Usage]) -> Usage:  # noqa: ANN401 - whatever is said
+        try:
+            return handler(given)
+        except ValidationError as error:
+            if isinstance(given, dict):
+                wrong = {name: given[name] for each in error.errors(include_url=False) for name in each["loc"][:1]}
+                kept = {name: value for name, value in given.items() if name not in wrong}
+            else:
+                wrong, kept = {"usage": given}, {}
+            said = ", ".join(f"{name} {_shown(value)}" for name, value in wrong.items())
+            return handler({**kept, "unknown": kept.get("unknown") or 1, "not_believed": scrub(said)})
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def of_answer(self) -> Usage:
+        """Return it as that of one answer: no prompt is of no token, so where none is said nobody counted."""
+        return self if self.input_tokens > 0 or self.unknown else self.model_copy(update={"unknown": 1})
+
+    def known(self, count: int) -> int | None:
+        """Return one of the numbers, or a sum of them; None when nothing of it is known, which is not 0."""
+        return None if self.unknown and not count else count
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum, field by field; one that is too large stays at the largest number, and is at least that."""
+        one, two, sums = self.__dict__, other.__dict__, {}
+        for name in _COUNTS:
+            sums[name] = one[name] + two[name]
+        unknown = (self.unknown or 0) + (other.unknown or 0)
+        if max(sums.values()) > LARGEST_COUNT:
+            sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}
+            unknown = unknown or 1
+        return made(Usage, **sums, unknown=min(unknown, LARGEST_COUNT) or None)
+
+
+def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
+    """Return what an adapter says of tokens and US dollars, as far as it can be so: it may be anybody's."""
+    given = usage.__dict__ if isinstance(usage, Usage) else {"unknown": 1} if usage is None else usage
+    read = usage if type(usage) is Usage and _is_right(usage) else Usage.model_validate(given)
+    cost = dollars(cost_usd)
+    if cost is None and cost_usd is not None:
+        said = f"cost_usd {_shown(cost_usd)}"
+        read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
+    return read, cost
+
+
+def _is_right(usage: Usage) -> bool:
+    """Return whether numbers are what validating would leave as they are: nobody can know how they were made."""
+    for name in _COUNTS:
+        count = usage.__dict__.get(name)
+        if type(count) is not int or not 0 <= count <= LARGEST_COUNT:
+            return False
+    return usage.unknown is None and usage.not_believed is None
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)[:40] if isinstance(value, (int, float, str, NoneType)) else type(value).__name__
+    except ValueError:  # of an integer with thousands of digits
+        return "too many digits"
+
+
+_COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+class Prices(Value):
+    """US dollars per token when the run started, so that a replay costs what it cost then."""
+
+    input_usd: float
+    """Per token of the prompt that is not cached."""
+    output_usd: float
+    """Per token of the answer."""
+    cache_read_usd: float | None = None
+    """Per token read from the cache; None: as `input_usd`."""
+    cache_write_usd: float | None = None
+    """Per token written to the cache; None: as `input_usd`."""
+
 
 Role = Literal["system", "user", "assistant", "tool"]
 Range = tuple[Integer, Integer]
@@ -383,3 +601,80 @@ class AgentHeader(Value):
         changed = self.model_copy(update={"parameters": kept})
         changed._values = {name: value for name, value in parameters.items() if kept[name] != value}  # noqa: SLF001
         return changed
+
+
+Replayability = Literal["full", "tools-only", "not"]
+"""`full`: a replay starts from what the model was sent, and every call has its answer. `tools-only`: every call has its
+answer, but the run, its prompts or its tools are not wholly known, or not of one agent, so that nothing can be concluded.
+`not`: a call has no answer, or there is no call of a model."""
+
+
+class ImportedFrom(Value):
+    """Where an imported run comes from, and what of it could not be brought over."""
+
+    format: str
+    """The format of the export: `otlp-json`, `otlp-protobuf`, `phoenix`, `langfuse`, `openinference-jsonl`."""
+    conventions: tuple[str, ...] = ()
+    """By which conventions the spans tell of agents: `openinference`, `gen_ai`, `openllmetry`."""
+    trace_id: str
+    """The trace's id, as it was exported."""
+    root_span_id: str | None = None
+    """Its outermost span, when the export holds one without a parent."""
+    spans: Integer
+    """Spans of the trace that the export holds."""
+    digest: str
+    """A digest of the spans, with what they say: tells whether another export holds the same ones."""
+    left_out: Integer = 0
+    """Spans that tell of no agent, model call or tool call, and so have no place in a recording."""
+    replayability: Replayability = "not"
+    """What a replay can do with the recording."""
+    reasons: tuple[str, ...] = ()
+    """Why it can do no more."""
+    notes: tuple[str, ...] = ()
+    """What else was not known and had to be concluded, or was lost."""
+    read_only: tuple[str, ...] = ()
+    """Tools that whoever imported it declared free of side effects."""
+    service: str | None = None
+    """The program that was recorded, by `service.name`."""
+
+
+class SpanIds(Value):
+    """The span that the application's own tracer opened for something that is an event here."""
+
+    trace_id: str
+    """Its trace, 32 hexadecimal digits."""
+    span_id: str
+    """The span, 16 hexadecimal digits."""
+
+
+class TelemetryContext(Value):
+    """What the application's own tracing (OpenTelemetry, OpenInference) said when the run began."""
+
+    trace_id: str | None = None
+    """The trace that the run joined, 32 hexadecimal digits; None: the run is a trace of its own."""
+    span_id: str | None = None
+    """The application's span that was open, 16 hexadecimal digits."""
+    remote: bool = False
+    """Whether that span is in another process."""
+    sampled: bool = True
+    """Whether the application keeps that trace; when not, nothing is exported while the run goes on."""
+    suppressed: bool = False
+    """Whether tracing was suppressed: nothing is exported while the run goes on."""
+    session_id: str | None = None
+    """The session that the run belongs to (`using_session`)."""
+    user_id: str | None = None
+    """Whom it runs for (`using_user`)."""
+    tags: tuple[str, ...] = ()
+    """Tags of its spans (`using_tags`)."""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    """Metadata of its spans (`using_metadata`)."""
+    prompt_template: str | None = None
+    """The template that its prompts were made with (`using_prompt_template`)."""
+    prompt_template_version: str | None = None
+    """The version of that template."""
+    prompt_template_variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """What was put into the template, by name."""
+    service: dict[str, str] = Field(default_factory=dict)
+    """Who the application says that it is: `service.*`, `deployment.*` and `openinference.*` of its resource."""
+    earlier_trace_id: str | None = None
+    """The trace of the run that this one continues, when that run had joined one, too."""

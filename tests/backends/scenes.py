@@ -21,8 +21,7 @@ from examples.tools import calculator, lookup
 from playhead import Agent, RunError, RunResult, tool
 from playhead.compose import killswitches
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text
-from playhead.trace.types import ImagePart, Message, TextPart
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import ImagePart, Message, Prices, TextPart, Usage
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
 from tests.kernel.strategies.looking import score, thoughts
 from tests.options import grouped

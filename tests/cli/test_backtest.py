@@ -9,7 +9,7 @@ import pytest
 
 from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, TickingClock, call, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import record_run
 

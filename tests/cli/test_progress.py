@@ -33,8 +33,7 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader, Rationale
-from playhead.trace.usage import Usage
+from playhead.trace.types import AgentHeader, Rationale, Usage
 from tests.cli.recorded import EVIL, record_hostile_run
 from tests.cli.terminals import written_to_a_terminal
 from tests.proving import bound

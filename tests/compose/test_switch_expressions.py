@@ -20,7 +20,7 @@ from playhead.compose.killswitches import (
 )
 from playhead.compose.killswitches.expressions import LONGEST, NOT_AS_TEXT, SWITCHES, parse_switch
 from playhead.errors import UsageError
-from playhead.trace.usage import Prices
+from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
     from playhead.compose import Block

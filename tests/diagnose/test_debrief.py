@@ -22,8 +22,7 @@ from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.events.run import FIXES, TERMINATED_BY
 from playhead.trace.reader import Problem
-from playhead.trace.types import Alternative, Rationale, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import Alternative, Rationale, ToolSpec, Usage
 from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, lookup, made, sample
 from tests.kernel.runs import make_agent, record_agent
 

@@ -18,8 +18,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.terminal import escape
 from playhead.trace import events as e
-from playhead.trace.types import AgentHeader
-from playhead.trace.usage import Usage
+from playhead.trace.types import AgentHeader, Usage
 from tests.diagnose.recordings import made
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from playhead.diagnose.document import MOST, wrap
 from playhead.diagnose.terminal import escape
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import Alternative, Rationale
-from playhead.trace.usage import Usage
+from playhead.trace.types import Alternative, Rationale, Usage
 from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from playhead.diagnose.diff_view import diff_document
 from playhead.kernel.hooks import SwitchTo
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.diagnose.planted import altered, recording_of, renamed
 from tests.options import grouped
 

@@ -15,7 +15,7 @@ from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.terminal import escape
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.diagnose.planted import altered, recording_of
 from tests.diagnose.test_diff_sequence import recording_of as calls_of
 from tests.options import grouped

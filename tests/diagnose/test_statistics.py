@@ -24,8 +24,7 @@ from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import AgentHeader, Rationale, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
 from tests.diagnose.recordings import SAMPLES, lookup, made, sample
 from tests.kernel.runs import record
 

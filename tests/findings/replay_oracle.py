@@ -34,8 +34,7 @@ from playhead.testing import TickingClock
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.recording import Recording
-from playhead.trace.types import Completion, Request, ToolCall
-from playhead.trace.usage import Prices
+from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.options import grouped
 
 if TYPE_CHECKING:

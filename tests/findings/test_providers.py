@@ -15,8 +15,7 @@ from playhead.errors import ModelUnavailableError, RateLimitError
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.ollama import Ollama, from_ollama
 from playhead.testing import text
-from playhead.trace.types import Message, Request
-from playhead.trace.usage import Usage
+from playhead.trace.types import Message, Request, Usage
 from tests.findings.adapter import agent, events, reproduce, run
 from tests.proving import sample
 

@@ -32,7 +32,7 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.errors import ModelUnavailableError
 from playhead.kernel.hooks import Stop, Terminate
 from playhead.testing import call, calls, error, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.findings.adapter import cli, replay, reproduce, run
 from tests.findings.totals import Billed, told_by_all, total_of
 from tests.importing.traces import Trace, imported

@@ -12,14 +12,13 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.errors import ModelError
 from playhead.testing import ScriptedModel
 from playhead.trace.store import summarise
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.agent.result import RunResult
-    from playhead.trace.types import Completion, Request
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import Completion, Prices, Request
 
 
 class Told(NamedTuple):

@@ -15,7 +15,7 @@ from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import AgentCompleted, LlmResponded
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.importing.test_formats import told
 from tests.importing.traces import ANSWER, CAPTURED, FLAT, NAMES, TASK, captured, imported
 from tests.replay.random_agents import Canary

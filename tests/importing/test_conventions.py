@@ -15,8 +15,7 @@ from playhead.importing.findings import REDACTED
 from playhead.importing.messages import ForeignCall, ForeignMessage
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.trace.events import ErrorInfo
-from playhead.trace.types import ImagePart, TextPart, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 
 if TYPE_CHECKING:
     from playhead.importing.conventions import ModelReading, ToolReading

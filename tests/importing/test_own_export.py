@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.importing.spans import ForeignSpan
-    from playhead.trace.types import Request
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import Prices, Request
 
 FROM_SPANS: Final = [path for path in GOLDEN if not path.stem.startswith("code-action")]
 

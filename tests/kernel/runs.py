@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, PlayheadError, Recording, RunError, RunResult, load_recording
 from playhead.testing import ScriptedModel, TickingClock
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 from playhead.trace.integrity import check_trace
 from tests.options import grouped
 

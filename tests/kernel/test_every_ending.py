@@ -15,7 +15,8 @@ from playhead.compose import Stop, Terminate
 from playhead.compose import killswitches as ks
 from playhead.errors import RecordingEndedError
 from playhead.testing import ScriptedModel, call, error, text
-from playhead.trace.events.run import ANSWERED, TERMINATED_BY
+from playhead.trace.events.run import TERMINATED_BY
+from playhead.trace.format import ANSWERED
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from tests.kernel.hung import HungModel

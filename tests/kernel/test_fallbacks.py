@@ -11,7 +11,7 @@ from playhead.compose.killswitches import budget_limit
 from playhead.errors import ModelError, UsageError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
-from playhead.trace.usage import Prices
+from playhead.trace.types import Prices
 from tests.kernel.runs import data
 from tests.options import grouped
 

@@ -12,8 +12,7 @@ import pytest
 from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
 from playhead.kernel.agent_tool import AgentTool
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.types import Completion, ImagePart, Message, Request, TextPart, ToolCall
-from playhead.trace.usage import Prices
+from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead import PlayheadError
-    from playhead.trace.types import Completion, Request
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import Completion, Prices, Request
 
 BUSY = error("busy", retryable=True)
 MODEL_EVENTS = ("llm-requested", "llm-responded", "llm-failed", "llm-retried")

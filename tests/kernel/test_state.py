@@ -17,8 +17,7 @@ from playhead.kernel.state import (
 )
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.spending import Spent
-from playhead.trace.types import Message
-from playhead.trace.usage import Usage
+from playhead.trace.types import Message, Usage
 from tests.trace.strategies import json_values, models, of, texts
 
 STATE = KernelState(task_id="run", strategy="reactive")

@@ -10,7 +10,7 @@ from playhead.kernel.state import KernelState, transition
 from playhead.replay import reproduce
 from playhead.testing import text
 from playhead.trace.integrity import check_trace
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.runs import ended, ending, make_agent, record
 
 if TYPE_CHECKING:

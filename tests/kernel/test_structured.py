@@ -13,7 +13,7 @@ from playhead.kernel.state import transition
 from playhead.kernel.structured import ask_for, form_prompt, read_form
 from playhead.replay import reproduce
 from playhead.testing import text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.runs import data, record
 
 if TYPE_CHECKING:

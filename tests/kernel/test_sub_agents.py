@@ -11,8 +11,7 @@ from playhead.compose.policies import require_tools
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.types import AgentHeader, Request
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import AgentHeader, Prices, Request, Usage
 from tests.kernel.runs import data, record
 from tests.options import grouped
 

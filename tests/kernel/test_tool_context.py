@@ -9,7 +9,7 @@ from playhead import Agent, Context, ToolContext, tool
 from playhead.errors import RunEndedError, ToolCallError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.runs import data, record
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import anyio.lowlevel
 
 from playhead import Agent, Approval, ToolContext, tool
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.types import Request, ToolCall
-from playhead.trace.usage import Usage
+from playhead.trace.types import Request, ToolCall, Usage
 from tests.options import grouped
 
 KEYS = ("a", "b", "c")

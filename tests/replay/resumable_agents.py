@@ -19,7 +19,7 @@ from playhead import Agent, Approval, ToolContext, tool
 from playhead.compose import Stop
 from playhead.compose import killswitches as ks
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.options import grouped
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from playhead import Agent, tool
 from playhead.errors import ModelRequestError
 from playhead.testing import TickingClock
 from playhead.trace.recording import Recording
-from playhead.trace.types import Completion, Request, ToolCall
-from playhead.trace.usage import Prices
+from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.options import grouped
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from playhead.compose.killswitches.expressions import parse_switch
 from playhead.errors import RunError
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text
-from playhead.trace.types import ToolCall
-from playhead.trace.usage import Usage
+from playhead.trace.types import ToolCall, Usage
 from tests.options import grouped
 
 if TYPE_CHECKING:

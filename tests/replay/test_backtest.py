@@ -19,7 +19,7 @@ from playhead.replay import load_recording
 from playhead.replay.backtest import backtest
 from playhead.replay.backtest_model import Figures, Summary
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Prices, Usage
 from tests.kernel.runs import make_agent, record
 from tests.proving import sample
 from tests.replay.switched_runs import run_pair

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.trace.recording import OwnerRecording, Recording
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import Prices
 
 SAMPLES = sorted((Path(__file__).parents[2] / "traces").glob("*.jsonl"))
 

@@ -26,7 +26,7 @@ from playhead.compose.killswitches import (
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import KillswitchFired
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.runs import make_agent, record
 from tests.options import grouped
 

@@ -11,7 +11,7 @@ from playhead import Agent, load_recording, tool
 from playhead.compose import killswitches as ks
 from playhead.replay import resume
 from playhead.testing import call, calls, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.replay.resumed_shop import DONE, SHOP, dead, make, script
 
 if TYPE_CHECKING:

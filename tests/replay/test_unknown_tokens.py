@@ -18,7 +18,7 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.replay import replay, reproduce
 from playhead.replay.backtest import backtest
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.cli.command_line import objects, playhead
 from tests.kernel.runs import make_agent, record
 

@@ -7,8 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.trace import events as e
-from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.types import ImagePart, TextPart
+from playhead.trace.types import ImagePart, TelemetryContext, TextPart
 from tests.spans.span_runs import golden
 
 if TYPE_CHECKING:

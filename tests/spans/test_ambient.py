@@ -32,7 +32,7 @@ from playhead.replay import reproduce, resume
 from playhead.spans import export_to, spans_of
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.ambient import ambient_telemetry
-from playhead.trace.telemetry import TelemetryContext
+from playhead.trace.types import TelemetryContext
 from tests.spans.span_runs import spans_in
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from playhead.spans.encoding import encode
 from playhead.spans.masking import MAX_MESSAGES
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader
-from playhead.trace.usage import Usage
+from playhead.trace.types import AgentHeader, Usage
 from tests.spans.span_runs import built, decoded
 
 STARTED = RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")

@@ -16,7 +16,7 @@ from playhead.spans import SpanOptions
 from playhead.spans.encoding import encode
 from playhead.trace import events as e
 from playhead.trace.line import Record
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 from tests.spans.collector import ordered

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.testing import call, text
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.kernel.runs import make_agent
 from tests.spans.span_runs import recorded, spans_in
 

@@ -15,9 +15,18 @@ from playhead.testing import ScriptedModel, TickingClock, call, calls, error, te
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted, ToolsDefined, VerifierVerdict
 from playhead.trace.events.control import GuardrailViolation
 from playhead.trace.line import Record
-from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.types import AgentHeader, ChatTurn, FallbackInfo, ImagePart, TextPart, ToolCall, ToolSpec
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import (
+    AgentHeader,
+    ChatTurn,
+    FallbackInfo,
+    ImagePart,
+    Prices,
+    TelemetryContext,
+    TextPart,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from tests.spans.span_runs import built, recorded, spans_in
 
 if TYPE_CHECKING:

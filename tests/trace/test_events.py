@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from playhead.trace import types, usage
+from playhead.trace import types
 from playhead.trace.events import (
     CALL_ENDS,
     EVENT_TYPES,
@@ -20,7 +20,7 @@ from playhead.trace.events import (
     EventBase,
     LlmResponded,
 )
-from playhead.trace.frozen import volatile_fields
+from playhead.trace.types import volatile_fields
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,7 +49,7 @@ def models_of(module: ModuleType) -> list[type[BaseModel]]:
 
 
 MODULES = [inspect.getmodule(event_type) for event_type in EVENT_TYPES.values()]
-VALUES = [*models_of(types), *models_of(usage)]
+VALUES = models_of(types)
 MODELS = [*dict.fromkeys(model for module in MODULES if module for model in models_of(module)), *VALUES, EventBase]
 
 

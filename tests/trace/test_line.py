@@ -25,8 +25,7 @@ from playhead.trace.line import (
     encode_data,
     encode_line,
 )
-from playhead.trace.types import AgentHeader
-from playhead.trace.usage import Prices
+from playhead.trace.types import AgentHeader, Prices
 from tests.proving import sample
 from tests.trace.strategies import events, no_constants, same
 from tests.trace.traces import unknown

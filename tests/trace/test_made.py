@@ -8,9 +8,8 @@ import pytest
 
 from playhead.trace.events import MessageAdded, ToolCallCompleted
 from playhead.trace.line import encode_data
-from playhead.trace.made import altered, made
 from playhead.trace.recording import read_recording
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage, altered, made
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
 

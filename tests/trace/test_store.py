@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
-from playhead.trace.run_ids import checked_run_id, new_run_id
+from playhead.trace.format import checked_run_id, new_run_id
 from playhead.trace.store import RunSummary, TraceStore, summarise
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from tests.trace.traces import ending, header, record, thought
 
 IDS = [

@@ -55,13 +55,14 @@ from playhead.trace.types import (
     Content,
     ImagePart,
     Message,
+    Prices,
     Rationale,
     Request,
     TextPart,
     ToolCall,
     ToolSpec,
+    Usage,
 )
-from playhead.trace.usage import Prices, Usage
 from tests.options import grouped
 
 if TYPE_CHECKING:

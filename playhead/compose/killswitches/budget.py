@@ -20,7 +20,7 @@ from playhead.kernel.checks import at_least
 from playhead.kernel.hooks import Terminate, Wait
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
-from playhead.trace.usage import Prices
+from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
-    from playhead.trace.types import Request
-    from playhead.trace.usage import Usage
+    from playhead.trace.types import Request, Usage
 
 FREE: Final = Prices(input_usd=0.0, output_usd=0.0)
 """Prices of a model that costs nothing, such as one of your own: `prices={"openai/my-model": FREE}`."""

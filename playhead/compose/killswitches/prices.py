@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from playhead.errors import UsageError
-from playhead.trace.usage import Prices
+from playhead.trace.types import Prices
 
 DEAREST: Final = 1e6
 """US dollars per token; nothing costs more."""

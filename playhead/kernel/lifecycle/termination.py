@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.format import ANSWERED
 from playhead.trace.owners import is_within
 
 if TYPE_CHECKING:

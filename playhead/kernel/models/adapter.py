@@ -26,7 +26,7 @@ from playhead.errors import (
 from playhead.kernel.models.base import ToolFormat, checked_tool_format
 from playhead.kernel.models.credentials import IN_ADDRESS, base_in_environment, provider_of, public_address, secrets_of
 from playhead.trace.redaction import Redactor, redact_error
-from playhead.trace.usage import Usage
+from playhead.trace.types import Usage
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

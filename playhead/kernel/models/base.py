@@ -10,8 +10,7 @@ from playhead.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from playhead.trace.types import Completion, Request
-    from playhead.trace.usage import Prices
+    from playhead.trace.types import Completion, Prices, Request
 
 
 ToolFormat = Literal["native", "text"]

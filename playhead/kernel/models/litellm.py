@@ -29,7 +29,7 @@ from playhead.kernel.models.adapter import Adapter, spent
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.kernel.models.credentials import key_variable, provider_of
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
-from playhead.trace.usage import Prices
+from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator

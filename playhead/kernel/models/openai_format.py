@@ -9,8 +9,7 @@ from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.adapter import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.kernel.repair.lenient_json import strict_json
-from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
 from playhead.trace.values import as_text, scrub, to_json, untagged
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import Field
 from playhead.kernel import Arguments, Kernel, KernelState, MetaTool, Session, Strategy, run_kernel, transition
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.react import act, ask_again, observe, take_answer, think
-from playhead.trace.finish_reasons import incomplete
+from playhead.trace.format import incomplete
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Tool

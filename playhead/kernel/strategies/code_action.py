@@ -25,7 +25,7 @@ from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply
 from playhead.kernel.state import PlannedCall
-from playhead.trace.finish_reasons import incomplete
+from playhead.trace.format import incomplete
 from playhead.trace.types import ToolCall, text_of
 from playhead.trace.values import as_text, scrub
 

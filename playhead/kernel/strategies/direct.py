@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from playhead.kernel import Kernel, KernelState, Session, Strategy, act, observe, run_kernel, think, transition
-from playhead.trace.finish_reasons import incomplete
+from playhead.trace.format import incomplete
 
 
 class Direct(Strategy):

@@ -15,7 +15,7 @@ from playhead.kernel import Conclusion, KernelState, Purpose, Session, Step, Str
 from playhead.kernel.passes import answer_pass, closed_thread, in_phase, offered_thread
 from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import Critique
-from playhead.trace.finish_reasons import INCOMPLETE
+from playhead.trace.format import INCOMPLETE
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ from playhead.trace.events.tools import (
     ToolCallRepaired,
     ToolCallStarted,
 )
-from playhead.trace.frozen import EventBase
+from playhead.trace.types import EventBase
 
 EVENT_TYPES: Final[dict[str, type[EventBase]]] = {
     kind: each

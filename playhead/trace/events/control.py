@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from playhead.trace.frozen import VOLATILE, EventBase, Integer
-from playhead.trace.types import Rationale, StrategyFacts
-from playhead.trace.usage import Dollars, Usage
+from playhead.trace.types import VOLATILE, Dollars, EventBase, Integer, Rationale, StrategyFacts, Usage
 from playhead.trace.values import JsonValue
 
 

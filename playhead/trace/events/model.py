@@ -6,10 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from playhead.trace.frozen import VOLATILE, EventBase, Integer, Value
-from playhead.trace.telemetry import SpanIds
-from playhead.trace.types import Content, Range, Role, ToolCall, ToolSpec
-from playhead.trace.usage import Dollars, Usage
+from playhead.trace.types import (
+    VOLATILE,
+    Content,
+    Dollars,
+    EventBase,
+    Integer,
+    Range,
+    Role,
+    SpanIds,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    Value,
+)
 from playhead.trace.values import JsonValue
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from playhead.trace.frozen import EventBase, Integer
+from playhead.trace.types import EventBase, Integer
 from playhead.trace.values import JsonValue
 
 

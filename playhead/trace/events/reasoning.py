@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from playhead.trace.frozen import EventBase, Integer
-from playhead.trace.types import Alternative, Rationale
+from playhead.trace.types import Alternative, EventBase, Integer, Rationale
 from playhead.trace.values import JsonValue
 
 

@@ -7,18 +7,27 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from playhead.trace import finish_reasons
-from playhead.trace.frozen import VOLATILE, EventBase, Integer, Value
-from playhead.trace.imported import ImportedFrom
-from playhead.trace.telemetry import SpanIds, TelemetryContext
-from playhead.trace.types import AgentHeader, ChatTurn, Content
-from playhead.trace.usage import Count, Dollars, Usage
+from playhead.trace.types import (
+    VOLATILE,
+    AgentHeader,
+    ChatTurn,
+    Content,
+    Count,
+    Dollars,
+    EventBase,
+    ImportedFrom,
+    Integer,
+    SpanIds,
+    TelemetryContext,
+    Usage,
+    Value,
+)
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ANSWERED: Final = finish_reasons.ANSWERED
+
 TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
     {
         "final_answer_tool": "the model called the tool that gives the answer",

@@ -6,9 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
 
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.frozen import VOLATILE, EventBase, Integer
-from playhead.trace.telemetry import SpanIds
-from playhead.trace.types import Rationale, Role
+from playhead.trace.types import VOLATILE, EventBase, Integer, Rationale, Role, SpanIds
 from playhead.trace.values import JsonValue, as_text
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from anyio.lowlevel import checkpoint
 
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import ModelRequestError, ModelUnavailableError, RateLimitError
-from playhead.trace.types import Completion, ToolCall
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Completion, Prices, ToolCall, Usage
 
 if TYPE_CHECKING:
     import random

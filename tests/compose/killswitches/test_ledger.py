@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from playhead.compose.killswitches import FREE, Budget
 from playhead.compose.killswitches.budget import affordable, cost_of, worst_cost
 from playhead.compose.killswitches.ledger import FEMTO, Amount, femtodollars
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Prices, Usage
 
 PRICE = st.sampled_from([0.0, 1e-9, 7.5e-08, 1.5e-07, 3e-06, 1.5e-05, 0.1])
 PRICES = st.builds(Prices, input_usd=PRICE, output_usd=PRICE, cache_read_usd=PRICE, cache_write_usd=PRICE)

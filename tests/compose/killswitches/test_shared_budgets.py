@@ -22,8 +22,7 @@ from playhead.errors import (
 )
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import Completion
-from playhead.trace.usage import Usage
+from playhead.trace.types import Completion, Usage
 from tests.compose.killswitches import oracle
 from tests.compose.killswitches.agents import Schedule
 from tests.compose.killswitches.provider import CountingModel, Provider

@@ -21,8 +21,7 @@ from playhead.errors import UsageError
 from playhead.kernel.guards import GuardMaker
 from playhead.kernel.session import Guard
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import Completion, Request
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Completion, Prices, Request, Usage
 from tests.compose.killswitches.test_shared_budgets import OPTIONS, Model
 from tests.kernel.hung import lookup
 from tests.options import grouped

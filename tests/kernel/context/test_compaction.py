@@ -11,8 +11,7 @@ from playhead.kernel.context.settings import context_profile
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
 from playhead.testing import Turn, call, calls, text
-from playhead.trace.types import ContextProfile
-from playhead.trace.usage import Usage
+from playhead.trace.types import ContextProfile, Usage
 from tests.compose.hooked import open_calls, sent
 from tests.kernel.runs import Ran, make_agent, record, record_agent
 

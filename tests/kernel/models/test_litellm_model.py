@@ -19,8 +19,7 @@ from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import to_openai
-from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,7 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.models.ollama import Ollama, to_ollama
-from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, ToolCall, ToolSpec, Usage
 
 pytestmark = pytest.mark.anyio
 

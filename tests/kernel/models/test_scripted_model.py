@@ -10,8 +10,7 @@ import pytest
 from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.base import Model
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text, with_match
-from playhead.trace.types import Completion, Message, Request, ToolCall
-from playhead.trace.usage import Prices, Usage
+from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 
 
 def request(*texts: str) -> Request:

@@ -16,8 +16,7 @@ from playhead.kernel.models.base import StreamsText, TextPiece
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec
-from playhead.trace.usage import Usage
+from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,8 +14,7 @@ from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.strategies import plan_execute_reflect
 from playhead.replay import reproduce
 from playhead.testing import call, text
-from playhead.trace.types import Completion
-from playhead.trace.usage import Usage
+from playhead.trace.types import Completion, Usage
 from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict
 from tests.kernel.runs import Ran, data, make_agent, record
 
