@@ -14,7 +14,7 @@ CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
 
-.PHONY: help demo test quick prove test-real test-phoenix test-mlflow screenshots lint format bench docs reference clean
+.PHONY: help demo test quick prove test-real test-phoenix test-mlflow screenshots lint house format bench docs reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -51,6 +51,9 @@ lint: $(DEV)  ## check style, format, types, and that imports point one way
 	$(RUN)ruff format --check .
 	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/schemas.py)
 	$(RUN)lint-imports --no-logo
+
+house: $(CORE)  ## print the code lines of each room beside its budget
+	$(RUN)python -m tests.house
 
 format: $(DEV)  ## format the code and mend what can be mended by itself
 	$(RUN)ruff check --fix-only .
