@@ -247,7 +247,8 @@ async def _tend_loop(litellm: LiteLLMObject) -> None:
     """See to it that litellm's clients of this event loop are closed when the loop ends."""
     loop = asyncio.get_running_loop()
     if loop not in _tended:
-        _tended[loop] = closing = _close_clients_at_the_end(litellm, f"-{id(loop)}")
+        suffix = litellm.in_memory_llm_clients_cache.update_cache_key_with_event_loop("")
+        _tended[loop] = closing = _close_clients_at_the_end(litellm, suffix)
         await anext(closing)
 
 
