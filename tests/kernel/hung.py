@@ -1,13 +1,15 @@
-"""Code that hangs, until a test lets it go, and how long a run under a limit takes with it."""
+"""Code that hangs until a test releases it, and agents that reach it in a model, a tool, a hook, an approver or an observer."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -23,32 +25,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT_S = sample(0.12, 0.5)
-"""What the runs are limited to: long enough for a busy machine to get to the code that hangs."""
+"""What the runs are limited to: long enough for a busy machine to reach the code that hangs."""
 BOUND_S = sample(0.25, 60.0)
 """How long after its limit a run has a result at the latest; a busy machine keeps no bound."""
-TRIES = 3
-"""Measurements, of which the best counts: other processes may hold this one up."""
 
 
 @dataclass
 class Hang:
-    """Lets everything go that hangs."""
+    """Ways to hang, and what releases them."""
 
     released: threading.Event = field(default_factory=threading.Event)
     pipe: tuple[int, int] = field(default_factory=os.pipe)
     started: threading.Event = field(default_factory=threading.Event)
-    returned: list[str] = field(default_factory=list)
-    """What came back late."""
 
     def block(self) -> str:
         """Hang as `time.sleep` does."""
         self.started.set()
         self.released.wait(30)
-        self.returned.append("late")
         return "late"
 
     def hold(self, _record: object) -> None:
-        """Hang in hearing of an event."""
+        """Hang as an observer of an event."""
         self.block()
 
     def spin(self) -> str:
@@ -65,26 +62,41 @@ class Hang:
         os.read(self.pipe[0], 1)
         return "late"
 
+    def compute(self) -> str:
+        """Hang in a C function that releases the interpreter."""
+        self.started.set()
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+        return "late"
+
     async def wait(self) -> str:
-        """Hang in the loop, and obey its cancellation."""
+        """Wait in the loop until cancelled."""
         self.started.set()
         await anyio.sleep_forever()
         return "late"
 
+    async def tidy(self) -> str:
+        """Wait in the loop, and take a moment to clean up when cancelled."""
+        self.started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.02)
+        return "late"
+
     async def swallow(self) -> str:
-        """Hang in the loop, whoever cancels it."""
+        """Wait in the loop and swallow every cancellation."""
         self.started.set()
         while not self.released.is_set():
             try:
                 await asyncio.sleep(0.005)
             except asyncio.CancelledError:
                 continue
-        self.returned.append("late")
         return "late"
 
     def asynchronously(self, kind: str) -> Callable[[], Any]:
         """Return a coroutine function that hangs in this way."""
-        if kind in ("wait", "swallow"):
+        if kind in ("wait", "swallow", "tidy"):
             return getattr(self, kind)
 
         async def hang() -> Any:
@@ -95,7 +107,7 @@ class Hang:
 
 @contextmanager
 def hanging() -> Iterator[Hang]:
-    """Let everything go when the test is over."""
+    """Release everything that hangs when the test ends."""
     hang = Hang()
     try:
         yield hang
@@ -118,47 +130,68 @@ class HungModel(ScriptedModel):
         self._hang = hang
 
     async def complete(self, request: Any) -> Any:
-        """Answer, once."""
+        """Answer once."""
         if request.number:
             await self._hang()
         return await super().complete(request)
 
 
-def hung_agent(where: str, kind: str, hang: Hang, folder: Path, *switches: Any) -> Agent:
-    """Return an agent that looks up `a`, and then hangs in its model or in a tool."""
-    options: dict[str, Any] = {"rationale": False, "meta_tools": (), "trace": folder, "compose": switches}
-    if where == "model":
-        return Agent(HungModel(hang.asynchronously(kind)), **grouped(tools=[lookup], **options))
-    body = getattr(hang, kind) if where == "sync tool" else hang.asynchronously(kind)
+def hook_at(point: list[str], hook: Any, harness: Any) -> None:
+    """Register a hook at a point: a phase, a tag, or a tag that is tapped or required."""
+    match point:
+        case ["before", phase]:
+            harness.before(phase, hook, timeout_s=60)
+        case ["after", phase]:
+            harness.after(phase, hook, timeout_s=60)
+        case ["tap", tag]:
+            harness.tap(tag, hook, timeout_s=60)
+        case [*words, tag]:
+            harness.on(tag, hook, required=words == ["required"], timeout_s=60)
 
+
+def hung_agent(where: str, kind: str, hang: Hang, folder: Path | None, *switches: Any) -> Agent:
+    """Return an agent that looks up `a` and hangs: in its `model`, a tool, an `approver`, a `hook …` or an `observer …`."""
+    body = hang.asynchronously(kind)
+
+    @tool(name="hung", timeout=None, requires_approval=where == "approver")
     async def in_loop() -> str:
         return await body()
 
+    @tool(name="hung", timeout=None)
     def in_thread() -> str:
-        return body()
+        return getattr(hang, kind)()
 
-    hung = tool(name="hung", timeout=None)(in_thread if where == "sync tool" else in_loop)
-    return Agent(
-        ScriptedModel([call("lookup", key="a"), call("hung"), text("never")]),
-        **grouped(tools=[lookup, hung], **options),
+    async def hook(*_: Any) -> None:
+        await body()
+
+    def approve(_request: Any) -> Any:
+        return getattr(hang, kind)()
+
+    place, _, point = where.partition(" ")
+
+    calls_it = where in ("async tool", "sync tool", "approver", "observer killswitch-fired", "observer run-completed")
+    turns = [call("lookup", key="a"), *([call("hung")] if calls_it else []), text("done")]
+    agent = Agent(
+        HungModel(body) if where == "model" else ScriptedModel(turns),
+        **grouped(
+            tools=[lookup, in_thread if where == "sync tool" else in_loop],
+            approver=approve if where == "approver" else None,
+            rationale=False,
+            meta_tools=(),
+            trace=folder,
+            compose=[*switches, *([partial(hook_at, point.split(), hook)] if place == "hook" else [])],
+        ),
     )
+    if place == "observer":
+        agent.subscribe(point, hang.hold)
+    return agent
 
 
 def timed(run: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[float, Any]:
-    """Return the seconds of a run, and what came of it."""
+    """Return the seconds of a run, and its result or error."""
     began = time.monotonic()
     try:
         result = run(*args, **kwargs)
-    except PlayheadError as error:
-        result = error
-    return time.monotonic() - began, result
-
-
-async def timed_await(run: Any) -> tuple[float, Any]:
-    """Return the seconds of a run, and what came of it."""
-    began = time.monotonic()
-    try:
-        result = await run
     except PlayheadError as error:
         result = error
     return time.monotonic() - began, result

@@ -1,5 +1,10 @@
+"""A tool that requires approval runs only after an explicit yes, in time, for exactly these arguments."""
+
 from __future__ import annotations
 
+import asyncio
+import random
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -7,28 +12,34 @@ import anyio.lowlevel
 import pytest
 
 from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
+from playhead.compose.killswitches import require_approval_for
 from playhead.errors import UsageError
-from playhead.kernel.strategies.reactive import Reactive
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.asked import PendingApproval, answer_to
+from playhead.trace.control import Control
+from playhead.trace.control_files import write_new
 from playhead.trace.types import Rationale
 from playhead.trace.values import content_hash
+from tests.kernel.hung import hanging
 from tests.kernel.runs import Ran, data, make_agent, record, record_agent
+from tests.proving import sample
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
 class Cashier:
-    """A tool that costs money, and what was paid with it."""
+    """A tool that requires approval, and what it paid."""
 
     def __init__(self) -> None:
         self.paid: list[Any] = []
 
-    def tool(self, **declared: Any) -> Any:
+    def tool(self) -> Any:
         """Return the tool."""
 
-        @tool(requires_approval=True, risk="high", **declared)
+        @tool(requires_approval=True, risk="high", read_only=True)
         async def pay(amount: Any, to: str = "bob") -> str:
             """Pay."""
             self.paid.append((amount, to))
@@ -38,7 +49,7 @@ class Cashier:
 
 
 async def decided(folder: Path, approver: Any, **arguments: Any) -> tuple[Ran, list[Any]]:
-    """Return the run of one call that needs approval, and what was paid."""
+    """Return the run of one call that requires approval, and what was paid."""
     cashier = Cashier()
     turns = [call("pay", **(arguments or {"amount": 5})), text("done")]
     run = await record(folder, turns, cashier.tool(), approver=approver)
@@ -47,79 +58,62 @@ async def decided(folder: Path, approver: Any, **arguments: Any) -> tuple[Ran, l
     return run, cashier.paid
 
 
-class Yes:
-    approved = True
-
-    def __bool__(self) -> bool:
-        return True
-
-
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (False, {"why": "denied"}, "denied"),
     (Approval(approved=False), {}, "no reason given"),
     (Approval(approved=False, why="too much", by="ann"), {"why": "too much", "by": "ann"}, "too much"),
-    (None, {"why": "the approver returned NoneType, not an approval"}, ""),
     ("yes", {"why": "the approver returned str, not an approval"}, ""),
-    (1, {"why": "the approver returned int, not an approval"}, ""),
-    ({"approved": True}, {"why": "the approver returned dict, not an approval"}, ""),
-    (Yes(), {"why": "the approver returned Yes, not an approval"}, ""),
-    (Approval(approved=1), {}, "no reason given"),  # type: ignore[arg-type]
     (Approval(approved="yes", why="ok"), {"why": "ok"}, "ok"),  # type: ignore[arg-type]
     (Approval(approved=False, why=5, by=object), {"why": "5", "by": "<class 'object'>"}, "5"),  # type: ignore[arg-type]
     (Approval(approved=False, why="torn \ud800"), {"why": "torn \ufffd"}, "torn \ufffd"),
 ]
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
-@pytest.mark.parametrize(("answer", "decision", "told"), REFUSALS, ids=lambda value: repr(value)[:30])
-async def test_anything_but_a_yes_is_a_no(tmp_path: Path, kind: str, answer: Any, decision: dict[str, Any], told: str):
-    """Whatever is not True or an `Approval` of True: the body never runs, the model is told, the run goes on."""
-
-    async def approve_async(_request: ApprovalRequest) -> Any:
-        await anyio.lowlevel.checkpoint()
-        return answer
-
-    run, paid = await decided(tmp_path, (lambda _request: answer) if kind == "sync" else approve_async)
+@pytest.mark.parametrize(("answer", "decision", "said"), REFUSALS, ids=lambda value: repr(value)[:30])
+async def test_a_denial_is_recorded_and_told_to_the_model(
+    tmp_path: Path, answer: Any, decision: dict[str, Any], said: str
+):
+    """Anything but True or an `Approval` of True is a denial: the body does not run, and the run continues."""
+    run, paid = await decided(tmp_path, lambda _request: answer)
     assert paid == []
     assert [data(event) for event in run.events("approval-decided")] == [
         {"call_id": "call_0_0", "approved": False, **decision}
     ]
-    message = f"pay was not approved: {told or decision['why']}"
+    message = f"pay was not approved: {said or decision['why']}"
     completed = data(run.events("tool-call-completed")[0])
     assert (completed["ended"], completed["error"]) == ("denied", {"type": "ApprovalDenied", "message": message})
     assert run.model.requests[1].messages[-1].content == f"error: {message}"
 
 
-@pytest.mark.parametrize(
-    ("answer", "decision"), [(True, {}), (Approval(approved=True, why="ok", by="ann"), {"why": "ok", "by": "ann"})]
-)
-async def test_a_yes_lets_the_body_run(tmp_path: Path, answer: Any, decision: dict[str, Any]):
-    """With an explicit yes the body runs once, after everything about the decision has been recorded."""
-    run, paid = await decided(tmp_path, lambda _request: answer)
+async def test_approval_lets_the_body_run(tmp_path: Path):
+    """The body runs once, after everything about the decision has been recorded."""
+    run, paid = await decided(tmp_path, lambda _request: Approval(approved=True, why="ok", by="ann"))
     assert paid == [(5, "bob")]
-    shown = [event for event in run.events() if "approval" in event.kind or "tool-call" in event.kind
-             or event.kind == "fact-recorded"]  # fmt: skip
+    kinds = ("approval-requested", "approval-decided", "tool-call-started", "tool-call-completed", "fact-recorded")
+    shown = run.events(*kinds)
     assert [(event.kind, data(event)) for event in shown[1:4]] == [
         ("approval-requested", {"call_id": "call_0_0", "tool": "pay", "args_hash": content_hash({"amount": 5})}),
-        ("fact-recorded", {"name": "approval", "key": "call_0_0", "value": {"approved": True, **decision}}),
-        ("approval-decided", {"call_id": "call_0_0", "approved": True, **decision}),
-    ]
+        ("fact-recorded", {"name": "approval", "key": "call_0_0",
+                           "value": {"approved": True, "why": "ok", "by": "ann"}}),
+        ("approval-decided", {"call_id": "call_0_0", "approved": True, "why": "ok", "by": "ann"}),
+    ]  # fmt: skip
     assert [shown[0].kind, shown[4].kind] == ["tool-call-started", "tool-call-completed"]
     assert shown[0].args_hash == shown[1].args_hash
 
 
 async def test_what_the_approver_sees(tmp_path: Path):
-    """The approver sees the tool, exactly the arguments that would run, the risk, who asks and the stated reason."""
+    """The approver sees the tool, exactly the arguments that would run, the risk, who calls and the stated reason."""
     seen: list[ApprovalRequest] = []
     cashier = Cashier()
     reason = '<rationale call="1">{"why": "bob waits", "confidence": 0.5}</rationale>'
-    turn = calls(call("pay", amount=2**60), text=reason)
 
     def approve(request: ApprovalRequest) -> bool:
         seen.append(request)
         return True
 
-    await record(tmp_path, [turn, text("done")], cashier.tool(), approver=approve)
+    await record(
+        tmp_path, [calls(call("pay", amount=2**60), text=reason), text("done")], cashier.tool(), approver=approve
+    )
     assert seen == [
         ApprovalRequest(
             tool="pay",
@@ -135,98 +129,203 @@ async def test_what_the_approver_sees(tmp_path: Path):
     assert cashier.paid == [(2**60, "bob")]
 
 
-async def test_an_approver_cannot_change_the_arguments(tmp_path: Path):
-    """What runs is what was hashed: an approver that writes into the arguments it is shown changes nothing."""
+def test_an_agent_needs_an_approver():
+    """An agent that has such a tool and no approver is refused when it is made."""
+    with pytest.raises(UsageError, match=r"before pay may run; pass approver=, a function that decides on each"):
+        Agent(ScriptedModel([]), tools=[Cashier().tool()])
 
-    def approve(request: ApprovalRequest) -> bool:
-        request.arguments["amount"]["sum"] = 1_000_000
-        request.arguments["to"] = "mallory"
-        return True
 
-    run, paid = await decided(tmp_path, approve, amount={"sum": 5})
-    assert paid == [({"sum": 5}, "bob")]
-    assert run.events("tool-call-started")[0].args == {"amount": {"sum": 5}}
+# --- arguments stay what was approved ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changed_at", ["tool-call-started", "approval-requested", "approval-decided"])
 async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_at: str):
-    """Whoever writes into the arguments of a recorded event after they were hashed keeps the call from running."""
-    ran: list[str] = []
-
-    @tool(requires_approval=True)
-    def delete(path: str) -> str:
-        """Delete."""
-        ran.append(path)
-        return path
-
+    """A call does not run when something has written into its arguments after they were hashed."""
+    cashier = Cashier()
     held: list[Any] = []
-    agent = make_agent(tmp_path, [call("delete", path="/tmp/mine"), text("done")], delete, approver=lambda _: True)
-
-    def hold(record: Any) -> None:
-        held.append(record.event.args)
-
-    agent.subscribe("tool-call-started", hold)
-    agent.subscribe(changed_at, lambda _: held[0].update(path="/etc"))
+    agent = make_agent(tmp_path, [call("pay", amount=5), text("done")], cashier.tool(), approver=lambda _: True)
+    agent.subscribe("tool-call-started", lambda record: held.append(record.event.args))  # type: ignore[attr-defined]
+    agent.subscribe(changed_at, lambda _: held[0].update(amount=1_000_000))
     run = await record_agent(agent, tmp_path)
-    (completed,) = run.events("tool-call-completed")
-    assert ran == []
-    assert data(completed)["error"] == {
+    assert cashier.paid == []
+    assert data(run.events("tool-call-completed")[0])["error"] == {
         "type": "ArgumentsChanged",
-        "message": "the arguments of delete are not those that were approved: "
+        "message": "the arguments of pay are not those that were approved: "
         "something (a subscriber, a hook) has written into them since",
     }
 
 
-async def test_a_run_that_ends_while_somebody_thinks_pays_nothing(tmp_path: Path, register: Any):
-    """A yes that comes after the end is too late: the body does not run."""
-    sessions: list[Any] = []
+async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
+    """An answer in the control folder approves a call only if it names that call and these arguments."""
     cashier = Cashier()
+    control = Control.create(tmp_path / "asked.jsonl")
+    changes: list[dict[str, Any]] = [
+        {"args_hash": "0" * 64}, {"call_id": "call_0_9"}, {"owner": "root/other@0.0"}, {"approved": 1},
+        {"approved": "true"}, {"approved": None}, {"number": 99}, {"more": True}, {"why": 5}, {},
+    ]  # fmt: skip
 
-    async def watched(state: Any, session: Any) -> Any:
-        sessions.append(session)
-        return await Reactive().run(state, session)
+    async def approve(request: ApprovalRequest) -> Approval:
+        pending = control.ask(
+            PendingApproval(
+                call_id=request.call_id, owner=request.owner, tool=request.tool, arguments=request.arguments,
+                args_hash=request.args_hash, risk=request.risk,
+            )
+        )  # fmt: skip
+        exact = answer_to(pending, approved=True, why=None, by="ann")
+        write_new(control.folder / f"{pending.number}.answer.json", {**exact, **changes[request.arguments["amount"]]})
+        answer = control.take_answer(pending)
+        assert answer is not None
+        return Approval(answer.approved, answer.why, answer.by)
+
+    turn = calls(*(call("pay", amount=number) for number in range(len(changes))))
+    await record(tmp_path, [turn, text("done")], cashier.tool(), approver=approve)
+    assert cashier.paid == [(len(changes) - 1, "bob")]
+    control.close()
+
+
+# --- time --------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_run_that_ends_before_the_answer_pays_nothing(tmp_path: Path):
+    """Approval that comes after the end of the run is too late, and a cancelled run does not wait for a thread."""
+    cashier = Cashier()
+    with hanging() as hang:
+        agent = make_agent(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=lambda _: bool(hang.block()))
+        async with anyio.create_task_group() as group:
+            handle = agent.start("Pay.", run_id="stopped")
+            await anyio.to_thread.run_sync(hang.started.wait)
+            handle.terminate()
+            await handle
+            hang.started.clear()
+            agent = make_agent(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=lambda _: hang.block())
+            group.start_soon(agent.run, "Pay.")
+            await anyio.to_thread.run_sync(hang.started.wait)
+            group.cancel_scope.cancel()
+        assert not hang.released.is_set()
+    assert cashier.paid == []
+    for path in list(tmp_path.glob("*.jsonl")):  # noqa: ASYNC240 - nothing else runs in this loop
+        recording = load_recording(path)
+        assert recording.counts().get("approval-decided", 0) == 0
+        assert recording.ending is not None
+        assert recording.ending.terminated_by == ("terminated" if path.stem == "stopped" else "cancelled")
+
+
+async def test_a_blocking_approver_runs_in_a_daemon_thread(tmp_path: Path):
+    """The event loop stays free meanwhile, and the thread does not keep the process alive."""
+    asked, free, threads = threading.Event(), threading.Event(), []
 
     def approve(_request: ApprovalRequest) -> bool:
-        sessions[0].terminate("killed", source="switch")
-        return True
+        threads.append(threading.current_thread())
+        asked.set()
+        return free.wait(10)
 
-    register("watched", watched)
-    run = await record(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=approve, strategy="watched")
-    assert (cashier.paid, run.result.terminated_by) == ([], "killed")
-    (completed,) = run.events("tool-call-completed")
-    assert (completed.ok, completed.error.type) == (False, "Cancelled")
+    async with anyio.create_task_group() as group:
+        group.start_soon(decided, tmp_path, approve)
+        await anyio.to_thread.run_sync(asked.wait)
+        free.set()
+    assert threads[0].daemon
 
 
-async def test_a_run_that_is_cancelled_while_somebody_thinks_pays_nothing(tmp_path: Path):
-    """A cancellation is no answer: it goes on its way, and the body does not run."""
+@pytest.mark.parametrize("kind", ["block", "wait", "swallow"])
+async def test_late_approval_is_not_used(tmp_path: Path, kind: str):
+    """An approver that has not answered in time has denied, one that swallows its cancellation too."""
     cashier = Cashier()
+    with hanging() as hang:
+        answered = getattr(hang, kind)
 
-    async def approve(_request: ApprovalRequest) -> bool:
-        await anyio.sleep_forever()
-        return True
+        async def in_loop(_request: ApprovalRequest) -> bool:
+            return bool(await answered())
 
-    agent = make_agent(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=approve)
-    with anyio.move_on_after(0.01) as scope:
-        await agent.run("Pay.", run_id="run")
-    assert (scope.cancelled_caught, cashier.paid) == (True, [])
-    recording = load_recording(tmp_path / "run.jsonl")
-    assert recording.counts().get("approval-decided", 0) == 0
-    assert recording.ending is not None
-    assert recording.ending.terminated_by == "cancelled"
+        def in_thread(_request: ApprovalRequest) -> bool:
+            return bool(answered())
 
-
-def test_an_agent_needs_somebody_to_ask():
-    """An agent that has such a tool and nobody to ask is refused when it is made, not when it is too late."""
-    with pytest.raises(
-        UsageError, match=r"^a yes is required before pay may run; pass approver=, a function that decides on each"
-    ):
-        Agent(ScriptedModel([]), tools=[Cashier().tool()])
+        switch = require_approval_for("pay", in_thread if kind == "block" else in_loop, timeout=0.03)
+        turns = [call("pay", amount=5), text("done")]
+        run = await record(tmp_path, turns, cashier.tool(), approver=lambda _: True, compose=[switch])
+        hang.released.set()
+        await anyio.sleep(0.01)
+    assert cashier.paid == []
+    assert [(event.approved, event.why) for event in run.events("approval-decided")] == [
+        (True, None),
+        (False, "the approver did not answer within 0.03 s"),
+    ]
 
 
-# --- below the root --------------------------------------------------------------------------------------------------
+# --- every answer beside every other -----------------------------------------------------------------------------------
 
 
-async def test_a_sub_agent_asks_its_own_approver(tmp_path: Path):
+class Fickle(Approval):
+    """Denies first, and approves when it is read again."""
+
+    why = by = None
+
+    def __init__(self) -> None:
+        """Take nothing."""
+
+    @property
+    def approved(self) -> Any:
+        read = self.__dict__.setdefault("read", [])
+        read.append(True)
+        return len(read) > 1
+
+
+def broken(_request: ApprovalRequest) -> Any:
+    """Raise."""
+    raise RuntimeError("nobody home")
+
+
+async def broken_later(_request: ApprovalRequest) -> Any:
+    """Raise in the loop."""
+    await asyncio.sleep(0)
+    raise KeyError("nobody home")
+
+
+async def cancelled(_request: ApprovalRequest) -> Any:
+    """Raise a cancellation that nobody asked for."""
+    raise asyncio.CancelledError
+
+
+def writes(request: ApprovalRequest) -> bool:
+    """Approve, and try to change the arguments."""
+    request.arguments["to"] = "mallory"
+    request.arguments["amount"]["place"] = "elsewhere"
+    return True
+
+
+NO: list[Any] = [
+    lambda _: False, lambda _: None, lambda _: 1, lambda _: {"approved": True}, lambda _: Approval(approved=False),
+    lambda _: Approval(approved="true"), lambda _: Fickle(), broken, broken_later, cancelled,  # type: ignore[arg-type]
+]  # fmt: skip
+YES: list[Any] = [lambda _: True, lambda _: Approval(approved=True, why="ok"), writes]
+
+
+def answering(answers: list[Any]) -> Callable[[ApprovalRequest], Any]:
+    """Return an approver that gives each call its own answer."""
+
+    async def approve(request: ApprovalRequest) -> Any:
+        answer = answers[request.arguments["amount"]["place"]](request)
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    return approve
+
+
+async def test_no_body_runs_without_approval_of_its_own_call():
+    """In turns of random answers side by side a body runs if, and only if, exactly its call was approved.
+
+    It runs with the arguments that were shown; what the approver writes into them changes nothing.
+    """
+    chance = random.Random(4)
+    for _ in range(sample(520, 60)):
+        answers = [chance.choice(NO if chance.random() < 0.6 else YES) for _ in range(chance.randint(2, 4))]
+        cashier = Cashier()
+        turn = calls(*(call("pay", amount={"place": place}) for place in range(len(answers))))
+        agent = make_agent(None, [turn, text("done")], cashier.tool(), approver=answering(answers))
+        assert (await agent.run("Pay.")).output == "done"
+        approved = [place for place, answer in enumerate(answers) if answer in YES]
+        assert sorted(cashier.paid, key=str) == [({"place": place}, "bob") for place in approved], answers
+
+
+async def test_a_sub_agent_has_its_own_approver(tmp_path: Path):
     """An agent keeps its approver when another agent calls it, in its own calls and in those of its tools' bodies."""
     cashier = Cashier()
     asked: list[tuple[str, str]] = []

@@ -307,9 +307,9 @@ async def test_litellm_is_an_extra(monkeypatch):
 
 
 def test_many_event_loops_and_the_end_of_the_process(stub):
-    """Loops one after another, beside each other and left running: every call answers, and nothing is left unclosed.
+    """Event loops in sequence, in parallel and left running: every call is answered, and no connection is left unclosed.
 
-    Warnings are errors here, also those of the interpreter's last moments.
+    Every warning is an error here, those of the interpreter's shutdown included.
     """
     stub.answers(said({"content": "ok"}))
     script = f"""
@@ -322,7 +322,7 @@ def test_many_event_loops_and_the_end_of_the_process(stub):
         request = Request(model="openai/m", messages=(Message(id=0, role="user", content="hi"),))
 
         async def ask():
-            answers = await asyncio.gather(*[model.complete(request) for _ in range(3)])
+            answers = await asyncio.gather(*[model.complete(request) for _ in "abc"])
             print("".join(answer.text for answer in answers) + " ", end="")
 
         async def ask_and_stay(asked):
@@ -330,9 +330,9 @@ def test_many_event_loops_and_the_end_of_the_process(stub):
             asked.set()
             await asyncio.sleep(60)
 
-        for _ in range(3):
+        for _ in range(2):
             asyncio.run(ask())
-        threads = [threading.Thread(target=asyncio.run, args=(ask(),)) for _ in range(4)]
+        threads = [threading.Thread(target=asyncio.run, args=(ask(),)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -341,8 +341,8 @@ def test_many_event_loops_and_the_end_of_the_process(stub):
         threading.Thread(target=asyncio.run, args=(ask_and_stay(asked),), daemon=True).start()
         asked.wait()
     """
-    assert run(script) == ("okokok " * 8, "")
-    assert len(stub.requests) == 24
+    assert run(script) == ("okokok " * 5, "")
+    assert len(stub.requests) == 15
 
 
 def run(script):
