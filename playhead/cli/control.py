@@ -27,7 +27,7 @@ from playhead.trace.store import summarise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from playhead.trace.asked import PendingApproval
+    from playhead.trace.control import PendingApproval
     from playhead.trace.store import TraceStore
 
 ENDED: Final = ("done", "failed")

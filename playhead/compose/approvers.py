@@ -15,7 +15,7 @@ import anyio
 from playhead.compose.durations import Duration, seconds
 from playhead.diagnose.approvals import call_lines
 from playhead.kernel.approval import Approval
-from playhead.trace.asked import PendingApproval
+from playhead.trace.control import PendingApproval
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from playhead.diagnose.terminal import escape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.trace.asked import PendingApproval
+    from playhead.trace.control import PendingApproval
     from playhead.trace.values import JsonValue
 
 MOST_LINES: Final = 60

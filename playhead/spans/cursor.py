@@ -7,14 +7,14 @@ broken costs no span: what it does not say is sent again, under the same ids.
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ValidationError
 
-from playhead.trace.blobs import run_id_of
-from playhead.trace.control_files import is_private, read_object, write_over
+from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.format import checked_run_id
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Cursor:
     def load(self, first: str) -> Reached:
         """Return what was reached by the trace whose first event has this hash; nothing when none can be believed."""
         try:
-            said = read_object(self.path, os.geteuid(), _LARGEST)
+            said = json.loads(read_plain(self.path, _LARGEST, os.geteuid()))
             if said.get("first") != first or any(said.get(name) != value for name, value in self._about.items()):
                 return Reached()
             reached = Reached.model_validate(said.get("reached"))
@@ -72,7 +72,8 @@ class Cursor:
             return
         try:
             _make(self.path.parent)
-            write_over(self.path, {**self._about, "first": first, "reached": reached.model_dump()})
+            said = {**self._about, "first": first, "reached": reached.model_dump()}
+            os.close(create_file(self.path, json.dumps(said).encode(), replace=True))
         except OSError as error:
             self.error = error.strerror or type(error).__name__
             return

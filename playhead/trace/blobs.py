@@ -76,16 +76,18 @@ class BlobFolder:
 
     def load(self, reference: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
         """Return the value of one blob; raises `MissingBlobError` like `resolve`."""
-        digest = str(reference.get("sha256"))
+        digest, size = str(reference.get("sha256")), reference.get("bytes")
         if not _DIGEST.fullmatch(digest):  # a name from a hostile file must not leave the folder
             raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is no SHA-256")
-        return self._value(digest, reference.get("bytes"))
+        return self._value(digest, size if type(size) is int and 0 <= size <= LARGEST_BLOB else 0)
 
-    def _load(self, digest: str, size: object) -> Any:  # noqa: ANN401 - any JSON value
+    def _load(self, digest: str, size: int) -> Any:  # noqa: ANN401 - any JSON value
         try:
-            content = self._read(digest, size)
+            content = read_plain(self._path_of(digest), size)
         except OSError as error:
             raise MissingBlobError(f"blob {digest} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise MissingBlobError(f"blob {digest} {error}") from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise MissingBlobError(f"blob {digest} holds something else than when it was written")
         try:
@@ -107,17 +109,6 @@ class BlobFolder:
                 self._unsynced.add(digest)
         return {TYPE_TAG: "blob", "sha256": digest, "bytes": len(content)}
 
-    def _read(self, digest: str, size: object) -> bytes:
-        # O_NONBLOCK: a pipe in the place of a blob must not make us wait for its writer.
-        descriptor = os.open(self._path_of(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise OSError(errno.EINVAL, "it is no file")
-            if found.st_size != size or found.st_size > LARGEST_BLOB:
-                raise MissingBlobError(f"blob {digest} is of {found.st_size} bytes, which is not what was written")
-            return file.read(found.st_size)
-
     def _path_of(self, digest: str) -> Path:
         """Return the file of a blob; raises `OSError` when the folder is a link, which leads elsewhere."""
         if self.path.is_symlink():
@@ -130,6 +121,38 @@ def sync_folder(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_private(path: Path, owner: int) -> bool:
+    """Return whether this is a folder of the user, no link, into which nobody else can write. Raises `OSError`."""
+    info = os.lstat(path)
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == owner and not info.st_mode & 0o022
+
+
+def read_plain(path: Path, largest: int, owner: int | None = None) -> bytes:
+    """Return the content of a plain file, whoever put it there; of another user than `owner` or root it is refused.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: it is a link, a pipe, a folder, too large, or of another user; the message says which.
+    """
+    try:  # O_NONBLOCK: a pipe must not make the reader wait for its writer
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise ValueError("is a link") from None
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            raise ValueError("is no plain file")
+        if owner is not None and info.st_uid not in (owner, 0):
+            raise ValueError("belongs to another user")
+        if info.st_size > largest:
+            raise ValueError(f"is larger than {largest:,} bytes")
+        return b"".join(iter(lambda: os.read(descriptor, largest), b""))
     finally:
         os.close(descriptor)
 

@@ -17,8 +17,7 @@ import pytest
 
 from playhead.compose.approvers import PROMPT
 from playhead.replay import load_recording
-from playhead.trace.asked import PendingApproval
-from playhead.trace.control import FOLDER, Control
+from playhead.trace.control import FOLDER, Control, PendingApproval
 from playhead.trace.events import ApprovalDecided
 from tests.cli.command_line import objects, playhead
 from tests.cli.conftest import saying

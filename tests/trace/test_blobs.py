@@ -151,8 +151,10 @@ def test_a_blob_of_another_size_is_not_read(trace: Path, size: int):
     os.truncate(blob_of(trace), size)
     found = verdict(trace)
     assert found[0] == "missing-blob"
-    assert f"is of {size} bytes, which is not what was written" in found[1][0]
-    with pytest.raises(MissingBlobError, match=f"is of {size} bytes"):  # nor is a reference believed that owns up to it
+    assert ("is larger than" if size > BLOB_BYTES else "holds something else than") in found[1][0]
+    with pytest.raises(
+        MissingBlobError, match="is larger than 0 bytes"
+    ):  # nor is a reference believed that owns up to it
         BlobFolder(trace).load({"sha256": blob_of(trace).name, "bytes": max(size, LARGEST_BLOB + 1)})
 
 

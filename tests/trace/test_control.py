@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -14,9 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead.trace import control_files
-from playhead.trace.asked import GivenAnswer, PendingApproval, answer_to
-from playhead.trace.control import FOLDER, Control
+from playhead.trace.blobs import create_file
+from playhead.trace.control import FOLDER, Control, GivenAnswer, PendingApproval
 from playhead.trace.store import TraceStore
 from tests.proving import sample
 
@@ -45,7 +45,7 @@ def test_a_folder_from_start_to_end(trace: Path):
     """It is the user's own, no run of the folder of traces, says who runs the run, is found by others; nothing is left of it."""
     before = time.time_ns() // 1000
     control, other = Control.create(trace), Control.create(trace.with_name("other.jsonl"))
-    with pytest.raises(OSError, match="a run of this id goes on"):
+    with pytest.raises(OSError, match="a run of this id is running"):
         Control.create(trace)
     folder = folder_of(trace)
     modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder, folder.parent, folder / "process.json")]
@@ -88,7 +88,7 @@ def test_whatever_is_called_kill_ends_the_run(trace: Path):
     """To stop is the safe side: a file that says nothing is a request without a reason; a link or a folder is no file."""
     control = Control.create(trace)
     kill = folder_of(trace) / "kill"
-    for content in (b"", b"\xff", b"[]", b'{"why": 5}', b'{"why": ""}', b"x" * 100_000, b"[" * 60_000):
+    for content in (b"", b"\xff", b"x" * 100_000):
         kill.write_bytes(content)
         assert control.kill_requested() == "no reason was given"
     kill.unlink()
@@ -117,8 +117,7 @@ def test_what_a_killed_run_left_is_taken_over(trace: Path):
     assert left.held  # for it is the folder of a living process again
     left.remove_leftover()
     assert folder_of(trace).exists()
-    assert control._lock is not None
-    os.close(control._lock)  # as the end of the process does
+    os.close(control._locks.pop())  # as the end of the process does
     left.remove_leftover()
     assert list(trace.parent.iterdir()) == []
 
@@ -192,9 +191,10 @@ def test_a_question_and_its_answer(asked: Any):
     assert other.answer(pending, approved=True, why="fine", by="ann")
     assert not other.answer(pending, approved=False, why="no, wait", by="bob")
     assert other.pending() == []
-    assert control.take_answer(pending) == GivenAnswer(approved=True, why="fine", by="ann")
+    answer = GivenAnswer(**{**exact(pending), "why": "fine", "by": "ann"})
+    assert control.take_answer(pending) == answer
     control.withdraw(pending)
-    assert control.take_answer(pending) == GivenAnswer(approved=True, why="fine", by="ann")
+    assert control.take_answer(pending) == answer
     again = control.ask(PENDING)
     assert (again.number, control.take_answer(again), other.pending()) == (2, None, [again])
     control.withdraw(again)
@@ -206,6 +206,7 @@ HOSTILE: dict[str, Any] = {
     "another type": {"tool": 5},
     "more": {"more": 1},
     "a number that is a word": {"number": True},
+    "what another Playhead writes": {"owner": None},
     "another number than its name says": {"number": 1},
     "before all time": {"asked_us": -1},
     "a time beyond all": {"asked_us": 10**400},
@@ -236,85 +237,89 @@ def test_values_that_playhead_does_not_write_are_left_out_and_named(asked: Any):
 def test_what_was_looked_at_is_what_is_answered(asked: Any):
     """A request that says something else by now gets no answer; one that is too large to be shown is not asked."""
     control, pending, other = asked
-    control_files.write_over(
-        control.folder / "1.request.json", {**pending.as_json(), "arguments": {"amount": 5_000_000}}
-    )
+    path = control.folder / "1.request.json"
+    path.write_text(json.dumps({**pending.as_json(), "arguments": {"amount": 5_000_000}}))
     assert not other.answer(pending, approved=True)
-    assert control.take_answer(pending) is None
+    (forged,) = other.pending()
+    assert other.answer(forged, approved=True)
+    taken = control.take_answer(pending)
+    assert (taken.approved, taken.why) == (False, "the answer's file is about another call")
     with pytest.raises(ValueError, match="larger than 16,777,216 bytes"):
         control.ask(PendingApproval(**{**pending.as_json(), "arguments": "x" * 17_000_000}))
 
 
-EXACT = answer_to(PENDING, approved=True, why=None, by=None) | {"number": 1}
+def exact(pending: PendingApproval) -> dict[str, Any]:
+    """Return the answer that approves a request, as `playhead approve` writes it."""
+    request = hashlib.sha256(pending.content()).hexdigest()
+    return {"approved": True, "why": None, "by": None, "request": request}
+
+
+FIELDS = ("approved", "why", "by", "request")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-CHANGES = st.dictionaries(st.sampled_from([*EXACT, "also"]), JSON | st.just(1) | st.just("true"), max_size=3)
+CHANGES = st.dictionaries(st.sampled_from([*FIELDS, "also"]), JSON | st.just(1) | st.just("true"), max_size=3)
 
 
 @given(
     st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()) | CHANGES,
-    st.sets(st.sampled_from([*EXACT])),
+    st.sets(st.sampled_from(FIELDS)),
 )
 @settings(max_examples=sample(300, 50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_answer_but_an_exact_one_is_a_yes(asked: Any, answer: Any, missing: set[str]):
-    """Whatever the file holds: a yes needs every field, exactly, and `approved` to be JSON's true."""
+def test_no_answer_but_an_exact_one_approves(asked: Any, answer: Any, missing: set[str]):
+    """Whatever the file holds: an approval needs every field, exactly, and `approved` to be JSON's true."""
     control, pending, _ = asked
     value: Any = None
+    right = exact(pending)
     if isinstance(answer, dict):
-        value = {name: each for name, each in {**EXACT, **answer}.items() if name not in missing}
+        value = {name: each for name, each in {**right, **answer}.items() if name not in missing}
         answer = json.dumps(value).encode()
-    path = control.folder / "1.answer.json"
-    path.write_bytes(answer)
+    (control.folder / "1.answer.json").write_bytes(answer)
     taken = control.take_answer(pending)
-    assert type(taken.approved) is bool
-    free = {"why", "by"}
-    exact = isinstance(value, dict) and (
-        value.keys() == EXACT.keys()
-        and all(type(value[name]) is type(EXACT[name]) and value[name] == EXACT[name] for name in EXACT.keys() - free)
-        and all(isinstance(value[name], str | None) for name in free)
+    is_right = isinstance(value, dict) and (
+        value.keys() == right.keys()
+        and (value["approved"], value["request"]) == (True, right["request"])
+        and isinstance(value["approved"], bool)
+        and all(isinstance(value[name], str | None) for name in ("why", "by"))
     )
-    assert taken.approved is exact
+    assert taken.approved is is_right
     assert taken.approved or isinstance(taken.why, str | None)
 
 
-def given_away(path: Path) -> None:
+def given_away(path: Path, right: dict[str, Any]) -> None:
     """Let another user answer."""
-    path.write_text(json.dumps(EXACT))
+    path.write_text(json.dumps(right))
     os.chown(path, 12345, 12345)
+
+
+FORGED = "is not what Playhead writes"
 
 
 @pytest.mark.parametrize(
     ("plant", "why"),
     [
-        (lambda path: path.mkdir(), "is no plain file"),
-        (lambda path: path.symlink_to(path.parent / "real"), "is a link"),
-        (lambda path: path.symlink_to("nowhere"), "is a link"),
-        (os.mkfifo, "is no plain file"),
-        (lambda path: path.write_bytes(json.dumps(EXACT).encode() + b" " * 65_536), "is larger than 65,536 bytes"),
-        (lambda path: path.write_bytes(b"[" * 60_000), "holds no JSON"),
-        (lambda path: path.write_text(json.dumps(EXACT)[:-1] + ', "approved": true}'), "holds no JSON"),
-        (lambda path: path.write_text("true"), "holds no JSON object"),
-        (lambda path: path.write_text(json.dumps({**EXACT, "args_hash": "cd" * 32})), "is about another call"),
-        (lambda path: path.write_text(json.dumps({**EXACT, "call_id": "call_0_1"})), "is about another call"),
-        (lambda path: path.write_text(json.dumps({**EXACT, "approved": 1})), "is not what `playhead approve` writes"),
-        pytest.param(
-            given_away, "belongs to another user",
-            marks=AS_ROOT,
-        ),
+        (lambda path, _: path.mkdir(), "is no plain file"),
+        (lambda path, _: path.symlink_to(path.parent / "real"), "is a link"),
+        (lambda path, _: os.mkfifo(path), "is no plain file"),
+        (lambda path, right: path.write_text(json.dumps(right) + " " * 65_536), "is larger than 65,536 bytes"),
+        (lambda path, _: path.write_bytes(b"[" * 60_000), FORGED),
+        (lambda path, right: path.write_text(json.dumps(right)[:-1] + ', "approved": true}'), FORGED),
+        (lambda path, right: path.write_text(json.dumps(right) + " "), FORGED),
+        (lambda path, right: path.write_text(json.dumps({**right, "request": "cd" * 32})), "is about another call"),
+        (lambda path, right: path.write_text(json.dumps({**right, "approved": 1})), FORGED),
+        pytest.param(given_away, "belongs to another user", marks=AS_ROOT),
     ],
-)  # fmt: skip
+)
 def test_answers_that_are_planted(asked: Any, plant: Any, why: str):
-    """A folder, a link, a pipe, a flood, a lie: a no that says what is wrong, at once."""
+    """A folder, a link, a pipe, a flood, a lie: a refusal that says what is wrong, at once."""
     control, pending, _ = asked
-    (control.folder / "real").write_text(json.dumps(EXACT))
+    (control.folder / "real").write_text(json.dumps(exact(pending)))
     path = control.folder / "1.answer.json"
-    plant(path)
+    plant(path, exact(pending))
     taken = control.take_answer(pending)
-    assert taken.approved is False
-    assert taken.why.startswith(f"the answer's file {why}")
+    assert (taken.approved, taken.why) == (False, f"the answer's file {why}")
     (control.folder / "real").unlink()
     if path.is_dir() and not path.is_symlink():
         path.rmdir()
@@ -322,18 +327,18 @@ def test_answers_that_are_planted(asked: Any, plant: Any, why: str):
 
 def test_of_many_writers_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A file is there once, whole, also on a file system that has no links; and nothing else stays behind."""
-    path = tmp_path / "a.json"
-    control_files.write_new(path, {"who": 1})
-    with pytest.raises(FileExistsError):
-        control_files.write_new(path, {"who": 2})
+
+    def write(name: str, content: bytes) -> None:
+        os.close(create_file(tmp_path / name, content))
 
     def without_links(*_: Any, **__: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
+    write("a", b"1")
+    with pytest.raises(FileExistsError):
+        write("a", b"2")
     monkeypatch.setattr(os, "link", without_links)
     with pytest.raises(FileExistsError):
-        control_files.write_new(path, {"who": 3})
-    control_files.write_new(tmp_path / "b.json", {"who": 4})
-    assert {each.name: json.loads(each.read_text()) for each in tmp_path.iterdir()} == {
-        "a.json": {"who": 1}, "b.json": {"who": 4},
-    }  # fmt: skip
+        write("a", b"3")
+    write("b", b"4")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a": b"1", "b": b"4"}
