@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import random
 import threading
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,7 @@ from playhead.compose.killswitches import require_approval_for
 from playhead.errors import UsageError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.asked import PendingApproval, answer_to
-from playhead.trace.control import Control
-from playhead.trace.control_files import write_new
+from playhead.trace.control import Control, GivenAnswer, PendingApproval
 from playhead.trace.types import Rationale
 from playhead.trace.values import content_hash
 from tests.kernel.hung import hanging
@@ -160,8 +159,7 @@ async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
     cashier = Cashier()
     control = Control.create(tmp_path / "asked.jsonl")
     changes: list[dict[str, Any]] = [
-        {"args_hash": "0" * 64}, {"call_id": "call_0_9"}, {"owner": "root/other@0.0"}, {"approved": 1},
-        {"approved": "true"}, {"approved": None}, {"number": 99}, {"more": True}, {"why": 5}, {},
+        {"request": "0" * 64}, {"approved": 1}, {"approved": "true"}, {"approved": None}, {"more": True}, {"why": 5}, {},
     ]  # fmt: skip
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -171,8 +169,10 @@ async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
                 args_hash=request.args_hash, risk=request.risk,
             )
         )  # fmt: skip
-        exact = answer_to(pending, approved=True, why=None, by="ann")
-        write_new(control.folder / f"{pending.number}.answer.json", {**exact, **changes[request.arguments["amount"]]})
+        digest = hashlib.sha256(pending.content()).hexdigest()
+        exact = GivenAnswer(approved=True, by="ann", request=digest).as_json()
+        answered = {**exact, **changes[request.arguments["amount"]]}
+        (control.folder / f"{pending.number}.answer.json").write_text(json.dumps(answered))
         answer = control.take_answer(pending)
         assert answer is not None
         return Approval(answer.approved, answer.why, answer.by)
