@@ -71,12 +71,6 @@ fail_apart = tool(isolate=True, name="fail")(fail)
 fail_here = tool(name="fail")(fail)
 
 
-@tool(isolate=True)
-def odd() -> Any:
-    """Return what JSON has no form for."""
-    return {"set": {1, 2}, "bytes": b"\xff", "int": 2**80, "nan": float("nan"), "path": Path("/a"), 5: object}
-
-
 @tool(isolate=True, timeout=2.0)
 def backtrack(path: str) -> bool:
     """Search for longer than the world lasts, holding the interpreter's lock."""
@@ -93,7 +87,6 @@ def ignore_sigterm(path: str) -> None:
 
 
 stubborn = tool(isolate=True, timeout=2.0, name="stubborn")(ignore_sigterm)
-patient = tool(isolate=True, timeout=60)(ignore_sigterm)
 
 
 @tool(isolate=True, timeout=60)

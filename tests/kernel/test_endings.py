@@ -1,127 +1,350 @@
+"""Every way in which a run can end: one end, which result and trace state alike, and nothing starts after it."""
+
 from __future__ import annotations
 
 import asyncio
+import re
+import threading
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
-from playhead import load_recording, tool
+from playhead import Agent, Context, PlayheadError, RunError, ToolContext, load_recording, tool
+from playhead.compose import Stop, Terminate
+from playhead.compose import killswitches as ks
+from playhead.errors import RecordingEndedError, RunEndedError, StrategyError
+from playhead.kernel.lifecycle.termination import Termination
+from playhead.kernel.opening import open_session
+from playhead.kernel.session import RunContext, Session, World
+from playhead.kernel.state import KernelState, Thread, transition
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.trace.events.run import TERMINATED_BY
+from playhead.trace.format import ANSWERED
 from playhead.trace.integrity import check_trace
-from tests.kernel.runs import data, ended, make_agent, record
+from playhead.trace.recorder import Recorder
+from playhead.trace.types import AgentHeader, Usage
+from tests.kernel.hung import HungModel
+from tests.kernel.runs import data, ended, ending, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @tool(read_only=True)
-def lookup(key: str) -> str:
-    """Look a fact up."""
-    return f"{key} is 8848"
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
 
 
-FINAL = {"meta_tools": ("final-answer",)}
-ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], bool]] = {
-    "end_turn": ([text(" 42 ")], {}, ended("done", "end_turn", "42", 1), True),
-    "end_turn after a call": (
-        [call("lookup", key="Everest"), text("8848")],
-        {},
-        ended("done", "end_turn", "8848", 2),
-        True,
-    ),
-    "final_answer": ([text("So.\nFinal Answer: 42\n")], {}, ended("done", "final_answer", "42", 1), True),
+@tool(read_only=True)
+async def broken() -> str:
+    """Fail."""
+    raise ValueError("no")
+
+
+LOOK = call("lookup", key="a")
+ENDLESS = [LOOK, *[call("lookup", key="b")] * 20]
+
+
+def agent(folder: Path, turns: Any, *blocks: Any, **options: Any) -> Agent:
+    """Return an agent under these blocks."""
+    return make_agent(folder, turns, lookup, broken, compose=blocks, **options)
+
+
+def hung(folder: Path, *blocks: Any) -> Agent:
+    """Return an agent that looks up `a`, and then waits for ever."""
+    return Agent(
+        HungModel(anyio.sleep_forever),
+        tools=[lookup],
+        compose=blocks,
+        trace=folder,
+        context=Context(rationale=False, meta_tools=()),
+    )
+
+
+def at(phase: Any, answer: Any) -> Any:
+    """Return a block with a hook before a phase of the second turn."""
+    return lambda harness: harness.before(phase, lambda context: answer if context.iteration else None, name="mine")
+
+
+def failing_hook(_answer: Any, _context: Any) -> None:
+    """Fail."""
+    raise ValueError("cannot look")
+
+
+def child_of_one_that_ends(folder: Path) -> Agent:
+    """Return an agent that ends while the one below it runs."""
+
+    @tool(read_only=True)
+    async def stop_above(context: ToolContext) -> str:
+        """Stop the agent above."""
+        assert context.session.parent is not None
+        context.session.parent.terminate("killed", "enough", source="switch")
+        return "stopped"
+
+    below = Agent(
+        ScriptedModel([call("stop_above")] * 2), name="below", tools=[stop_above], context=Context(rationale=False)
+    )
+    return make_agent(folder, [call("below", task="Go."), text("never")], below)
+
+
+FOUND = ("done", "found a")
+"""Status and output of a run that was stopped after it had found `a`."""
+FAILED = ("failed", "found a")
+CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
     "final_answer_tool": (
-        [call("lookup", key="Everest"), call("final-answer", output="8848", format="json", confidence="high")],
-        FINAL,
-        ended("done", "final_answer_tool", "8848", 2),
-        True,
+        lambda folder: agent(folder, [LOOK, call("final-answer", output="42")], meta_tools=("final-answer",)),
+        "kernel",
+        ("done", "42"),
     ),
-    "max_iterations": (
-        [call("lookup", key="a"), call("lookup", key="b"), text("never said")],
-        {"max_iterations": 2},
-        ended("done", "max_iterations", "b is 8848", 2),
-        False,
-    ),
-    "max_iterations, the newest call having failed": (
-        [call("lookup", key="a"), call("lookup")],
-        {"max_iterations": 2},
-        ended("done", "max_iterations", "a is 8848", 2),
-        False,
-    ),
-    "max_iterations with nothing": (
-        [text(""), text("")],
-        {"max_iterations": 2},
-        ended("done", "max_iterations", None, 2),
-        False,
-    ),
+    "final_answer": (lambda folder: agent(folder, [text("Final answer: 42")]), "kernel", ("done", "42")),
+    "end_turn": (lambda folder: agent(folder, [LOOK, text("42")]), "kernel", ("done", "42")),
     "output_truncated": (
-        [text("It is eight thou", finish_reason="length")],
-        {},
-        ended("done", "output_truncated", "It is eight thou", 1),
-        False,
+        lambda folder: agent(folder, [text("It is", finish_reason="length")]),
+        "kernel",
+        ("done", "It is"),
     ),
-    "output_filtered": (
-        [text("Take two", finish_reason="content_filter")],
-        {},
-        ended("done", "output_filtered", "Take two", 1),
-        False,
+    "max_iterations (the newest call having failed)": (
+        lambda folder: agent(folder, [LOOK, call("lookup")], max_iterations=2),
+        "kernel",
+        FOUND,
     ),
-    "output_filtered with nothing said": (
-        [call("lookup", key="a"), text("", finish_reason="content_filter")],
-        {},
-        ended("done", "output_filtered", "a is 8848", 2),
-        False,
+    "max_iterations (with nothing)": (
+        lambda folder: agent(folder, [text("")] * 2, max_iterations=2),
+        "kernel",
+        ("done", None),
+    ),
+    "output_filtered (with a text)": (
+        lambda folder: agent(folder, [text("Take two", finish_reason="content_filter")]),
+        "kernel",
+        ("done", "Take two"),
+    ),
+    "output_truncated (in another provider's words)": (
+        lambda folder: agent(folder, [text("It is", finish_reason="MAX_TOKENS")]),
+        "kernel",
+        ("done", "It is"),
+    ),
+    "end_turn (for an unknown reason)": (
+        lambda folder: agent(folder, [text("42", finish_reason="no such reason")]),
+        "kernel",
+        ("done", "42"),
+    ),
+    "output_filtered": (lambda folder: agent(folder, [LOOK, text("", finish_reason="safety")]), "kernel", FOUND),
+    "required_tools_missing": (
+        lambda folder: agent(folder, [text("42")] * 5, required_tools=["lookup"]),
+        "policy:require_tools",
+        ("done", "42"),
+    ),
+    "output_rejected": (
+        lambda folder: agent(folder, [LOOK, text("42")], validators=[lambda _: False], output_retries=0),
+        "policy:validate",
+        ("failed", "42"),
+    ),
+    "unsatisfied": (
+        lambda folder: agent(
+            folder,
+            [text("41"), text('{"satisfied": false, "score": 3}')],
+            strategy="reflexion",
+            strategy_settings={"max_retries": 0},
+        ),
+        "kernel",
+        ("done", "41"),
+    ),
+    "max_iterations": (lambda folder: agent(folder, ENDLESS, max_iterations=1), "kernel", FOUND),
+    "max_iterations (switch)": (
+        lambda folder: agent(folder, ENDLESS, ks.max_iterations(1)),
+        "killswitch:max_iterations",
+        FOUND,
+    ),
+    "llm_error": (lambda folder: agent(folder, [LOOK, error("no such model")]), "kernel", FAILED),
+    "hook_stop": (lambda folder: agent(folder, ENDLESS, at("think", Stop("enough"))), "hook:mine", FOUND),
+    "hook_terminate": (lambda folder: agent(folder, ENDLESS, at("think", Terminate("bad"))), "hook:mine", FAILED),
+    "hook_failed": (
+        lambda folder: agent(
+            folder,
+            [LOOK, text("42")],
+            lambda harness: harness.on("answer.final", failing_hook, required=True, name="mine"),
+        ),
+        "hook:mine",
+        ("failed", None),
+    ),
+    "timeout_after": (lambda folder: hung(folder, ks.timeout_after(0.05)), "killswitch:timeout_after", FOUND),
+    "timeout_after (terminate)": (
+        lambda folder: hung(folder, ks.timeout_after(0.05, on_trigger="terminate")),
+        "killswitch:timeout_after",
+        FAILED,
+    ),
+    "watchdog": (lambda folder: hung(folder, ks.watchdog(0.05)), "killswitch:watchdog", FOUND),
+    "budget_limit": (
+        lambda folder: agent(folder, ENDLESS, ks.budget_limit(max_tokens=1_650, output_cap=50)),
+        "killswitch:budget_limit",
+        ("done", "found b"),
+    ),
+    "tool_limit": (lambda folder: agent(folder, ENDLESS, ks.tool_limit("lookup", 1)), "killswitch:tool_limit", FOUND),
+    "circuit_breaker": (
+        lambda folder: agent(folder, [LOOK, *[call("broken")] * 9], ks.circuit_breaker(2)),
+        "killswitch:circuit_breaker",
+        FOUND,
+    ),
+    "require_approval_for": (
+        lambda folder: agent(
+            folder,
+            [LOOK, call("broken"), text("never")],
+            ks.require_approval_for("broken", lambda _: False, on_trigger="stop"),
+        ),
+        "killswitch:require_approval_for",
+        FOUND,
+    ),
+    "stop_when": (
+        lambda folder: agent(folder, ENDLESS, ks.stop_when(lambda context: context.iteration == 1)),
+        "killswitch:stop_when",
+        FOUND,
+    ),
+    "stop_when (a predicate that raises)": (
+        lambda folder: agent(folder, ENDLESS, ks.stop_when(lambda context: 1 / (1 - (context.iteration or 0)) == 0)),
+        "killswitch:stop_when",
+        FAILED,
     ),
 }
+"""The endings that need nothing but an agent: how it is made, who ends it, and status and output."""
 
 
-async def test_a_final_answer_keeps_what_the_model_said_about_it(tmp_path: Path):
-    """Format, summary and confidence stand beside the answer."""
-    answer = call("final-answer", output="a,b", format="csv", summary="Listed.", confidence="low")
-    run = await record(tmp_path, [call("lookup", key="a"), answer], lookup, **FINAL)
-    assert [data(event) for event in run.events("final-answer")] == [
-        {"output": "a,b", "format": "csv", "summary": "Listed.", "confidence": "low"}
-    ]
+@pytest.mark.parametrize("name", CASES)
+async def test_an_ending(tmp_path: Path, name: str):
+    """It has one end, which result and trace tell alike: a typed reason, who ended it, and the best there was."""
+    make, source, expected = CASES[name]
+    await check(make(tmp_path), tmp_path, name.split(" (", maxsplit=1)[0], source, expected)
 
 
-async def test_the_other_calls_of_the_last_turn_are_in_the_result(tmp_path: Path):
-    """What ran in the turn that ended the run is in its steps like what ran before."""
-    run = await record(
-        tmp_path,
-        [call("lookup", key="a"), calls(call("lookup", key="b"), call("final-answer", output="42"))],
-        lookup,
-        **FINAL,
-    )
-    assert run.steps() == [
-        ("action", "lookup", '{"key": "a"}'),
-        ("observation", "lookup", "a is 8848"),
-        ("action", "lookup", '{"key": "b"}'),
-        ("observation", "lookup", "b is 8848"),
-        ("action", "final-answer", '{"output": "42"}'),
-        ("observation", "final-answer", "accepted"),
-    ]
+async def check(agent: Agent, folder: Path, code: str, source: str, expected: tuple[str, Any]) -> None:
+    """Run an agent, and look at its end."""
+    try:
+        result: Any = await agent.run("Do it.", run_id="run")
+    except RunError as raised:
+        result = raised.result
+    check_end(folder, code, source, expected)
+    ending: Any = load_recording(folder / "run.jsonl").ending
+    for field in ("status", "output", "terminated_by", "terminated_source", "terminated_because", "error"):
+        assert getattr(result, field) == getattr(ending, field), field
+    assert result.success is (code in ANSWERED)
+
+
+def check_end(folder: Path, code: str, source: str, expected: tuple[str, Any]) -> None:
+    """Look at the trace: closed, with one end."""
+    recording = load_recording(folder / "run.jsonl")
+    assert check_trace(recording.path).ok
+    assert [record.kind for record in recording.records].count("run-completed") == 1
+    assert recording.records[-1].kind == "run-completed"
+    ending: Any = recording.ending
+    assert (ending.terminated_by, ending.terminated_source) == (code, source)
+    assert (ending.status, ending.output) == expected
+    assert (ending.error is not None) is (expected[0] == "failed")
+    assert code in TERMINATED_BY
+    fired = [record.event for record in recording.records if record.kind == "killswitch-fired"]
+    assert [f"killswitch:{event.switch}" for event in fired] == [source] * source.startswith("killswitch:")  # type: ignore[attr-defined]
+
+
+async def test_replay_stopped(tmp_path: Path):
+    """A replay that may not go on, because the recording has no answer."""
+
+    async def ended() -> None:
+        raise RecordingEndedError("the recording ends here")
+
+    made = Agent(HungModel(ended), tools=[lookup], trace=tmp_path, context=Context(rationale=False, meta_tools=()))
+    with pytest.raises(RecordingEndedError):
+        await made.run("Do it.", run_id="run")
+    check_end(tmp_path, "replay_stopped", "kernel", FAILED)
+
+
+async def test_cancelled(tmp_path: Path):
+    """A caller that does not wait any more."""
+    with anyio.move_on_after(0.03):
+        await hung(tmp_path).run("Do it.", run_id="run")
+    check_end(tmp_path, "cancelled", "kernel", FAILED)
+
+
+async def test_trace_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An event that cannot be written, when the run is to stop then. The end itself can be written again."""
+    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
+    original = Recorder.write
+
+    def lose(self: Recorder, prepared: Any, iteration: int | None) -> bool:
+        started = prepared.event.kind == "tool-call-started"
+        return not (started and iteration) and original(self, prepared, iteration)
+
+    monkeypatch.setattr(Recorder, "write", lose)
+    with pytest.raises(PlayheadError):
+        await agent(tmp_path, ENDLESS).run("Do it.", run_id="run")
+    ending: Any = load_recording(tmp_path / "run.jsonl").ending
+    assert (ending.terminated_by, ending.status, ending.output) == ("trace_error", "failed", "found a")
+
+
+async def test_parent_ended(tmp_path: Path):
+    """An agent below one that has ended."""
+    await child_of_one_that_ends(tmp_path).run("Do it.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    (below,) = [record.event for record in recording.records if record.kind == "agent-completed"]
+    told = data(below)
+    assert (told["terminated_by"], told["status"], told["output"]) == ("parent_ended", "failed", "stopped")
 
 
 @pytest.mark.parametrize(
-    ("finish_reason", "terminated_by"),
-    [
-        (None, "end_turn"),
-        ("stop", "end_turn"),
-        ("no such reason", "end_turn"),
-        ("max_tokens", "output_truncated"),
-        ("MAX_TOKENS", "output_truncated"),
-        ("SAFETY", "output_filtered"),
-        ("refusal", "output_filtered"),
-    ],
+    ("code", "source", "expected"),
+    [("stopped", "caller", ("done", "a, I think")), ("terminated", "killswitch:terminate", FAILED)],
 )
-async def test_a_reason_to_stop(tmp_path: Path, finish_reason: str | None, terminated_by: str):
-    """An answer that the provider says it cut or kept back is no success, in whatever words it says so."""
-    run = await record(tmp_path, [text("42", finish_reason=finish_reason)])
-    assert (run.result.terminated_by, run.result.output) == (terminated_by, "42")
-    assert run.result.success == (terminated_by == "end_turn")
+async def test_ended_by_its_handle(tmp_path: Path, code: str, source: str, expected: tuple[str, Any]):
+    """A caller that stops the run, and one that ends it at once; both in its second turn."""
+    made = agent(tmp_path, [LOOK, text("a, I think")])
+    handle = made.start("Do it.", run_id="run")
+
+    def pull(_record: Any) -> None:
+        assert handle.stop() if code == "stopped" else handle.terminate()
+
+    made.subscribe("tool-call-completed", pull)
+    result = await handle
+    check_end(tmp_path, code, source, expected)
+    assert (result.terminated_by, result.output, result.success) == (code, expected[1], False)
 
 
+@pytest.mark.parametrize("code", ["kill_file", "kill"])
+async def test_ended_by_another_process(tmp_path: Path, code: str):
+    """A file that comes, or `playhead kill`."""
+    file = tmp_path / "end"
+    made = hung(tmp_path, *([ks.kill_file(file)] if code == "kill_file" else []))
+    asked: list[bool] = []
+
+    def pull(_record: Any) -> None:
+        if asked:
+            return
+        asked.append(True)
+        if code == "kill_file":
+            file.touch()
+        else:
+            (tmp_path / ".control" / "run" / "kill").write_text('{"why": "enough"}')
+
+    made.subscribe("tool-call-completed", pull)
+    await check(made, tmp_path, code, f"killswitch:{code}", FOUND)
+
+
+ELSEWHERE = {
+    *("error", "replay_stopped", "cancelled", "trace_error", "parent_ended", "kill_file", "kill"),
+    *("stopped", "terminated"),
+}
+"""The codes that have a test of their own above."""
+
+
+def test_every_code_has_a_case():
+    """A new reason code without a run that ends so does not pass."""
+    assert {name.split(" (", maxsplit=1)[0] for name in CASES} | ELSEWHERE == set(TERMINATED_BY)
+    assert not {name.split(" (", maxsplit=1)[0] for name in CASES} & ELSEWHERE
+
+
+# --- the turn that ends a run -------------------------------------------------------------------------------------------
+
+FINAL = {"meta_tools": ("final-answer",)}
 CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
     ([call("lookup", key="b"), *[call("final-answer", output=each) for each in "12"]], ["lookup", "final-answer"], "1"),
     ([call("final-answer", output="1"), call("lookup", key="b")], ["lookup", "final-answer"], "1"),
@@ -140,7 +363,7 @@ CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
 @pytest.mark.parametrize(("turn", "ran", "output"), CALLS_OF_AN_END)
 async def test_calls_after_the_end(tmp_path: Path, turn: list[Any], ran: list[str], output: str):
     """Calls that would end an ended run do not run; what the others returned is in the steps and in the thread."""
-    run = await record(tmp_path, [call("lookup", key="a"), calls(*turn)], lookup, **FINAL)
+    run = await record(tmp_path, [LOOK, calls(*turn)], lookup, **FINAL)
     assert (run.result.output, run.result.terminated_by) == (output, "final_answer_tool")
     started = [event for event in run.events("tool-call-started") if event.request == 1]
     assert sorted(event.tool for event in started) == sorted(ran)
@@ -171,3 +394,182 @@ def test_a_run_that_is_thrown_away(tmp_path: Path):
     assert (recording.status, check_trace(recording.path).verdict) == ("closed", "ok")
     assert recording.ending is not None
     assert (recording.ending.status, recording.ending.terminated_by) == ("failed", "cancelled")
+
+
+# --- strategies that end in their own way ------------------------------------------------------------------------------
+
+
+class Unspeakable(Exception):  # noqa: N818 - it is no error of ours
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (ValueError("no \ud800 way"), "ValueError: no \ufffd way"),
+        (ValueError(), "ValueError: ValueError"),
+        (Unspeakable(), "Unspeakable: Unspeakable"),
+        (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception)"),
+    ],
+    ids=["words", "no words", "no way to say it", "group"],
+)
+async def test_a_strategy_that_raises(tmp_path: Path, register: Any, raised: Exception, message: str):
+    """A strategy that raises: the trace is closed, and the error says what was raised and carries the result."""
+
+    async def broken(state: KernelState, session: Session) -> KernelState:
+        raise raised
+
+    register("broken", broken)
+    run = await record(tmp_path, [], strategy="broken")
+    assert ending(run) == ended("failed", "error", None, 0, error=message)
+    assert type(run.error) is StrategyError
+    assert str(run.error) == f"the strategy raised {message}"
+    assert run.error.__cause__ is raised
+
+
+async def test_a_strategy_that_exits_the_program(tmp_path: Path, register: Any):
+    """`SystemExit` out of a strategy goes on its way, after the trace was closed."""
+
+    async def leave(state: KernelState, session: Session) -> KernelState:
+        raise SystemExit(3)
+
+    register("leave", leave)
+    with pytest.raises(SystemExit):
+        await make_agent(tmp_path, [], strategy="leave").run("Do it.", run_id="run")
+    assert check_trace(tmp_path / "run.jsonl").verdict == "ok"
+
+
+async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
+    """A strategy need not end the run itself: its state's output is the answer."""
+
+    async def simple(state: KernelState, session: Session) -> KernelState:
+        completion = await session.model.complete(state.thread)
+        return transition(state, output={"said": completion.text})
+
+    register("simple", simple)
+    run = await record(tmp_path, [text("42")], strategy="simple")
+    assert ending(run) == ended("done", "end_turn", {"said": "42"}, 0, terminated_source="strategy:simple")
+    assert run.result.usage == Usage(input_tokens=2, output_tokens=2)
+    assert (await reproduce(run.recording)).identical
+
+
+@pytest.mark.parametrize("over", [False, True])
+async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, over: bool):
+    """A strategy that forgets to return its state is told so, and the trace is closed."""
+
+    async def forgetful(state: KernelState, session: Session) -> None:
+        if over:
+            session.terminate("enough", "42", source="switch")
+
+    register("forgetful", forgetful)
+    run = await record(tmp_path, [], strategy="forgetful")
+    message = "the strategy raised TypeError: the strategy forgetful returned NoneType, not a KernelState"
+    assert (type(run.error), str(run.error)) == (StrategyError, message)
+    assert run.result.terminated_by == ("enough" if over else "error")
+
+
+async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
+    """A strategy that goes on after the end cannot change it: the first ending stands."""
+
+    async def stubborn(state: KernelState, session: Session) -> KernelState:
+        session.terminate("first", "one", source="switch")
+        session.terminate("second", "two", failed=True, error="no")
+        return transition(state, output="three", status="failed", error="no")
+
+    register("stubborn", stubborn)
+    run = await record(tmp_path, [], strategy="stubborn")
+    assert ending(run) == ended("done", "first", "one", 0, terminated_source="switch")
+
+
+# --- after the end -----------------------------------------------------------------------------------------------------
+
+
+def a_session(**fields: Any) -> Session:
+    """Return a session that records nowhere."""
+    run = RunContext("run", Recorder(TickingClock()), World())
+    return open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
+
+
+def test_of_many_who_end_a_session_one_wins():
+    """Eight threads that end an agent at the same time: one is told that it did, and its reason stands."""
+    for _ in range(50):
+        session = a_session()
+        start = threading.Barrier(8)
+        winners: list[str] = []
+
+        def end(name: str, session: Session = session, start: Any = start, winners: list[str] = winners) -> None:
+            start.wait()
+            if session.terminate(name, f"from {name}", source=name):
+                winners.append(name)
+
+        threads = [threading.Thread(target=end, args=(f"switch-{number}",)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (winner,) = winners
+        assert session.termination == Termination(winner, f"from {winner}", source=winner)
+
+
+async def test_nothing_starts_after_the_end():
+    """Once an agent has ended, its model, its tools and its facts are not asked any more."""
+    ran: list[str] = []
+
+    @tool
+    def write(key: str) -> str:
+        ran.append(key)
+        return key
+
+    model = ScriptedModel([text("hello")])
+    run = RunContext("run", Recorder(TickingClock()), World())
+    session = open_session(run, AgentHeader(name="agent", model="x/y"), model, {"write": write})
+    session.terminate("enough")
+    for ask in (
+        lambda: session.model.complete(Thread()),
+        lambda: session.model.ask("What?"),
+        lambda: session.tools.call("write", key="a"),
+        lambda: session.facts.ask("clock", lambda: ran.append("fact")),
+    ):
+        with pytest.raises(RunEndedError, match="root of run run has ended; nothing starts any more"):
+            await ask()
+    assert (model.requests, ran) == ([], [])
+
+
+async def test_what_works_for_an_agent_ends_with_it():
+    """When an agent has ended, everything below it has, whatever else may be true of that."""
+    parent = a_session()
+    child = a_session(parent=parent, owner="root/child@0.0")
+    grandchild = a_session(parent=child, owner="root/child@0.0/grandchild@0.0")
+    assert [each.ended for each in (parent, child, grandchild)] == [False, False, False]
+    child.terminate("enough")
+    assert [each.ended for each in (parent, child, grandchild)] == [False, True, True]
+    parent.terminate("enough")
+    with pytest.raises(RunEndedError, match=re.escape("root/child@0.0/grandchild@0.0 of run run has ended")):
+        await grandchild.model.complete(Thread())
+
+
+async def test_of_calls_that_run_together_those_that_wait_do_not_start(tmp_path: Path, register: Any):
+    """A run that ends while calls stand in line: those that run finish, those that wait never start."""
+    ran: list[int] = []
+    sessions: list[Session] = []
+
+    @tool(read_only=True)
+    async def read(number: int) -> int:
+        ran.append(number)
+        if number == 0:
+            sessions[0].terminate("killed", source="switch")
+        await anyio.sleep(0.001)
+        return number
+
+    async def with_session(state: KernelState, session: Session) -> KernelState:
+        sessions.append(session)
+        return await Reactive().run(state, session)
+
+    register("watched", with_session)
+    turn = calls(*(call("read", number=number) for number in range(9)))
+    run = await record(tmp_path, [turn], read, strategy="watched")
+    started = ["call_0_0", "call_0_1", "call_0_2"]
+    assert (ran, run.result.terminated_by) == ([0, 1, 2], "killed")
+    assert [event.call_id for event in run.events("tool-call-started")] == started
+    assert sorted(event.call_id for event in run.events("tool-call-completed") if event.ok) == started
