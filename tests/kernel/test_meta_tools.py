@@ -106,26 +106,6 @@ async def test_what_ends_the_run_comes_last(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "output: Field required"),
-        ({"output": 5}, "output: Input should be a valid string"),
-        ({"output": "x", "format": "pdf"}, "format: Input should be 'text', 'json', 'markdown', 'csv' or 'html'"),
-        ({"output": "x", "confidence": 0.9}, "confidence: Input should be 'high', 'medium' or 'low'"),
-        ({"output": "x", "more": 1}, "more: Extra inputs are not permitted"),
-    ],
-)
-async def test_a_final_answer_that_does_not_fit(tmp_path: Path, arguments: dict[str, Any], message: str):
-    """Wrong arguments of a final answer fail like those of any tool, and the run goes on."""
-    run = await record(
-        tmp_path, [text(""), call("final-answer", **arguments), text("42")], meta_tools=META, repair=False
-    )
-    (completed,) = run.events("tool-call-completed")
-    assert data(completed)["error"] == {"type": "InvalidArguments", "message": message}
-    assert run.result.terminated_by == "end_turn"
-
-
 async def test_an_empty_reply_nudge(tmp_path: Path):
     """A reply that says nothing and calls nothing is sent back, and costs a turn."""
     run = await record(tmp_path, [text(" \n"), text('<rationale>{"why": "x"}</rationale>'), text("42")])

@@ -1,17 +1,24 @@
+"""Reasons that a model gives for its calls: how they are read, where they are recorded, and what the prompt asks."""
+
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playhead import tool
+from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS, RATIONALE
 from playhead.kernel.rationale import parse_rationale, read_rationales, strip_rationales
+from playhead.replay import reproduce
+from playhead.testing import Turn, call, calls, text
 from playhead.trace.types import Alternative, Rationale
+from tests.kernel.runs import data, record
 
-HOSTILE = 100_000
-"""Characters; no text of this length may take long, whatever is in it."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def why(words: str, **fields: Any) -> Rationale:
@@ -28,37 +35,24 @@ def block(words: str, call: str = "") -> str:
     ("text", "thinking", "expected"),
     [
         ("", None, {}),
-        ("I look.", "hm", {}),
         (block("a"), None, {1: why("a")}),
         (block("a", ' call="1"'), None, {1: why("a")}),
-        (block("a", " call='2'"), None, {2: why("a")}),
-        (block("a", " call=3"), None, {3: why("a")}),
-        (block("a", '\n call = "1" '), None, {1: why("a")}),
         ('<RATIONALE CALL="1">{"why": "a"}</Rationale >', None, {1: why("a")}),
         (f"So. {block('a')} Then {block('b')}.", None, {1: why("a"), 2: why("b")}),
         (block("b", ' call="2"') + block("a", ' call="1"'), None, {2: why("b"), 1: why("a")}),
-        (block("a"), block("b"), {1: why("a"), 2: why("b")}),
-        ("", block("a"), {1: why("a")}),
         (block("a", ' call="1"') + block("b", ' call="1"'), None, {1: why("a"), 2: why("b")}),
         (block("a", ' call="1"') * 3, None, {1: why("a"), 2: why("a"), 3: why("a")}),
-        (block("b", ' call="2"') + block("c"), None, {2: why("b"), 3: why("c")}),
         ("<rationale>no json</rationale>" + block("b"), None, {2: why("b")}),
-        ("<rationale>{'why': 'a'}</rationale>", None, {1: why("a")}),
         ('<rationale>```json\n{"why": "a"}\n```</rationale>', None, {1: why("a")}),
         ('<rationale>It is this: {"why": "a"} I think.</rationale>', None, {1: why("a")}),
-        ('<rationale>"a"</rationale>', None, {}),
-        ('<rationale>{"why": "{a} </b>"}</rationale>', None, {1: why("{a} </b>")}),
         ('<rationale>{"why": "a"}', None, {}),
         ('{"why": "a"}</rationale>', None, {}),
         (f"<rationale> {block('a')}", None, {1: why("a")}),
-        ('<rationale call="x">{"why": "a"}</rationale>', None, {}),
-        ("<rationale></rationale>", None, {}),
         (block("a", ' call="99999"'), None, {}),
-        ('<rationales>{"why": "a"}</rationales>', None, {}),
     ],
 )
-def test_where_reasons_stand(text: str, thinking: str | None, expected: dict[int, Rationale]):
-    """A block belongs to the call that it numbers or else to that of its place, counted through text and thinking."""
+def test_which_call_a_reason_belongs_to(text: str, thinking: str | None, expected: dict[int, Rationale]):
+    """A block belongs to the call that it numbers, or else to the call of its own position in text and thinking."""
     assert read_rationales(text, thinking) == expected
 
 
@@ -67,19 +61,12 @@ def test_where_reasons_stand(text: str, thinking: str | None, expected: dict[int
     [
         ({"why": "a"}, why("a")),
         ("a", why("a")),
-        ({"why": "  a\n"}, why("a")),
         ({"why": "é" * 300}, why("é" * 280)),
-        ({"why": "a", "confidence": 0}, why("a", confidence=0.0)),
-        ({"why": "a", "confidence": 1}, why("a", confidence=1.0)),
         ({"why": "a", "confidence": 0.25}, why("a", confidence=0.25)),
         ({"why": "a", "confidence": 1.01}, why("a")),
-        ({"why": "a", "confidence": -1}, why("a")),
-        ({"why": "a", "confidence": "0.5"}, why("a")),
         ({"why": "a", "confidence": True}, why("a")),
-        ({"why": "a", "confidence": float("nan")}, why("a")),
         ({"why": "a", "confidence": 10**400}, why("a")),
         ({"why": "a", "refs": ["obs:1", 5, "nowhere"]}, why("a", refs=("obs:1", "nowhere"))),
-        ({"why": "a", "refs": "obs:1"}, why("a")),
         (
             {"why": "a", "alternatives": [{"option": "b", "rejectedBecause": "c"}]},
             why("a", alternatives=(Alternative(option="b", rejected_because="c"),)),
@@ -88,24 +75,18 @@ def test_where_reasons_stand(text: str, thinking: str | None, expected: dict[int
             {"why": "a", "alternatives": [{"option": "b", "rejected_because": "c" * 160}]},
             why("a", alternatives=(Alternative(option="b", rejected_because="c" * 160),)),
         ),
-        ({"why": "a", "alternatives": [{"option": "b", "rejected_because": "c" * 161}]}, why("a")),
         ({"why": "a", "alternatives": ["b", {}, {"option": 1, "rejected_because": "c"}, None]}, why("a")),
-        ({"why": "a", "alternatives": {"option": "b"}}, why("a")),
         ({"why": "a", "mood": "good"}, why("a")),
         ({"why": "torn \ud800"}, why("torn \ufffd")),
         ({"why": ""}, None),
-        ({"why": " \n"}, None),
         ({"why": 5}, None),
-        ({}, None),
         ("", None),
-        (None, None),
         ([{"why": "a"}], None),
-        (True, None),
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_a_reason_is(value: object, expected: Rationale | None):
-    """What is too long is cut, what has the wrong type is left out, and without a reason in words there is none."""
+def test_what_a_reason_holds(value: object, expected: Rationale | None):
+    """Long text is cut, fields of the wrong type are left out, and a value without words holds no reason."""
     assert parse_rationale(value) == expected
 
 
@@ -115,16 +96,13 @@ def test_what_a_reason_is(value: object, expected: Rationale | None):
         ("", ""),
         ("I look.", "I look."),
         (f"{block('a')}I look.{block('b')}", "I look."),
-        (f"I {block('a')}look.\n", "I look."),
-        ("a </rationale> b", "a  b"),
         ('<rationale call="1">{"why": "a"}', '{"why": "a"}'),
         ("<RATIONALE call=1>x</RATIONALE>done", "done"),
         ("the rationale is <rationales>", "the rationale is <rationales>"),
-        ("a < b > c", "a < b > c"),
     ],
 )
-def test_what_is_left_of_a_text(text: str, expected: str):
-    """A thought is the text without its blocks and without tags left over from them."""
+def test_a_text_without_its_blocks(text: str, expected: str):
+    """A thought is the text without its blocks and stray tags."""
     assert strip_rationales(text) == expected
 
 
@@ -145,8 +123,9 @@ PIECES = [
 any_text = st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
+@settings(max_examples=60)
 @given(any_text, st.none() | any_text)
-def test_no_text_does_harm(text: str, thinking: str | None):
+def test_any_text_is_read(text: str, thinking: str | None):
     """Any text is read without an error, and what is left of it holds no block and no tag."""
     found = read_rationales(text, thinking)
     assert all(number >= 0 and len(each.why) <= 280 for number, each in found.items())
@@ -155,9 +134,10 @@ def test_no_text_does_harm(text: str, thinking: str | None):
     assert "<rationale>" not in left
 
 
+@settings(max_examples=40)
 @given(st.recursive(st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(), lambda inner: st.lists(inner) | st.dictionaries(
     st.sampled_from(["why", "refs", "confidence", "alternatives", "option", "rejected_because"]), inner)))  # fmt: skip
-def test_no_value_does_harm(value: Any):
+def test_any_value_is_read(value: Any):
     """Any JSON value is read without an error, also as the body of a block."""
     expected = parse_rationale(value)
     written = json.dumps(value)
@@ -165,23 +145,99 @@ def test_no_value_does_harm(value: Any):
         assert read_rationales(f"<rationale>{written}</rationale>", None) == {1: expected}
 
 
-# --- hostile text ----------------------------------------------------------------------------------------------------
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return key
 
-HOSTILE_PIECES = [
-    "<rationale",
-    "<rationale>",
-    "<rationale ",
-    '<rationale call="1"',
-    '<rationale call="1">',
-    "</rationale>",
-    "</rationale ",
-    "<rationale></rationale>",
-    '<rationale call=1>"a"</rationale>',
-    '<rationale>{"why":"a"}</rationale>',
-    " ",
-    "\n",
-    "\t\n",
-    "```",
-    "{",
-    "[",
-]
+
+def because(words: str, call_number: int | None = None) -> str:
+    """Return a rationale block."""
+    number = "" if call_number is None else f' call="{call_number}"'
+    return f'<rationale{number}>{{"why": "{words}"}}</rationale>'
+
+
+def looks(*keys: str, **fields: Any) -> Turn:
+    """Return a turn that looks these up."""
+    return calls(*(call("lookup", key=key) for key in keys), **fields)
+
+
+@pytest.mark.parametrize(
+    ("options", "tools", "expected"),
+    [
+        ({}, True, f"{DEFAULT}\n\n{RATIONALE}"),
+        ({"system_prompt": "Be brief."}, True, f"Be brief.\n\n{RATIONALE}"),
+        ({}, False, DEFAULT_WITHOUT_TOOLS),
+        ({"system_prompt": "torn \ud800"}, False, "torn \ufffd"),
+        ({"system_prompt": "", "rationale": False}, True, None),
+    ],
+)
+async def test_the_system_prompt(tmp_path: Path, options: dict[str, Any], tools: bool, expected: str | None):
+    """The user's prompt or the default one; reasons are asked for when there are calls to give reasons for."""
+    run = await record(tmp_path, [text("done")], *([lookup] if tools else []), **{"rationale": True, **options})
+    first = run.model.requests[0].messages[0]
+    assert (first.role, first.content) == (("user", "Do it.") if expected is None else ("system", expected))
+
+
+async def test_background_facts(tmp_path: Path):
+    """The caller's facts follow the system prompt, as text or JSON, and are a field of the header."""
+    facts = {"user": "Ada", "units": ["m", "km"]}
+    run = await record(tmp_path, [text("done")], system_prompt="Be brief.", facts=facts)
+    told = 'Be brief.\n\nBackground facts:\n- user: Ada\n- units: ["m", "km"]'
+    assert run.model.requests[0].messages[0].content == told
+    assert run.recording.header.agent.task_context == facts
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_each_call_carries_its_reason(tmp_path: Path):
+    """The reason comes from text or thinking; a missing one is an event."""
+    turn = looks("a", "b", "c", text=f"I look. {because('for a', 1)}", thinking=because("for c", 3))
+    run = await record(tmp_path, [turn, text("done")], lookup, rationale=True)
+    reasons = {event.args["key"]: event.rationale for event in run.events("tool-call-started")}
+    assert reasons == {"a": Rationale(why="for a"), "b": None, "c": Rationale(why="for c")}
+    assert [data(event) for event in run.events("rationale-missing")] == [
+        {"path": "native", "call_id": "call_0_1", "tool": "lookup"}
+    ]
+    assert [data(event) for event in run.events("thought")] == [{"request": 0, "text": "I look."}]
+    assert run.steps()[0] == ("thought", None, "I look.")
+    assert run.model.requests[1].messages[2].content == turn.text
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_reasons_of_calls_in_text(tmp_path: Path):
+    """A call in text may hold its reason or follow it; the one it holds counts."""
+    inside = '{"name": "lookup", "arguments": {"key": "a"}, "rationale": {"why": "inside", "confidence": 0.5}}'
+    bare = '{"name": "lookup", "arguments": {"key": "b"}}'
+    turn = text(f"{because('before', 1)} {inside} {because('for b', 2)} {bare} {bare}")
+    run = await record(tmp_path, [turn, text("done")], lookup, rationale=True, tool_format="text")
+    assert [event.rationale for event in run.events("tool-call-started")] == [
+        Rationale(why="inside", confidence=0.5),
+        Rationale(why="for b"),
+        None,
+    ]
+    assert [data(event) for event in run.events("rationale-missing")] == [
+        {"path": "text", "call_id": "text_0_3", "tool": "lookup"}
+    ]
+    assert run.events("thought") == []
+
+
+async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
+    """Reasons beside an answer do not get into the answer, and calls that are not there do not get reasons."""
+    run = await record(tmp_path, [text(f"{because('I know')} 42 </rationale>")], lookup, rationale=True)
+    assert (run.result.output, run.events("rationale-missing"), run.events("thought")) == ("42", [], [])
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("Final answer: 42", "42"),
+        ("Final answer: a. Final answer: b", "a. Final answer: b"),
+        ("My final answering: 42", None),
+    ],
+)
+async def test_a_marked_answer(tmp_path: Path, said: str, answer: str | None):
+    """What follows the words "final answer:" is the answer; without them the whole text is."""
+    run = await record(tmp_path, [text(said)])
+    assert (run.result.output, run.result.terminated_by) == (
+        (said, "end_turn") if answer is None else (answer, "final_answer")
+    )

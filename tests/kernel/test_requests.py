@@ -6,12 +6,11 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
 from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
 from playhead.kernel.agent_tool import AgentTool
-from playhead.testing import ScriptedModel, Turn, call, calls, error, text
+from playhead.testing import ScriptedModel, Turn, call, error, text
 from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.proving import sample
@@ -72,7 +71,7 @@ def recorded(recording: Recording) -> dict[str, list[Request]]:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_path: Path):
-    """Messages, tools, parameters and their order: what random agents sent is what their traces say they sent."""
+    """The traces of random agents hold exactly the requests that were sent: messages, tools, parameters and their order."""
     made = 0
     for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
         agent = random_agent(seed, Canary(), trace=tmp_path)
@@ -122,7 +121,7 @@ async def test_retries_send_the_same_request_again(tmp_path: Path):
 
 
 async def test_a_tool_that_changes_its_arguments_changes_nothing_else(tmp_path: Path):
-    """The body gets its own copy: what the model said stays what it said, in the thread, in the trace and in a retry."""
+    """The body gets a copy: the thread, the trace and a retry keep what the model said."""
 
     @tool
     def spoil(items: Any, names: dict[str, Any]) -> int:
@@ -160,50 +159,6 @@ async def test_a_first_thread(tmp_path: Path):
     assert run.recording.root.request(run.recording.root.exchanges[0].requested) == request
 
 
-async def test_the_thread_of_two_turns(tmp_path: Path):
-    """An answer and its results join the thread in asking order, whatever order they finished in."""
-
-    @tool(read_only=True)
-    async def read(key: str) -> str:
-        await anyio.sleep(0.003 if key == "a" else 0)
-        return key.upper()
-
-    turn = calls(call("read", key="a"), call("read", key="b"), call("read"), text="I read.")
-    run = await record(tmp_path, [turn, text("done")], read, system_prompt="", repair=False)
-    asked = run.model.requests[1].messages[1]
-    assert run.model.requests[1].messages == (
-        Message(id=0, role="user", content="Do it."),
-        Message(id=1, role="assistant", content="I read.", tool_calls=asked.tool_calls),
-        Message(id=2, role="tool", content="A", tool_call_id="call_0_0", name="read"),
-        Message(id=3, role="tool", content="B", tool_call_id="call_0_1", name="read"),
-        Message(
-            id=4,
-            role="tool",
-            content="error: the arguments do not fit read: key: Field required. Parameters: key",
-            tool_call_id="call_0_2",
-            name="read",
-        ),
-    )
-    assert [event.messages for event in run.events("llm-requested")] == [((0, 0),), ((0, 4),)]
-
-
-async def test_a_thread_is_written_once(tmp_path: Path):
-    """A request names its messages by one range, so a long run costs no more per step than a short one."""
-    turns = [call("read", key=str(number)) for number in range(40)]
-
-    @tool(read_only=True)
-    async def read(key: str) -> str:
-        return "x" * 1000
-
-    run = await record(tmp_path, [*turns, text("done")], read, max_iterations=50)
-    sizes = [len(line) for line in run.recording.path.read_bytes().splitlines() if b'"kind":"llm-requested"' in line]
-    assert max(sizes) - min(sizes) < 10
-    assert [event.id for event in run.events("message-added")] == list(range(83))
-    refs = [event for event in run.events("message-added") if event.ref]
-    assert len(refs) == 81
-    assert all(event.content is None for event in refs)
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -215,7 +170,7 @@ async def test_a_thread_is_written_once(tmp_path: Path):
     ],
 )
 async def test_every_call_has_an_id_of_its_own(tmp_path: Path, given: list[str], expected: list[str]):
-    """Whatever ids a server gives, none or always the same, each call of an agent gets its own result."""
+    """Each call of an agent gets its own result, also from a server that gives no ids or the same one twice."""
 
     @tool(read_only=True)
     async def read(key: str) -> str:

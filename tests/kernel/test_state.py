@@ -1,12 +1,18 @@
+"""The state of an agent, its thread, the facts it is told, and the passes of its loop."""
+
 from __future__ import annotations
 
 import json
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
+import anyio
+import anyio.lowlevel
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playhead import ToolContext, load_recording, tool
+from playhead.kernel.passes import ask_once, fresh_thread, run_pass
 from playhead.kernel.state import (
     KernelState,
     PlannedCall,
@@ -15,10 +21,18 @@ from playhead.kernel.state import (
     Thread,
     transition,
 )
+from playhead.replay import reproduce
+from playhead.testing import call, text
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.spending import Spent
 from playhead.trace.types import Message, Usage
+from tests.kernel.runs import data, make_agent, record
 from tests.trace.strategies import json_values, models, of, texts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.kernel.session import Session
+
 
 STATE = KernelState(task_id="run", strategy="reactive")
 
@@ -48,6 +62,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
 states = st.fixed_dictionaries({"task_id": texts, "strategy": texts}, optional=fields).map(KernelState.model_validate)
 
 
+@settings(max_examples=30)
 @given(states)
 def test_a_state_comes_back_from_json(state: KernelState):
     """Any state is the same after a trip through JSON text."""
@@ -55,6 +70,7 @@ def test_a_state_comes_back_from_json(state: KernelState):
     assert KernelState.model_validate(json.loads(text)) == state
 
 
+@settings(max_examples=30)
 @given(states, st.fixed_dictionaries({}, optional=fields))
 def test_a_transition_changes_nothing_in_place(state: KernelState, changes: dict[str, Any]):
     """A transition returns a new state with exactly these changes, and leaves the old one as it was."""
@@ -81,30 +97,80 @@ def test_a_thread_names_its_messages_by_ranges(ids: list[int], cut: int):
     assert all(first[1] + 1 != second[0] for first, second in zip(thread.ranges, thread.ranges[1:], strict=False))
 
 
-def _observed(content: str, ok: bool) -> Step:
-    return Step(type="observation", content=content, iteration=0, tool="t", ok=ok)
+async def test_facts(tmp_path: Path, register: Any):
+    """What steers a run and is neither model nor tool is asked once, recorded as JSON, and served back in a replay."""
+    asked: list[str] = []
+
+    def now() -> float:
+        asked.append("clock")
+        return 12.5
+
+    async def draw() -> set[int]:
+        await anyio.lowlevel.checkpoint()
+        asked.append("random")
+        return {3, 1}
+
+    async def curious(state: KernelState, session: Session) -> KernelState:
+        answers = [await session.facts.ask("clock", now), await session.facts.ask("random", draw, key="dice")]
+        return transition(state, output=answers)
+
+    register("curious", curious)
+    run = await record(tmp_path, [], strategy="curious")
+    assert run.result.output == [12.5, {"$type": "set", "items": [1, 3]}]
+    assert [data(event) for event in run.events("fact-recorded")] == [
+        {"name": "clock", "value": 12.5},
+        {"name": "random", "key": "dice", "value": {"$type": "set", "items": [1, 3]}},
+    ]
+    assert asked == ["clock", "random"]
+    assert (await reproduce(run.recording)).identical
+    assert asked == ["clock", "random"]
 
 
-@pytest.mark.parametrize(
-    ("steps", "expected"),
-    [
-        ([], None),
-        ([_observed("a", ok=True), _observed("b", ok=True)], "b"),
-        ([_observed("a", ok=True), _observed("error: b", ok=False)], "a"),
-        ([_observed("error: b", ok=False)], None),
-        ([_observed("a", ok=True), Step(type="thought", content="c", iteration=1)], "a"),
-    ],
-)
-def test_the_best_there_is(steps: list[Step], expected: str | None):
-    """Without an answer the newest successful result is the best there is; a failure is no result."""
-    assert transition(STATE, steps=tuple(steps)).last_observation == expected
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
 
 
-class _Spender:
-    """As much of a session as the bookkeeping asks for."""
+@tool(read_only=True)
+async def other(context: ToolContext) -> str:
+    """Not offered in the pass."""
+    return f"ran in turn {context.iteration}"
 
-    def __init__(self, *spent: tuple[int, float | None], termination: Any = None) -> None:
-        self.spent = Spent()
-        for tokens, usd in spent:
-            self.spent.add(Usage(input_tokens=tokens), usd)
-        self.termination = termination
+
+async def two_passes(state: Any, session: Any) -> Any:
+    """Look something up in a pass with one tool, judge it, and answer in another pass without tools."""
+    first = await fresh_thread(session, f"Gather: {session.task}")
+    state, gathered = await run_pass(state, session, first, purpose="gather", max_iterations=2, tools=("lookup",))
+    state, judged = await ask_once(state, session, await fresh_thread(session, "Judge it."), purpose="judge")
+    second = await fresh_thread(session, f"Answer from {gathered.text}, {judged}")
+    state, answer = await run_pass(state, session, second, purpose="answer", max_iterations=3, tools=())
+    session.gate.notes["seen"] = [gathered, answer]
+    session.terminate("end_turn", answer.output)
+    return transition(state, output=answer.output)
+
+
+async def test_a_pass_ends_alone_and_turns_count_on(tmp_path: Path, register: Any):
+    """What ends a pass does not end the agent; turns, requests and calls of all passes are one recording, reproduced."""
+    register("two", two_passes)
+    turns = [call("lookup", key="a"), call("other"), text("good"), text("42")]
+    agent = make_agent(tmp_path, turns, lookup, other, strategy="two")
+    result = await agent.run("Do it.", run_id="run")
+    assert (result.output, result.terminated_by, result.iterations) == ("42", "end_turn", 3)
+    recording = load_recording(tmp_path / "run.jsonl")
+    asked = [
+        (data(each.event)["purpose"], each.iteration) for each in recording.records if each.kind == "llm-requested"
+    ]
+    assert asked == [("gather", 0), ("gather", 1), ("judge", 1), ("answer", 2)]
+    completed = [data(each.event) for each in recording.records if each.kind == "tool-call-completed"]
+    assert [(each["tool"], each["ok"]) for each in completed] == [("lookup", True), ("other", False)]
+    assert completed[1]["error"]["type"] == "ToolNotOffered"
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_the_turns_of_the_agent_end_the_pass_too(tmp_path: Path, register: Any):
+    """The agent's own limit holds over all passes together."""
+    register("two", two_passes)
+    agent = make_agent(tmp_path, [call("lookup", key="a")] * 9, lookup, other, strategy="two", max_iterations=1)
+    result = await agent.run("Do it.", run_id="run")
+    assert (result.output, result.terminated_by) == ("found a", "max_iterations")

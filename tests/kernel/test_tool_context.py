@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
 from playhead import Agent, Context, ToolContext, tool
 from playhead.errors import RunEndedError, ToolCallError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Usage
 from tests.kernel.runs import data, record
 
@@ -20,24 +19,6 @@ if TYPE_CHECKING:
 async def lookup(key: str, name: str = "", self: str = "") -> str:
     """Look up."""
     return f"{key}{name}{self}"
-
-
-async def test_what_a_body_may_know(tmp_path: Path):
-    """A body knows its run, its agent, its call, and where the call stands."""
-    known: list[Any] = []
-
-    @tool
-    async def ask(context: ToolContext) -> None:
-        """Ask."""
-        known.append((
-            context.run_id, context.owner, context.child_owner, context.tool, context.call_id, context.iteration,
-            context.position,
-        ))  # fmt: skip
-
-    await record(
-        tmp_path, [call("lookup", key="a"), calls(call("lookup", key="b"), call("ask")), text("")], ask, lookup
-    )
-    assert known == [("run", "root", "root/ask@1.1", "ask", "call_1_1", 1, 1)]
 
 
 async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
@@ -128,32 +109,6 @@ async def test_a_body_cannot_ask_after_the_end(tmp_path: Path):
             await ask()
     assert len(run.model.requests) == 2
     assert (tmp_path / "run.jsonl").read_bytes() == before
-
-
-async def test_calls_of_one_body_side_by_side(tmp_path: Path):
-    """A body may make calls at once; each has a place and an id of its own."""
-
-    @tool
-    async def outer(context: ToolContext) -> list[Any]:
-        """Call three at once."""
-        results: dict[str, Any] = {}
-
-        async def one(key: str) -> None:
-            results[key] = await context.tools.call("lookup", key=key)
-
-        async with anyio.create_task_group() as group:
-            for key in "abc":
-                group.start_soon(one, key)
-        return sorted(results.items())
-
-    run = await record(tmp_path, [call("outer"), text("done")], lookup, outer)
-    started = run.events("tool-call-started", owner="root/outer@0.0")
-    assert sorted((event.call_id, event.position, event.args["key"]) for event in started) == [
-        ("call_0", 0, "a"),
-        ("call_1", 1, "b"),
-        ("call_2", 2, "c"),
-    ]
-    assert run.events("tool-call-completed", owner="root")[0].result == [["a", "a"], ["b", "b"], ["c", "c"]]
 
 
 async def test_an_agent_called_by_a_body(tmp_path: Path):
