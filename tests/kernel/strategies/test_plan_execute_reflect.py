@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import UsageError, tool
-from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.strategies import plan_execute_reflect
 from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import Completion, Usage
 from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict
 from tests.kernel.runs import Ran, data, make_agent, record
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,14 +179,6 @@ async def test_a_result_is_no_template(tmp_path: Path):
 # --- what does not work ---------------------------------------------------------------------------------------------------
 
 
-async def test_what_failed_is_replaced(tmp_path: Path):
-    """A read-only call that failed may be made again, as a step of the next version."""
-    tools, again = Tools(look=1), plan(tool_step("look", args={"key": "a"}))
-    run = await planned(tmp_path, tools, again, again, verdict(), text("done"))
-    assert (tools.did, changes(run)) == (["look a", "look a"], ["s1 failed", "s2 completed"])
-    assert [each.call_id for each in run.events("tool-call-started")] == ["plan_0_s1", "plan_0_s2"]
-
-
 async def test_what_acts_does_not_run_again(tmp_path: Path):
     """A call with side effects that failed may have acted: it is replaced, and the same call is made by no later version."""
     tools = Tools(send=1)
@@ -210,140 +201,12 @@ async def test_what_acts_does_not_run_again(tmp_path: Path):
     assert 'send {"to": "ann"} (in s1): failed, and may have had its effect' in prompts(run)[1]
 
 
-async def test_what_was_refused_has_not_acted(tmp_path: Path):
-    """A call whose arguments were refused did nothing: nothing is said of an effect, and it is not tried again as it is."""
-    tools = Tools()
-    wrong = tool_step("send", args={"to": ["ann"]})
-    turns = [plan(wrong), plan(tool_step("send", args={"to": "ann"})), verdict(), text("done")]
-    run = await planned(tmp_path, tools, *turns, repair=False)
-    assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s2 completed"])
-    assert "side effects" not in prompts(run)[1]
-
-
-async def test_completed_steps_that_are_listed_again_do_not_run_again(tmp_path: Path):
-    """A model that repeats its whole plan is told so, once; it repeats no effect, also not by another step with the same call."""
-    tools = Tools(look=1)
-    first = tool_step("send", id="s1", args={"to": "ann"})
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(first, tool_step("look", id="s2", args={"key": "{{from_step:s1}}"})),
-        plan(first, analysis("Think")),
-        plan(tool_step("send", args={"to": "ann"}), analysis("Think of {{from_step:s1}}")),
-        text("thought"),
-        verdict(),
-        text("done"),
-    )
-    assert [each.error for each in run.events("structured-output-failed")] == [
-        "- s1 is the id of another step; number new steps from s3 on"
-    ]
-    assert tools.did == ["send ann", "look sent None to ann"]
-    assert plans(run)[1] == (1, "s2 failed", ["s3", "s4"])
-    (again,) = [each for each in run.events("plan-step-changed") if each.step_id == "s3"]
-    assert (again.status, again.reason) == ("completed", "the same call was made in s1")
-    assert "Think of sent None to ann" in prompts(run)[3]
-
-
-async def test_the_same_call_in_another_version_is_not_made(tmp_path: Path):
-    """A call whose arguments turn out to be those of one that was made gets its result, without being made."""
-    tools = Tools()
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(analysis("Whom?"), tool_step("send", args={"to": "ann"})),
-        text("ann"),
-        verdict("nobody was told", satisfied=False),
-        plan(tool_step("send", args={"to": "{{from_step:s1}}"})),
-        verdict(),
-        text("done"),
-    )
-    assert tools.did == ["send ann"]
-    (last,) = [each for each in run.events("plan-step-changed") if each.step_id == "s3"]
-    assert (last.status, last.reason) == ("completed", "the same call was made in s2")
-
-
 async def test_a_plan_may_do_the_same_twice(tmp_path: Path):
     """What one version of a plan lists twice is meant twice."""
     tools = Tools()
     twice = [tool_step("send", args={"to": "ann"})] * 2
     await planned(tmp_path, tools, plan(*twice), verdict(), text("done"))
     assert tools.did == ["send ann", "send ann"]
-
-
-async def test_without_a_patch_the_plan_goes_on(tmp_path: Path):
-    """A step that cannot be replaced stays failed, what needs it is skipped, the rest runs; then all of it is planned anew."""
-    tools = Tools(send=1)
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(
-            tool_step("send", args={"to": "ann"}),
-            analysis("Think of {{from_step:s1}}"),
-            tool_step("look", args={"key": "a"}),
-        ),
-        *[text("no idea")] * 2,
-        verdict("ann does not know", satisfied=False),
-        plan(tool_step("send", args={"to": "bob"})),
-        verdict(),
-        text("done"),
-    )
-    assert tools.did == ["send ann", "look a", "send bob"]
-    assert changes(run) == ["s1 failed", "s3 completed", "s2 skipped", "s4 completed"]
-    assert plans(run)[1] == (1, "ann does not know", ["s4"])
-    assert [each.error for each in run.events("structured-output-failed")] == ["it holds no JSON"] * 2
-
-
-async def test_what_is_missing_is_added(tmp_path: Path):
-    """When all steps are completed and the goal is not met, steps are added, as often as refinements are allowed."""
-    tools = Tools()
-    again = [verdict("more", satisfied=False), plan(tool_step("look", args={"key": "b"}))]
-    run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), *again, *again, text("done"))
-    assert [each[:2] for each in plans(run)] == [(0, None), (1, "more"), (2, "more")]
-    assert (tools.did, run.result.output) == (["look a", "look b", "look b"], "done")
-
-
-async def test_a_loop_without_an_answer_failed(tmp_path: Path):
-    """What replaces it is asked for with what it found last."""
-    turns = [
-        call("look", key="a"),
-        call("look", key="b"),
-        text(""),
-        text("no plan"),
-        text("none"),
-        verdict(),
-        text("done"),
-    ]
-    settings = {"step_kernel_max_iterations": 2}
-    run = await planned(tmp_path, Tools(), plan(composite("Find it", "look")), *turns, settings=settings)
-    assert changes(run) == ["s1 failed"]
-    why = 'failed, no answer within 2 turns; the last result was: {"key": "b", "n": 5}'
-    assert any(why in prompt for prompt in prompts(run))
-
-
-# --- plans that cannot be read ------------------------------------------------------------------------------------------
-
-
-async def test_without_a_plan_the_task_is_solved_without_one(tmp_path: Path):
-    """A model that gives no plan that can be carried out is told why, and then asked as by ReAct; that is said."""
-    tools = Tools()
-    run = await planned(
-        tmp_path,
-        tools,
-        text("First, look."),
-        plan(tool_step("lok", args={"key": "a"})),
-        call("look", key="a"),
-        text("42"),
-    )
-    assert (run.result.output, run.result.strategy_used, tools.did) == ("42", "reactive", ["look a"])
-    assert [each.error for each in run.events("structured-output-failed")] == [
-        "it holds no JSON",
-        "- s1: there is no tool 'lok'. Did you mean 'look'? Known: look, read, send.",
-    ]
-    assert [each.decision for each in run.events("decision-evaluated")] == ["plan-execute-reflect: no plan"]
-    assert run.events("plan-created") == []
-
-
-# --- what the task requires ---------------------------------------------------------------------------------------------
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------------
@@ -358,51 +221,6 @@ async def test_turns_are_a_hard_ceiling(tmp_path: Path):
     assert changes(run) == ["s1 completed", "s2 skipped"]
     assert 's2 look {"key": "b"}: skipped, the turns of the agent are used up' in prompts(run)[-1]
     assert (run.result.terminated_by, run.result.output, run.result.iterations) == ("max_iterations", "a alone", 3)
-
-
-async def test_what_a_killswitch_stops_keeps_its_results(tmp_path: Path):
-    """A run that is stopped in the middle of its plan has the newest result for its output."""
-    from playhead.compose.killswitches import tool_limit
-
-    tools = Tools()
-    steps = [tool_step("send", args={"to": each}) for each in "abc"]
-    run = await planned(tmp_path, tools, plan(*steps), compose=[tool_limit("send", 2)])
-    assert (run.result.output, run.result.terminated_by, tools.did) == (
-        "sent None to b",
-        "tool_limit",
-        ["send a", "send b"],
-    )
-
-
-async def test_asked_to_go_on_it_does_not_plan_again(tmp_path: Path):
-    """An answer that a validator refuses is mended in the thread of the answer, with all tools."""
-    tools = Tools()
-    turns = [plan(tool_step("look", args={"key": "a"})), verdict(), text("short"), text("a longer answer")]
-    agent_options: Any = {"validators": [lambda output: len(output) > 9]}
-    run = await planned(tmp_path, tools, *turns, **agent_options)
-    assert (run.result.output, len(run.events("plan-created"))) == ("a longer answer", 1)
-
-
-async def test_hooks_see_the_prompts(tmp_path: Path):
-    """What asks for a plan and for a judgement passes the hooks; without the one there is no plan, without the other no judgement."""
-    tools = Tools()
-    seen: list[str] = []
-
-    def remove(prompt: str, _: Any) -> Any:
-        seen.append(prompt)
-        return SUPPRESS
-
-    def note(harness: Any) -> None:
-        harness.on("prompt.plan", lambda prompt, _: f"{prompt}\nBe brief.")
-        harness.on("prompt.reflect", remove)
-
-    run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), text("done"), compose=[note])
-    assert (run.result.output, prompts(run)[0].endswith("Be brief."), len(seen)) == ("done", True, 1)
-    removed = [lambda harness: harness.on("prompt.plan", lambda *_: SUPPRESS)]
-    run = await planned(tmp_path / "without", tools, text("42"), compose=removed)
-    assert (run.result.output, run.result.strategy_used) == ("42", "reactive")
-    (decided,) = run.events("decision-evaluated")
-    assert decided.rationale == plan_execute_reflect.NO_PLAN
 
 
 def test_settings_are_checked():
@@ -464,7 +282,7 @@ class RandomPlanner:
         return tool_step(kind, args=args, depends_on=chance.choice([[], [], ["s1"]]))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(sample(30, 10)))
 async def test_completed_steps_never_run_twice(seed: int, tmp_path: Path):
     """Over random plans that fail: no step with an effect runs again once it is completed, nor its call in a later version."""
     chance = random.Random(seed)

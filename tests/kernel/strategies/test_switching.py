@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead import UsageError, load_recording, tool
+from playhead import UsageError, load_recording
 from playhead.compose.policies import Switching
 from playhead.kernel.strategies.registry import list_strategies
-from playhead.replay import reproduce, reproduce_sync
+from playhead.replay import reproduce_sync
 from playhead.testing import call, error, text
-from tests.kernel.runs import data, ending, make_agent, record_agent
+from tests.kernel.runs import data, ending, make_agent
 from tests.kernel.runs import ended as ended_as
 from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
 from tests.proving import sample
@@ -90,19 +90,6 @@ class TestSwitching:
             sum("keeps the strategy other" in each.message for each in caplog.records) == 2
         )  # the run, and its replay
 
-    async def test_more_than_one_switch(self, tmp_path: Path):
-        """They are numbered, and each hands over all that was done."""
-        turns = [*SAME, text("other\n."), *SAME, text("reactive\n."), text("42")]
-        ran = await stuck(
-            tmp_path, turns, switching={"max_switches": 2, "candidates": ["reactive", "other"]}, max_iterations=20
-        )
-        assert [(event.to_strategy, event.switch_number) for event in ran.events("strategy-switched")] == [
-            ("other", 1),
-            ("reactive", 2),
-        ]
-        assert str(ran.model.requests[-1].messages[-1].content).count("- lookup returned: found a") == 6 + 3
-        assert ran.result.strategy_used == "reactive"
-
     @pytest.mark.parametrize(
         ("said", "why"),
         [
@@ -133,84 +120,29 @@ class TestSwitching:
         assert ending(ran) == ended_as("done", "end_turn", "42", 4)
         assert [event.purpose for event in ran.events("llm-requested")] == [*["passes"] * 3, "think"]
 
-    async def test_out_of_what_adaptive_chose(self, tmp_path: Path):
-        """The strategy that is left is the one that runs, not the one that chose it."""
-        ran = await stuck(
-            tmp_path,
-            [*SAME, text("42")],
-            strategy="adaptive",
-            strategy_settings={"candidates": ["reactive"]},
-            switching={"fallback_strategy": "other"},
-        )
-        (switched,) = ran.events("strategy-switched")
-        assert (switched.from_strategy, switched.to_strategy) == ("reactive", "other")
-        assert (ran.result.output, ran.result.strategy_used) == ("42", "other")
-
-    async def test_long_results_are_cut_in_the_handoff_and_that_is_said(self, tmp_path: Path):
-        """The handoff is bounded: a long result is cut, and steps beyond the bound are left out, with a word."""
-
-        @tool(read_only=True)
-        async def long(size: int) -> str:
-            """Return much."""
-            return "x" * size
-
-        turns = [*[call("long", size=3000 + number) for number in range(14)], *[call("long", size=1)] * 3, text("42")]
-        ran = await stuck(tmp_path, turns, long, switching={"fallback_strategy": "other"}, max_iterations=30)
-        handed = str(ran.model.requests[-1].messages[-1].content)
-        assert " … (1013 more characters)" in handed
-        assert "(earlier steps are left out) … " in handed
-        assert len(handed) < 25_000
-
-    async def test_hooks_hear_of_it(self, tmp_path: Path):
-        """Both are told at their chokepoints."""
-        seen: list[tuple[str, Any]] = []
-
-        def listen(harness: Any) -> None:
-            harness.tap("control.*", lambda payload, context: seen.append((context.tag, payload)))
-
-        agent = make_agent(
-            tmp_path, [*SAME, text("42")], lookup, switching={"fallback_strategy": "other"}, compose=[listen]
-        )
-        await record_agent(agent, tmp_path)
-        assert [tag for tag, _ in seen] == ["control.strategy-evaluated", "control.strategy-switched"]
-        assert seen[1][1] == {
-            "from_strategy": "reactive",
-            "to_strategy": "other",
-            "switch_number": 1,
-            "rationale": f"fallback ({STUCK})",
-        }
-        assert (await reproduce(tmp_path / "run.jsonl")).identical
-
     @pytest.mark.parametrize(
         ("options", "problem"),
         [
             ({"switching": {"fallback": "x"}}, "switch_strategy has no setting 'fallback'"),
-            ({"switching": {"fallback_strategy": "othe"}}, "there is no strategy 'othe'. Did you mean 'other'?"),
             (
                 {"switching": {"max_switches": 0}},
                 "switch_strategy: max_switches: Input should be greater than or equal to 1",
             ),
-            ({"switching": {"candidates": ["x"]}}, "there is no strategy 'x'"),
             ({"switching": {"fallback_strategy": "ReAct"}}, "names no strategy but reactive, which runs already"),
-            ({"switching": {"candidates": ["reactive"]}}, "names no strategy but reactive, which runs already"),
             ({"switching": {"fallback_strategy": "other", "settings": {"other": {"word": "x"}}}}, "'words'?"),
             ({"switching": "other"}, "switch_strategy takes a Switching(…), or its fields in a dict; it is 'other'"),
-            ({"loop_detection": {"window": 1}}, "detect_loops: window: Input should be greater than or equal to 2"),
             ({"loop_detection": {"window": 2}}, "identical_calls=3 can never be reached in a window of 2"),
             (
                 {"loop_detection": {"identical_thoughts": 7}},
                 "identical_thoughts=7 can never be reached in a window of 6; raise window, lower identical_thoughts, or set it to None",
             ),
-            ({"loop_detection": NO_RULE}, "detect_loops has no rule"),
             ({"loop_detection": NO_RULE, "switching": True}, "detect_loops has no rule"),
             ({"min_iterations": 11}, "min_iterations=11 is more than max_iterations=10: no answer could be accepted"),
-            ({"min_iterations": 3, "max_iterations": 2}, "min_iterations=3 is more than max_iterations=2"),
             (
                 {"max_required_failures": 0, "required_tools": ["lookup"]},
                 "max_failures must be a whole number",
             ),
         ],
-        ids=range(16),
     )
     def test_settings_are_checked(self, options: Any, problem: str):
         """When the agent is made, with the nearest valid thing."""
@@ -222,9 +154,9 @@ class TestSwitching:
 BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})
 
 
-@pytest.mark.parametrize("to", sorted(set(BUILT_IN) - {"reactive"}))
+@pytest.mark.parametrize("to", sample(sorted(set(BUILT_IN) - {"reactive"}), ["plan-execute-reflect", "reflexion"]))
 async def test_every_strategy_goes_on_from_the_handoff(tmp_path: Path, to: str):
-    """Whatever takes over is told what was done, and the recording of it is reproduced."""
+    """Each strategy that takes over is told what was done, and its recording is reproduced."""
     asked: list[str] = []
 
     def answer(request: Any) -> Any:
