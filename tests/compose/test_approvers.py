@@ -16,7 +16,6 @@ import pytest
 from playhead import Agent, Approval, ApprovalRequest, Context, tool
 from playhead.compose import approvers
 from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
-from playhead.errors import UsageError
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.control import Control
 from playhead.trace.types import Rationale
@@ -220,23 +219,16 @@ async def test_secrets_are_not_shown(somebody: Sitting):
     assert "  (secrets are left out of what is shown)\n" in somebody.shown.getvalue()
 
 
-async def test_arguments_that_json_has_not(somebody: Sitting):
-    """Bytes, sets and huge numbers are shown too."""
-    assert (await asked(somebody, b"y\n", arguments={"a": b"\xff", "b": {1}, "c": 2**70, "d": float("nan")})).approved
-
-
-@pytest.mark.parametrize(("name", "why"), [("stdin", "stdin is no terminal"), ("stderr", "stderr is no terminal")])
+@pytest.mark.parametrize("name", ["stdin", "stderr"])
 @pytest.mark.parametrize("kind", ["pipe", "closed", "none"])
-async def test_nobody_at_the_terminal(
-    somebody: Sitting, monkeypatch: pytest.MonkeyPatch, name: str, why: str, kind: str
-):
-    """Without a terminal nobody is asked: no, and why."""
+async def test_nobody_at_the_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyPatch, name: str, kind: str):
+    """Without a terminal nobody is asked: the call is denied, and the decision says why."""
     stream: Any = io.StringIO("y\n") if kind != "none" else None
     if kind == "closed":
         stream.close()
     monkeypatch.setattr(f"playhead.compose.approvers.sys.{name}", stream)
     decision = await ask_in_terminal()(request())  # type: ignore[misc]  # it is async
-    assert decision == Approval(approved=False, why=f"nobody was there to ask: {why}", by="terminal")
+    assert decision == Approval(approved=False, why=f"nobody was there to ask: {name} is no terminal", by="terminal")
 
 
 # --- another process --------------------------------------------------------------------------------------------------
@@ -296,15 +288,6 @@ async def test_nobody_answers(tmp_path: Path):
     control.close()
 
 
-async def test_a_run_that_is_cancelled_asks_no_more(tmp_path: Path):
-    """The question goes with the run."""
-    control = Control.create(tmp_path / "run.jsonl")
-    with anyio.move_on_after(0.02):
-        await file_inbox()(request(control=control))  # type: ignore[misc]  # it is async
-    assert control.pending() == []
-    control.close()
-
-
 async def test_there_is_no_other_process_to_ask(tmp_path: Path):
     """A run without a control folder, or whose folder is gone, denies and says why."""
     decision = await file_inbox()(request())  # type: ignore[misc]  # it is async
@@ -314,12 +297,6 @@ async def test_there_is_no_other_process_to_ask(tmp_path: Path):
     decision = await file_inbox()(request(control=control))  # type: ignore[misc]  # it is async
     assert not decision.approved
     assert decision.why.startswith("no other process can be asked: ")
-
-
-def test_a_time_that_is_none():
-    """A mistake in the time is one when the approver is made."""
-    with pytest.raises(UsageError, match="timeout is a length of time"):
-        file_inbox("soon")
 
 
 def test_a_whole_run_is_answered_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

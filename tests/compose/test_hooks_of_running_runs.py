@@ -14,23 +14,6 @@ if TYPE_CHECKING:
     from playhead.compose import Harness
 
 
-async def test_a_tap_that_undoes_itself(tmp_path: Path):
-    """A hook may undo its own registration while it runs: it is not called again, in this run or another one."""
-    seen: list[str] = []
-
-    def block(harness: Harness) -> None:
-        def once(_: Any, context: Any) -> None:
-            seen.append(context.tag)
-            undo()
-
-        undo = harness.tap("**", once)
-
-    agent = make_agent(tmp_path, lambda_model(), compose=[block])
-    await agent.run("Do it.")
-    await agent.run("Do it.")
-    assert seen == ["lifecycle.started"]
-
-
 def lambda_model() -> ScriptedModel:
     """Return a model that answers for ever."""
     return ScriptedModel([lambda request: text(f"{request.messages[-1].content}!")] * 50)

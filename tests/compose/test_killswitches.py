@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.compose.killswitches import max_iterations
-from playhead.errors import UsageError
 from playhead.testing import call, text
 from tests.compose.hooked import fired, run_with
 from tests.kernel.runs import ended, ending
@@ -56,15 +55,6 @@ async def test_it_ends_as_the_agents_own_limit_does(tmp_path: Path):
     assert switched.steps() == limited.steps()
 
 
-async def test_terminate(tmp_path: Path):
-    """`terminate` makes it a failed run, which keeps what it has."""
-    run = await run_with(tmp_path, SCRIPT, max_iterations(1, on_trigger="terminate"))
-    assert ending(run) == ended(
-        "failed", "max_iterations", "found a", 1, terminated_source=SWITCH, error="1 turn is used"
-    )
-    assert [event.on_trigger for event in run.events("killswitch-fired")] == ["terminate"]
-
-
 @pytest.mark.parametrize(
     ("blocks", "own", "turns", "source"),
     [
@@ -82,35 +72,6 @@ async def test_stacked(tmp_path: Path, blocks: Any, own: int, turns: int, source
     output = f"found {'abcde'[turns - 1]}"
     assert ending(run) == ended("done", "max_iterations", output, turns, terminated_source=source)
     assert len(run.events("killswitch-fired")) == (source == SWITCH)
-
-
-async def test_a_limit_that_is_not_reached(tmp_path: Path):
-    """A run that answers in its last turn has answered."""
-    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], max_iterations(2))
-    assert ending(run) == ended("done", "end_turn", "done", 2)
-    assert run.events("killswitch-fired", "hook-fired") == []
-
-
-@pytest.mark.parametrize("limit", [-1, True, 1.5, "3", None, float("inf")])
-def test_limits_that_are_none(limit: Any):
-    """A limit is a whole number, at least 0; that is said when the block is made."""
-    with pytest.raises(UsageError, match="max_iterations must be a whole number of at least 0"):
-        max_iterations(limit)
-
-
-@pytest.mark.parametrize("trigger", ["halt", None, "Stop", [], True])
-def test_triggers_that_are_none(trigger: Any):
-    """`stop` and `terminate` are all there is."""
-    with pytest.raises(UsageError, match="`stop` or `terminate`"):
-        max_iterations(1, on_trigger=trigger)
-
-
-async def test_one_block_for_many_runs(tmp_path: Path):
-    """A block holds no state: used for two agents, and twice, it counts each run by itself."""
-    block = max_iterations(2)
-    for name in ("a", "b"):
-        run = await run_with(tmp_path / name, SCRIPT, block)
-        assert run.result.iterations == 2
 
 
 async def test_a_switch_can_be_undone(tmp_path: Path):

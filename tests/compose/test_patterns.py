@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead.compose import PHASES, TAGS, Harness, Stop, declare_tag
+from playhead.compose import TAGS, Harness, Stop, declare_tag
 from playhead.compose.patterns import read_pattern
 from playhead.errors import UsageError
 from playhead.testing import text
-from tests.compose.hooked import failures, run_with
+from tests.compose.hooked import run_with
 from tests.kernel.runs import ending
 
 if TYPE_CHECKING:
@@ -106,39 +106,11 @@ async def test_taps_see_what_all_transforms_made(tmp_path: Path):
     assert seen == [("first", "Do b a"), ("second", "Do b a")]
 
 
-def truthy(tag: str) -> Any:
-    """Say yes in another word."""
-    return tag.split(".", maxsplit=1)[0] == "lifecycle" and "yes"
-
-
-async def test_a_predicate_is_asked_by_tag(tmp_path: Path):
-    """A predicate gets the tag, and any truthy answer is a yes."""
-    seen: list[str] = []
-
-    def block(harness: Harness) -> None:
-        harness.tap(truthy, lambda _, context: seen.append(context.tag))
-
-    await run_with(tmp_path, [text("done")], block)
-    assert seen == ["lifecycle.started", "lifecycle.completed"]
-
-
 def odd(tag: str) -> bool:
     """Fail on one tag."""
     if tag == "prompt.system":
         raise KeyError(tag)
     return tag == "prompt.task"
-
-
-async def test_a_predicate_that_raises_is_its_hooks_failure(tmp_path: Path):
-    """Where its predicate raises the hook fails and the run goes on; elsewhere it works."""
-
-    def block(harness: Harness) -> None:
-        harness.on(odd, lambda task, _: f"{task}!", name="odd")
-
-    run = await run_with(tmp_path, [text("done")], block, task="Go")
-    assert failures(run) == [("odd", "prompt.system")]
-    assert run.model.requests[0].messages[1].content == "Go!"
-    assert run.result.output == "done"
 
 
 async def test_a_guard_whose_predicate_raises_fails_closed(tmp_path: Path):
@@ -149,17 +121,6 @@ async def test_a_guard_whose_predicate_raises_fails_closed(tmp_path: Path):
 
     run = await run_with(tmp_path, [text("done")], block)
     assert (ending(run)["terminated_by"], run.model.requests) == ("hook_failed", [])
-
-
-async def test_a_predicate_that_raises_can_be_undone(tmp_path: Path):
-    """What was undone fails nowhere."""
-
-    def block(harness: Harness) -> None:
-        undo = harness.on(odd, keep, name="odd", required=True)
-        harness.before("bootstrap", lambda _: undo())
-
-    run = await run_with(tmp_path, [text("done")], block)
-    assert (run.result.output, failures(run)) == ("done", [])
 
 
 @pytest.mark.parametrize(
@@ -201,23 +162,6 @@ def test_a_pattern_that_means_nothing_is_refused(pattern: Any, said: str):
     assert (harness.hooks(), shown(harness)) == (None, [])
 
 
-def test_a_wildcard_counts_segments(declare: Any):
-    """`mine.*` means no tag of two more segments, so it is refused while there is no other."""
-    declare("mine.bill.sent")
-    harness = Harness()
-    with pytest.raises(UsageError, match=r"no tag is like 'mine\.\*'"):
-        harness.on("mine.*", keep)
-    harness.on("mine.**", keep)
-    harness.on("mine.bill.*", keep)
-    declare("mine.paid")
-    harness.on("mine.*", keep)
-    hooks = harness.hooks()
-    assert hooks is not None
-    routes = {tag: hooks._route(tag) for tag in ("mine.paid", "mine.bill.sent", "mine.bill")}
-    counts = {tag: len(route.transforms) for tag, route in routes.items() if route is not None}
-    assert counts == {"mine.paid": 2, "mine.bill.sent": 2, "mine.bill": 2}
-
-
 def test_a_declared_tag_is_known(declare: Any):
     """Tags of one's own are declared, and then are tags like any other."""
     assert declare("nudge.hurry") == "nudge.hurry"
@@ -230,22 +174,17 @@ def test_a_declared_tag_is_known(declare: Any):
             declare_tag(tag)
 
 
-@pytest.mark.parametrize("register", ["before", "after", "on_error"])
 @pytest.mark.parametrize(
     ("phase", "said"), [("thinck", "'think'"), ("Act", "'act'"), ("", "observe"), (None, "act"), (["think"], "act")]
 )
-def test_a_phase_that_is_none_is_refused(register: str, phase: Any, said: str):
-    """There is no hook at a phase that does not exist."""
-    with pytest.raises(UsageError, match="there is no phase") as caught:
-        getattr(Harness(), register)(phase, keep)
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase not in ("think", "act", "observe")])
-def test_an_error_hook_that_would_never_be_asked_is_refused(phase: Any):
-    """Errors are survived in the loop alone."""
+def test_an_unknown_phase_is_refused(phase: Any, said: str):
+    """The message names the phase that may have been meant; an error hook is for the phases of the loop alone."""
+    for register in ("before", "after", "on_error"):
+        with pytest.raises(UsageError, match="there is no phase") as caught:
+            getattr(Harness(), register)(phase, keep)
+        assert said in str(caught.value)
     with pytest.raises(UsageError, match="think, act, observe"):
-        Harness().on_error(phase, keep)
+        Harness().on_error("verify", keep)
 
 
 @pytest.mark.parametrize(
@@ -267,13 +206,13 @@ def test_an_error_hook_that_would_never_be_asked_is_refused(phase: Any):
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("register", ["on", "tap", "before", "after", "on_error"])
-def test_options_that_are_none_are_refused(register: str, options: Any, said: str):
-    """A typo in an option, or a value that only looks like one, is an error and never a guard that is none."""
-    place = "prompt.system" if register in ("on", "tap") else "think"
-    with pytest.raises(UsageError) as caught:
-        getattr(Harness(), register)(place, keep, **options)
-    assert said in str(caught.value)
+def test_a_wrong_option_is_refused(options: Any, said: str):
+    """A typo in an option, or a value of another type, is an error: it would silently disable a guard."""
+    for register in ("on", "tap", "before", "after", "on_error"):
+        place = "prompt.system" if register in ("on", "tap") else "think"
+        with pytest.raises(UsageError) as caught:
+            getattr(Harness(), register)(place, keep, **options)
+        assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("function", [None, "f", 5, Stop()])

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import tool
-from playhead.compose import Harness, Recover, Resume, Skip, Stop
+from playhead.compose import Recover, Resume, Skip, Stop
 from playhead.compose.redaction import redact_results
 from playhead.testing import call, calls, error, text
 from tests.compose.hooked import run_with
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
-from tests.kernel.runs import Ran, ending
 from tests.kernel.strategies.programs import program
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.kernel.runs import Ran
 
 SECRET = "4111-1111-1111-1111"
 
@@ -61,32 +62,13 @@ SCRIPTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 def told(run: Ran) -> str:
-    """Return all that the model and the caller ever had."""
+    """Return everything that the model and the caller were given."""
     requests = [[message.model_dump() for message in request.messages] for request in run.model.requests]
     return json.dumps([requests, run.result.model_dump(mode="json", exclude={"trace_path"})], default=str)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-async def test_neither_the_model_nor_the_caller_has_the_secret(tmp_path: Path, script: str):
-    """Both tags that tell a result are covered: requests, steps and the output of a run without an answer (X28)."""
-    turns, options = SCRIPTS[script]
-    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny], **options)
-    ending(run)
-    assert SECRET not in told(run)
-    assert "****" in told(run)
-    assert SECRET in run.recording.path.read_text()
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-async def test_nor_has_the_trace(tmp_path: Path, script: str):
-    """With the same function as `redact=` the file does not hold it either, nor what it was before the change."""
-    turns, options = SCRIPTS[script]
-    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny], redact=[hide], **options)
-    assert SECRET not in told(run)
-    assert SECRET not in run.recording.path.read_text()
-
-
 STEERING: dict[str, Any] = {
+    "nothing": lambda _: None,
     "stop after act": lambda harness: harness.after("act", lambda _: Stop("x")),
     "skip after act": lambda harness: harness.after("act", lambda context: Skip() if context.iteration == 0 else None),
     "skip observe": lambda harness: harness.before(
@@ -100,26 +82,35 @@ STEERING: dict[str, Any] = {
 
 @pytest.mark.parametrize("steering", STEERING)
 @pytest.mark.parametrize("script", SCRIPTS)
-async def test_whatever_steers_the_run(tmp_path: Path, script: str, steering: str):
-    """No way of ending, skipping or going on lets the secret by."""
+async def test_the_secret_stays_hidden(tmp_path: Path, script: str, steering: str):
+    """No way of ending, skipping or resuming shows it; with the function as `redact=`, too, the file does not hold it."""
     turns, options = SCRIPTS[script]
     run = await run_with(
-        tmp_path, [*turns, *[text("more")] * 9], redact_results(hide), STEERING[steering], tools=[card, deny], **options
+        tmp_path,
+        [*turns, *[text("more")] * 9],
+        redact_results(hide),
+        STEERING[steering],
+        tools=[card, deny],
+        redact=[hide] if steering == "nothing" else (),
+        **options,
     )
     assert SECRET not in told(run)
+    assert (SECRET in run.recording.path.read_text()) is (steering != "nothing")
 
 
-@pytest.mark.parametrize("script", [name for name in SCRIPTS if name != "tool failed"])
-async def test_a_redactor_that_fails_lets_nothing_leave(tmp_path: Path, script: str):
-    """When it raises the run ends as failed, without an output, and the model is asked nothing more."""
+def fail(words: str) -> str:
+    """Raise for the secret."""
+    if SECRET in words:
+        raise ValueError("cannot")
+    return words
 
-    def fail(words: str) -> str:
-        if SECRET in words:
-            raise ValueError("cannot")
-        return words
 
+@pytest.mark.parametrize("redactor", [fail, lambda _: None, lambda _: b"x"], ids=["raises", "none", "bytes"])
+@pytest.mark.parametrize("script", ["answered", "truncated", "in text", "parallel"])
+async def test_a_redactor_that_fails_lets_nothing_leave(tmp_path: Path, script: str, redactor: Any):
+    """When it raises or returns no text, the run fails without an output, and the model gets no further request."""
     turns, options = SCRIPTS[script]
-    run = await run_with(tmp_path, turns, redact_results(fail), tools=[card, deny], **options)
+    run = await run_with(tmp_path, turns, redact_results(redactor), tools=[card, deny], **options)
     assert (run.result.status, run.result.terminated_by, run.result.output) == ("failed", "hook_failed", None)
     assert run.result.terminated_source == "hook:redact_results"
     assert SECRET not in told(run)
@@ -148,7 +139,7 @@ BY_STRATEGY: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("script", BY_STRATEGY)
-async def test_nor_has_a_strategy_that_tells_results_itself(tmp_path: Path, script: str):
+async def test_the_secret_stays_hidden_in_every_strategy(tmp_path: Path, script: str):
     """Prompts of plans and of programs are made of what the hooks let the model see, and so are arguments of later calls."""
     strategy, turns, options = BY_STRATEGY[script]
     SENT_ON.clear()
@@ -156,29 +147,3 @@ async def test_nor_has_a_strategy_that_tells_results_itself(tmp_path: Path, scri
     assert SECRET not in told(run)
     assert "****" in told(run)
     assert (['{"owner": "x", "numbers": ["<****>"]}'] if script == "plan, sent on" else []) == SENT_ON
-
-
-@pytest.mark.parametrize("value", [None, 5, b"x"])
-async def test_a_redactor_that_returns_no_text(tmp_path: Path, value: Any):
-    """What is no text is a failure like any other, and never a reason to let the result by."""
-    run = await run_with(tmp_path, [ASK, text("done")], redact_results(lambda _: value), tools=[card])
-    assert (run.result.terminated_by, run.result.output, SECRET in told(run)) == ("hook_failed", None, False)
-
-
-async def test_hooks_before_and_after_it(tmp_path: Path):
-    """A hook that puts the secret back in after it is seen in the trace: the order is that of registration."""
-
-    def block(harness: Harness) -> None:
-        harness.use(redact_results(hide))
-        harness.on(
-            "message.tool-result",
-            lambda message, _: message.model_copy(update={"content": f"{message.content}{SECRET}"}),
-            name="leak",
-        )
-
-    run = await run_with(tmp_path, [ASK, text("done")], block, tools=[card])
-    assert [(event.tag, event.hook) for event in run.events("emission-changed")] == [
-        ("message.tool-result", "redact_results"),
-        ("message.tool-result", "leak"),
-        ("observation.tool-result", "redact_results"),
-    ]

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, ToolContext, tool
-from playhead.compose import SUPPRESS, Harness, Resume, Skip, Stop, Terminate
+from playhead.compose import Harness, Stop, Terminate
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
-from playhead.errors import ToolCallError
 from playhead.testing import ScriptedModel, call, calls, text
-from tests.compose.hooked import changes, contents, failures, fired, lookup, run_with, save, sent
+from tests.compose.hooked import changes, contents, fired, lookup, run_with, sent
 from tests.kernel.runs import Ran, ending, record
 from tests.options import grouped
 
@@ -93,22 +92,6 @@ async def test_hooks_that_are_not_inherited(tmp_path: Path):
     assert set(seen) == {"agent"}
 
 
-async def test_only_the_agent_below_has_hooks(tmp_path: Path):
-    """An agent with hooks under one without keeps them, seeds included."""
-    below = child([text("42")], compose=[lambda harness: harness.emit("message.user", "By the way.")], system_prompt="")
-    await run_boss(tmp_path, below)
-    assert contents(below.model.requests[0]) == [("user", "Go."), ("user", "By the way.")]  # type: ignore[attr-defined]
-
-
-async def test_hooks_added_after_the_agent_became_a_tool(tmp_path: Path):
-    """An agent that is a tool already may be given hooks until it runs."""
-    below = child([text("42")], system_prompt="")
-    boss = Agent(ScriptedModel([call("child", task="Go."), text("done")]), tools=[below], trace=tmp_path)
-    below.compose(lambda harness: harness.on("prompt.task", lambda task, _: f"{task}!"))
-    await boss.run("Do it.")
-    assert contents(below.model.requests[0]) == [("user", "Go.!")]  # type: ignore[attr-defined]
-
-
 async def test_contexts_say_whose_they_are(tmp_path: Path):
     """Owner, agent, turn and phase are those of the agent whose payload it is, also of two that run side by side."""
     seen: list[Any] = []
@@ -138,26 +121,6 @@ async def test_contexts_say_whose_they_are(tmp_path: Path):
     assert {agent for _, owner, agent, *_ in seen if owner == "root"} == {"agent"}
 
 
-async def test_the_rest_of_a_context(tmp_path: Path):
-    """Run, task, strategy, limits and state are those of the agent; a call's context names the call and its tool."""
-    seen: list[Any] = []
-
-    def look(_: Any, context: Any) -> None:
-        state = context.state
-        seen.append(
-            (context.run_id, context.task_id, context.strategy, context.max_iterations, state.owner, state.iteration)
-        )
-        if context.tag in ("tool.call", "tool.result", "message.tool-result", "observation.tool-result"):
-            assert (context.tool, context.call_id) == ("lookup", "call_0_0")
-        if context.tag in ("tool.result", "message.tool-result", "observation.tool-result"):
-            assert (context.repaired, context.duration_ms > 0) == (False, True)
-
-    below = child([call("lookup", key="a"), text("42")], lookup, max_iterations=4, compose=[lambda harness: harness.tap("**", look, name="look")])  # fmt: skip
-    run = await run_boss(tmp_path, below)
-    assert failures(run) == []
-    assert {each[:5] for each in seen} == {("run", "run", "reactive", 4, INNER)}
-
-
 @pytest.mark.parametrize(
     ("answer", "status", "by"),
     [(Stop("enough"), "done", "hook_stop"), (Terminate("broken"), "failed", "hook_terminate")],
@@ -182,22 +145,6 @@ async def test_max_iterations_is_each_agents_own(tmp_path: Path):
     run = await run_boss(tmp_path, below, max_iterations(2))
     assert [event.output for event in run.events("agent-completed")] == ["42"]
     assert run.result.output == "done"
-
-
-async def test_skip_and_resume_below(tmp_path: Path):
-    """Inherited phase hooks skip and resume the agents below as they do their own."""
-
-    def block(harness: Harness) -> None:
-        def again(context: Any) -> Any:
-            return Resume("Cite.") if context.state.output == "draft" else None
-
-        harness.before("act", lambda context: Skip("no") if context.owner != "root" else None, name="skip")
-        harness.before("complete", again, name="resume")
-
-    below = child([call("lookup", key="a"), text("draft"), text("cited")], lookup)
-    run = await run_boss(tmp_path, below, block)
-    assert contents(run.model.requests[1])[-1] == ("tool", "cited")
-    assert [each["hook"] for each in fired(run)] == ["skip", "resume"]
 
 
 async def test_an_inherited_hook_that_has_to_look_ends_the_whole_run(tmp_path: Path):
@@ -291,27 +238,6 @@ async def test_a_body_gets_what_hooks_make_of_it(tmp_path: Path):
     assert [(tag, key) for tag, key, *_ in changes(run)] == [
         ("llm.request", "0"), ("llm.response", "0"), ("tool.call", "call_0"), ("tool.result", "call_0"),
     ]  # fmt: skip
-
-
-async def test_a_suppressed_call_of_a_body(tmp_path: Path):
-    """A call that a hook removes fails for the body like any call that is refused."""
-    caught: list[str] = []
-
-    @tool
-    async def careful(context: ToolContext) -> str:
-        """Try."""
-        try:
-            await context.tools.call("save", value="x")
-        except ToolCallError as error:
-            caught.append(str(error))
-        return "tried"
-
-    def block(harness: Harness) -> None:
-        harness.on("tool.call", lambda asked, _: SUPPRESS if asked.name == "save" else None)
-
-    run = await run_with(tmp_path, [call("careful"), text("done")], block, tools=[careful, save])
-    assert caught == ["save: a hook removed the call of save"]
-    assert run.result.output == "done"
 
 
 async def test_a_required_hook_that_fails_in_a_body_ends_the_run(tmp_path: Path):

@@ -9,9 +9,8 @@ from playhead import tool
 from playhead.compose import SUPPRESS, Harness
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
-from playhead.trace.types import ImagePart, Message, TextPart, ToolCall, ToolSpec
+from playhead.trace.types import ImagePart, Message, TextPart, ToolCall
 from tests.compose.hooked import (
-    TEXT_CALL,
     changes,
     contents,
     failures,
@@ -43,13 +42,6 @@ async def test_the_system_prompt(tmp_path: Path):
     assert run.recording.header.agent.system_prompt == "Be brief."
 
 
-@pytest.mark.parametrize("answer", [SUPPRESS, ""], ids=["suppressed", "empty"])
-async def test_no_system_prompt(tmp_path: Path, answer: Any):
-    """Without a system prompt there is no system message."""
-    run = await run_with(tmp_path, [text("done")], on("prompt.system", lambda _, __: answer))
-    assert contents(run.model.requests[0]) == [("user", "Do it.")]
-
-
 async def test_the_task(tmp_path: Path):
     """What a hook makes of the task is what the model is asked; the header says what the user asked."""
     parts = (TextPart(text="Look"), ImagePart(url="https://example.org/a.png"))
@@ -59,27 +51,6 @@ async def test_the_task(tmp_path: Path):
     assert changes(run) == [
         ("prompt.task", "0", "hook", "Do it.", [{"type": "text", "text": "Look"}, {"type": "image", "url": "https://example.org/a.png"}])
     ]  # fmt: skip
-
-
-async def test_a_task_of_parts(tmp_path: Path):
-    """A task of parts is given as parts, and may be answered as text."""
-    seen: list[Any] = []
-
-    def transform(task: Any, _: Any) -> str:
-        seen.append(task)
-        return "as text"
-
-    run = await run_with(
-        tmp_path, [text("done")], on("prompt.task", transform), system_prompt="", task=(TextPart(text="Look"),)
-    )
-    assert (seen, contents(run.model.requests[0])) == ([(TextPart(text="Look"),)], [("user", "as text")])
-
-
-async def test_a_suppressed_task(tmp_path: Path):
-    """Without a task there is no user message."""
-    run = await run_with(tmp_path, [text("done")], suppress("prompt.task"))
-    assert [role for role, _ in contents(run.model.requests[0])] == ["system"]
-    assert suppressions(run) == [("prompt.task", "0", "hook")]
 
 
 async def test_the_tools_of_a_prompt(tmp_path: Path):
@@ -99,37 +70,19 @@ async def test_the_tools_of_a_prompt(tmp_path: Path):
         ("prompt.tools", "1", "hook"),
     ]
     assert lookup.spec.description == "Look up."
-
-
-async def test_what_a_hook_says_of_a_tool_is_not_the_tool(tmp_path: Path):
-    """A replay takes the agent's tools for what they are, not for what a hook told the model of them."""
-
-    def describe(specs: Any, _: Any) -> Any:
-        return [each.model_copy(update={"description": "Better."}) for each in specs]
-
-    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], on("prompt.tools", describe))
     assert (await reproduce(run.recording)).divergences == ()
 
 
-async def test_a_hidden_tool(tmp_path: Path):
-    """A tool may be hidden, put last, or be one of the hook's own, which then is unknown when it is called."""
-    own = ToolSpec(name="own", description="Own.")
-
-    def hide(specs: Any, context: Any) -> Any:
-        return (own, specs[1]) if context.iteration == 0 else tuple(reversed(specs))
-
-    run = await run_with(tmp_path, [call("own"), text("done")], on("prompt.tools", hide))
-    assert [[spec.name for spec in request.tools] for request in run.model.requests] == [
-        ["own", "save"],
-        ["save", "lookup"],
-    ]
-    assert [event.error.type for event in run.events("tool-call-completed")] == ["UnknownTool"]
-
-
-async def test_suppressed_tools(tmp_path: Path):
-    """Suppressed tools are offered to nobody."""
-    run = await run_with(tmp_path, [text("done")], suppress("prompt.tools"))
-    assert run.model.requests[0].tools == ()
+@pytest.mark.parametrize(
+    ("tag", "roles", "tools"),
+    [("prompt.system", ["user"], 2), ("prompt.task", ["system"], 2), ("prompt.tools", ["system", "user"], 0)],
+)
+async def test_a_suppressed_prompt(tmp_path: Path, tag: str, roles: Any, tools: int):
+    """The request goes without that part, and the trace says that a hook removed it."""
+    run = await run_with(tmp_path, [text("done")], suppress(tag))
+    (request,) = run.model.requests
+    assert ([role for role, _ in contents(request)], len(request.tools)) == (roles, tools)
+    assert suppressions(run) == [(tag, "0", "hook")]
 
 
 # --- requests and answers --------------------------------------------------------------------------------------------
@@ -172,19 +125,6 @@ async def test_the_messages_of_a_request(tmp_path: Path, change: Any, messages: 
     assert transient & {message.id for message in run.model.requests[2].messages} == set()
 
 
-async def test_a_message_of_every_kind_may_be_added(tmp_path: Path):
-    """An added call and its result are sent and recorded with all that they have."""
-    asked = Message(
-        id=50, role="assistant", content="I ask.", tool_calls=(ToolCall(id="x", name="lookup", arguments={"key": "x"}),)
-    )
-    answer = Message(id=51, role="tool", content="found x", tool_call_id="x", name="lookup")
-    run = await run_with(
-        tmp_path, SCRIPT, edited(lambda request: replace(request, messages=(*request.messages, asked, answer)))
-    )
-    new = [message.model_copy(update={"id": 0}) for message in run.model.requests[1].messages[-2:]]
-    assert new == [asked.model_copy(update={"id": 0}), answer.model_copy(update={"id": 0})]
-
-
 async def test_the_parameters_of_a_request(tmp_path: Path):
     """Parameters may be changed: the model gets them, in this request and in no other."""
     run = await run_with(
@@ -225,20 +165,6 @@ async def test_a_change_of_type_is_a_change(tmp_path: Path, other: Any):
     assert [repr(request.parameters) for request in run.model.requests] == [repr({"seed": other})] * 2
     assert run.steps()[-1][2] == repr(other)
     assert [hook for _, _, hook, *_ in changes(run)] == ["request", "call", "request"]
-
-
-async def test_the_tools_of_a_request(tmp_path: Path):
-    """Tools may be changed in the request too; two of one name are refused."""
-
-    def block(harness: Harness) -> None:
-        harness.on("llm.request", lambda request, _: replace(request, tools=request.tools[1:]), name="cut")
-        harness.on(
-            "llm.request", lambda request, _: replace(request, tools=(*request.tools, *request.tools)), name="twice"
-        )
-
-    run = await run_with(tmp_path, [text("done")], block)
-    assert [spec.name for spec in run.model.requests[0].tools] == ["save"]
-    assert failures(run) == [("twice", "llm.request")]
 
 
 async def test_a_suppressed_request_ends_the_run(tmp_path: Path):
@@ -285,17 +211,6 @@ async def test_the_calls_of_an_answer(tmp_path: Path):
         ("call_0_3", "save", {"value": "v"}),
     ]
     assert (open_calls(run), run.result.output, failures(run)) == ([], "done", [])
-
-
-async def test_a_call_put_into_text(tmp_path: Path):
-    """A hook may put a call into text, for a model that writes its calls; and take native calls away."""
-
-    def change(answer: Any, context: Any) -> Any:
-        return answer.model_copy(update={"text": TEXT_CALL, "tool_calls": ()}) if context.iteration == 0 else None
-
-    run = await run_with(tmp_path, [call("save", value="v"), text("done")], on("llm.response", change))
-    assert run.steps() == [("action", "lookup", '{"key": "a"}'), ("observation", "lookup", "found a")]
-    assert contents(run.model.requests[1])[-2:] == [("assistant", TEXT_CALL), ("user", "Result of lookup:\nfound a")]
 
 
 async def test_a_suppressed_answer(tmp_path: Path):

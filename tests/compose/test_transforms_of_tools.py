@@ -86,19 +86,6 @@ async def test_a_result_for_the_model(tmp_path: Path):
     assert changes(run) == [("message.tool-result", "call_0_0", "hook", {"content": "found a"}, {"content": "***"})]
 
 
-async def test_a_result_for_a_model_that_writes_its_calls(tmp_path: Path):
-    """In text too: the message with the result is the user's, and says what it is."""
-    run = await run_with(
-        tmp_path,
-        [text(TEXT_CALL), text("done")],
-        on("message.tool-result", lambda message, _: message.model_copy(update={"content": "***"})),
-    )
-    assert contents(run.model.requests[1])[-1] == ("user", "***")
-    assert changes(run) == [
-        ("message.tool-result", "text_0_1", "hook", {"content": "Result of lookup:\nfound a"}, {"content": "***"})
-    ]
-
-
 @pytest.mark.parametrize(("turn", "left"), [(call("lookup", key="a"), [("tool", "(removed)")]), (text(TEXT_CALL), [])])
 async def test_a_suppressed_result(tmp_path: Path, turn: Any, left: Any):
     """A removed result is gone; where a provider wants an answer to every call, the answer says so."""
@@ -119,12 +106,6 @@ async def test_a_result_for_everybody_else(tmp_path: Path):
     assert [step.content for step in run.result.steps if step.type == "observation"] == ["***"]
     assert ending(run) == ended("done", "max_iterations", "***", 1)
     assert [each[:3] for each in changes(run)] == [("observation.tool-result", "call_0_0", "hook")]
-
-
-async def test_a_suppressed_step(tmp_path: Path):
-    """A removed step is in no list of steps, and is nobody's output."""
-    run = await run_with(tmp_path, SCRIPT, suppress("observation.tool-result"), max_iterations=1)
-    assert (run.steps(), run.result.output) == ([("action", "lookup", '{"key": "a"}')], None)
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------
@@ -230,13 +211,6 @@ async def test_a_result_made_a_failure(tmp_path: Path):
     )  # fmt: skip
     assert [step[2] for step in run.steps() if step[0] == "observation"] == ["error: too old", "found b"]
     assert [event.nudge for event in run.events("nudge-issued")] == ["required-tools"]
-
-
-async def test_a_suppressed_result_is_told_as_a_failure(tmp_path: Path):
-    """Of a removed result nobody is told more than that."""
-    run = await run_with(tmp_path, SCRIPT, suppress("tool.result"))
-    assert contents(run.model.requests[1])[-1] == ("tool", "error: a hook removed the result")
-    assert run.steps()[-1] == ("observation", "lookup", "error: a hook removed the result")
 
 
 async def test_parallel_calls(tmp_path: Path):

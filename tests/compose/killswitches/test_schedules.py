@@ -20,12 +20,12 @@ from tests.proving import sample
 if TYPE_CHECKING:
     from pathlib import Path
 
-GROUPS = sample(20, 2)
+GROUPS = sample(20, 1)
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "exact": (sample(600, 50), {}),
-    "bytes": (sample(200, 20), {"bound": "bytes", "make_model": RandomModel}),
+    "exact": (sample(600, 30), {}),
+    "bytes": (sample(200, 10), {"bound": "bytes", "make_model": RandomModel}),
     "undercounted": (sample(100, 10), {"make_model": UndercountingModel}),
-    "outside": (sample(100, 20), {"outside": True}),
+    "outside": (sample(100, 10), {"outside": True}),
 }
 """How many schedules of which kind."""
 LIMIT_S = 20

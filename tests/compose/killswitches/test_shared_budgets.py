@@ -55,7 +55,7 @@ def check_budget(budget: Budget, provider: Provider) -> None:
         assert provider.usd <= Decimal(str(budget.max_cost_usd))
 
 
-@pytest.mark.parametrize("group", range(sample(10, 2)))
+@pytest.mark.parametrize("group", range(sample(10, 1)))
 async def test_several_runs_in_one_loop(group: int, tmp_path: Path):
     """Together they spend what the budget allows, at most; and each of them ends."""
     for number in range(group * 10, group * 10 + 10):
@@ -80,7 +80,7 @@ async def _run(agent: Agent, name: str) -> None:
         await agent.run("task", run_id=name)
 
 
-@pytest.mark.parametrize("group", range(sample(10, 2)))
+@pytest.mark.parametrize("group", range(sample(10, 1)))
 def test_several_runs_in_several_threads(group: int, tmp_path: Path):
     """The same, when each run has a thread and a loop of its own."""
     for number in range(group * 4, group * 4 + 4):
@@ -110,7 +110,7 @@ def in_threads(works: list[Any]) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-@pytest.mark.parametrize("seed", range(sample(10, 2)))
+@pytest.mark.parametrize("seed", range(sample(10, 1)))
 def test_two_budgets_in_any_order(seed: int):
     """Runs that need two budgets, and ask for them in different orders, do not wait for each other for ever."""
     chance, provider = random.Random(seed), Provider()
@@ -174,32 +174,6 @@ def test_a_request_that_is_left_behind_holds_nobody_up(kind: str):
         other = Agent(Model(), **grouped(compose=[budget_limit(budget, output_cap=4_000)], **OPTIONS))
         took_s, result = timed(lambda: other.run_sync("Go."))
         assert (result.output, took_s < bound(5)) == ("done", True)
-
-
-def test_who_waited_and_has_gone_is_not_woken():
-    """A run that waits for another one and is ended meanwhile, loop and all, does the other one no harm."""
-    budget = Budget(max_tokens=1_000)
-    with hanging() as hang:
-
-        class Slow(Model):
-            async def complete(self, request: Request) -> Completion:
-                hang.started.set()
-                await anyio.to_thread.run_sync(hang.released.wait, 10)
-                return await super().complete(request)
-
-        holder = Agent(Slow(), **grouped(compose=[budget_limit(budget, output_cap=900)], **OPTIONS))
-        results: list[Any] = []
-        thread = threading.Thread(target=lambda: results.append(holder.run_sync("Go.")), daemon=True)
-        thread.start()
-        assert hang.started.wait(5)
-        waits = Agent(
-            Model(), **grouped(compose=[budget_limit(budget, output_cap=900), timeout_after(0.05)], **OPTIONS)
-        )
-        assert waits.run_sync("Go.").terminated_by == "timeout_after"
-        hang.released.set()
-        thread.join(5)
-        assert [result.output for result in results] == ["done"]
-        assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Overrides, UsageError, load_recording, tool
+from playhead import Agent, Overrides, UsageError, tool
 from playhead.compose import (
     SUPPRESS,
     Answer,
@@ -278,26 +278,3 @@ async def test_composed_later(tmp_path: Path):
     with pytest.raises(UsageError, match="require_tools names 'nothing', which is no tool of this agent"):
         agent.compose(require_tools("nothing"))
     assert agent.header.hooks == ()
-
-
-def test_what_cannot_be_declared():
-    """A block says once what it is; a policy that is one of a kind is refused a second time."""
-    with pytest.raises(UsageError, match=r"harness\.declare is called once, and inside a block"):
-        Harness().declare("mine")
-    with pytest.raises(UsageError, match="tool_budgets is there twice: an agent has one of it"):
-        Agent(ScriptedModel([]), tools=[look], compose=[tool_budgets({"look": 1}), tool_budgets({"look": 2})])
-
-
-def test_a_tool_that_a_policy_names_stays():
-    """An agent cannot lose a tool that it has to call."""
-    agent = Agent(ScriptedModel([]), tools=[look], compose=[require_tools("look")])
-    with pytest.raises(UsageError, match="require_tools names 'look', which is no tool of this agent"):
-        agent.remove_tool("look")
-    assert "look" in agent.tools
-
-
-async def test_without_policies_nothing_is_registered(tmp_path: Path):
-    """An agent without policies has no hooks at all: nothing is asked and nothing is written."""
-    agent = make_agent(tmp_path, [text("42")])
-    await agent.run("Say.", run_id="run")
-    assert load_recording(tmp_path / "run.jsonl").header.agent.hooks == ()

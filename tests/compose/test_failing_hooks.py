@@ -1,0 +1,434 @@
+"""Hooks that raise, hang, write where they must not or answer nonsense: the run is as without them, or ends if required."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from playhead import load_recording
+from playhead.compose import PHASES, Harness, Skip, Stop, runtime
+from playhead.errors import RunEndedError
+from playhead.trace.integrity import check_trace
+from playhead.trace.types import Message, Rationale, Request, TextPart, ToolCall, ToolSpec
+from tests.compose.hooked import EMITTED, EVERYTHING, account, changes, everything, failures, run_with
+from tests.kernel.runs import Ran, ending, make_agent
+from tests.proving import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playhead.compose import Block
+
+PLACES = [
+    *(f"{role} {tag}" for role in ("on", "tap") for tag in EMITTED),
+    *(f"{timing} {phase}" for timing in ("before", "after") for phase in PHASES),
+]
+"""Every chokepoint as a transform and as a tap, and both sides of every phase."""
+
+
+def placed(place: str, hook: Any, **options: Any) -> Block:
+    """Return a block that registers a hook at a place."""
+    role, at = place.split(" ")
+    return lambda harness: getattr(harness, role)(at, hook, **{"name": "hostile", **options})
+
+
+def where(place: str) -> str:
+    """Return how the trace calls a place."""
+    role, at = place.split(" ")
+    return at if role in ("on", "tap") else place
+
+
+async def run_all(folder: Path, *blocks: Block) -> Ran:
+    """Run what passes every chokepoint."""
+    return await run_with(folder, everything(), *blocks, rationale=True, **EVERYTHING)
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """Run async fixtures of the module on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what happens without hooks."""
+    return account(await run_all(tmp_path_factory.mktemp("plain")))
+
+
+# --- hooks that raise or hang ----------------------------------------------------------------------------------------
+
+
+class Odd(BaseException):
+    """Not an `Exception`."""
+
+
+class MuteError(Exception):
+    """An error whose message cannot be read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("mute")
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """Return a hook that raises this."""
+
+    def hook(*_: Any) -> None:
+        raise error
+
+    return hook
+
+
+def raising_later(error: BaseException) -> Callable[..., Any]:
+    """Return an asynchronous hook that raises this."""
+
+    async def hook(*_: Any) -> None:
+        await anyio.lowlevel.checkpoint()
+        raise error
+
+    return hook
+
+
+async def hang(*_: Any) -> None:
+    """Never return."""
+    await anyio.sleep_forever()
+
+
+async def outlast(*_: Any) -> str:
+    """Return something after the timeout."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        return "late"  # noqa: B012 - that is what is hostile about it
+
+
+HOSTILE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "error": (raising(ValueError("no")), {}),
+    "exit": (raising(SystemExit(3)), {}),
+    "cancelled": (raising(asyncio.CancelledError("by hand")), {}),
+    "async error": (raising_later(ValueError("no")), {}),
+    "async hang": (hang, {"timeout_s": 0.002}),
+    "async late": (outlast, {"timeout_s": 0.002}),
+    "no arguments": (lambda: None, {}),
+    "mute": (raising(MuteError()), {}),
+    "run ended": (raising(RunEndedError("says the hook")), {}),
+    "async cancelled": (raising_later(asyncio.CancelledError("by hand")), {}),
+    "async timeout": (raising_later(TimeoutError()), {}),
+    "slow": (lambda *_: time.sleep(0.001), {}),
+}
+REQUIRED = {**dict(list(HOSTILE.items())[:7]), "no use": (lambda *_: object(), {})}
+"""Failures that end the run when the hook is required."""
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+async def test_hooks_that_fail_everywhere_change_nothing(
+    tmp_path: Path, plain: Any, monkeypatch: pytest.MonkeyPatch, hostile: str
+):
+    """With such a hook at every place, result, requests and events are as without; each failure is recorded once."""
+    monkeypatch.setattr(runtime, "SLOW_S", 0.0005)
+    hook, options = HOSTILE[hostile]
+    run = await run_all(tmp_path, *(placed(place, hook, **{**options, "name": place}) for place in PLACES))
+    assert sorted(failures(run)) == sorted((place, where(place)) for place in PLACES)
+    assert account(run) == plain
+    assert run.result.trace_complete
+
+
+@pytest.mark.parametrize(
+    ("place", "hostile"),
+    [
+        *((place, "error") for place in sample(PLACES, PLACES[::6])),
+        *((place, hostile) for place in ("on tool.result", "before act") for hostile in REQUIRED),
+    ],
+)
+async def test_a_required_hook_that_fails_ends_the_run(tmp_path: Path, place: str, hostile: str):
+    """The run fails without an output, asks no model and no tool after it, and its trace is whole."""
+    hook, options = REQUIRED[hostile]
+    run = await run_all(tmp_path, placed(place, hook, required=True, **options))
+    end = ending(run)
+    assert {name: end[name] for name in ("status", "terminated_by", "terminated_source", "output")} == {
+        "status": "failed", "terminated_by": "hook_failed", "terminated_source": "hook:hostile", "output": None,
+    }  # fmt: skip
+    assert (run.result.error or "").startswith(f"the required hook hostile failed at {where(place)}: ")
+    kinds = run.kinds()
+    after = kinds[kinds.index("hook-failed") :]
+    assert not {"llm-requested", "tool-call-started", "final-answer"} & set(after)
+    assert kinds.count("tool-call-started") == kinds.count("tool-call-completed")
+    assert "done" not in str(run.result.model_dump(exclude={"run_id", "trace_path"}))
+
+
+@pytest.mark.parametrize("slow", ["sync", "async"])
+async def test_the_slow_hook_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: str):
+    """The hook that blocked the run is reported, not the one after it; an asynchronous hook blocks nothing."""
+    monkeypatch.setattr(runtime, "SLOW_S", 0.01)
+
+    async def wait(*_: Any) -> None:
+        await anyio.sleep(0.02)
+
+    def block(harness: Harness) -> None:
+        harness.tap("answer.final", lambda *_: None, name="first")
+        harness.tap(
+            "answer.final", wait if slow == "async" else lambda *_: time.sleep(0.02), name="slow", required=True
+        )
+        harness.tap("answer.final", lambda *_: time.sleep(0.001), name="third")
+
+    run = await run_all(tmp_path, block)
+    assert (run.result.output, failures(run)) == ("done", [] if slow == "async" else [("slow", "answer.final")])
+
+
+# --- interruptions ---------------------------------------------------------------------------------------------------
+
+
+def agent_with(folder: Path, place: str, hook: Any) -> Any:
+    """Return an agent that passes every chokepoint, with a hook at one place."""
+    options = {**EVERYTHING, "rationale": True, "compose": [placed(place, hook)]}
+    return make_agent(folder, everything(), *options.pop("tools"), **options)
+
+
+@pytest.mark.parametrize("place", sample(PLACES, PLACES[::10]))
+async def test_an_exit_is_not_swallowed(tmp_path: Path, place: str):
+    """A BaseException raised to end the program ends the run, and the trace is closed."""
+    with pytest.RaisesGroup(Odd, allow_unwrapped=True, flatten_subgroups=True):  # calls side by side raise in a group
+        await agent_with(tmp_path, place, raising(Odd())).run("Do it.", run_id="run")
+    assert_cancelled(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["on prompt.system", "tap tool.call", "after complete"])
+def test_an_interrupt_is_not_swallowed(tmp_path: Path, place: str):
+    """Ctrl+C in a hook ends the run, and the trace is closed."""
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(agent_with(tmp_path, place, raising(KeyboardInterrupt())).run("Do it.", run_id="run"))
+    assert_cancelled(tmp_path)
+
+
+@pytest.mark.parametrize("place", sample(PLACES, PLACES[::12]))
+async def test_a_run_cancelled_while_a_hook_hangs(tmp_path: Path, place: str):
+    """The caller's cancellation reaches the hook, and the trace is closed; the output never leaves."""
+    reached = anyio.Event()
+
+    async def hook(*_: Any) -> None:
+        reached.set()
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: agent_with(tmp_path, place, hook).run("Do it.", run_id="run"))
+        await reached.wait()
+        group.cancel_scope.cancel()
+    assert_cancelled(tmp_path)
+
+
+def assert_cancelled(folder: Path) -> None:
+    """Check the trace of a run that was cancelled: closed, failed, without the answer."""
+    recording = load_recording(folder / "run.jsonl")
+    assert check_trace(recording.path).ok
+    end = recording.ending
+    assert end is not None
+    assert (recording.status, end.status, end.terminated_by) == ("closed", "failed", "cancelled")
+    assert end.output != "done"
+    kinds = [record.kind for record in recording.records]
+    assert "final-answer" not in kinds
+    assert kinds.count("tool-call-started") == kinds.count("tool-call-completed")
+
+
+# --- hooks that write into what they are given -----------------------------------------------------------------------
+
+
+def vandalise(value: Any) -> None:
+    """Write into everything that can be reached from a value."""
+    found: list[Any] = []
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if any(each is known for known in found) or isinstance(each, (str, int, float, bool, bytes, type(None), type)):
+            continue
+        found.append(each)
+        if isinstance(each, dict):
+            todo += each.values()
+        elif isinstance(each, (list, tuple, set, frozenset)):
+            todo += each
+        else:
+            todo += [getattr(each, name, None) for name in names_of(each)]
+    for each in found:
+        damage(each)
+
+
+def names_of(value: Any) -> list[str]:
+    """Return the public attributes of an object that hold data."""
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    own = [*getattr(value, "__dict__", {}), *slots]
+    more = ["state"] if hasattr(type(value), "max_iterations") else []
+    return [name for name in [*own, *more] if not name.startswith("_")]
+
+
+def damage(value: Any) -> None:
+    """Change an object in place."""
+    if isinstance(value, dict):
+        value.clear()
+        value["hacked"] = True
+    elif isinstance(value, list):
+        value[:] = ["hacked"]
+    elif isinstance(value, set):
+        value.add("hacked")
+    else:
+        for name in names_of(value):
+            for write in (setattr, object.__setattr__, lambda each, key, to: each.__dict__.update({key: to})):
+                with contextlib.suppress(Exception):  # one of them may work
+                    write(value, name, "hacked")
+
+
+async def vandal(*given: Any) -> None:
+    """Damage everything that a hook is given."""
+    await anyio.lowlevel.checkpoint()
+    vandalise(list(given))
+
+
+@pytest.mark.parametrize("first", ["on **", "tap **", "before *", "after *", "tap llm.request", "on llm.request"])
+async def test_what_a_hook_writes_into_its_arguments_stays_there(tmp_path: Path, first: str):
+    """Hooks get copies: writing into them by force changes neither the run nor the change that the next hook makes."""
+
+    def honest(harness: Harness) -> None:
+        harness.on("llm.request", lambda request, _: replace(request, parameters={"seed": 1}), name="honest")
+        harness.on("tool.call", lambda asked, _: asked.model_copy(), name="honest")
+        harness.on("prompt.tools", lambda specs, _: list(specs), name="honest")
+
+    without = await run_all(tmp_path / "without", honest)
+    run = await run_all(tmp_path / "with", placed(first, vandal), honest)
+    assert account(run) == account(without)
+    assert failures(run) == []
+
+
+async def test_a_context_is_read_only(tmp_path: Path, plain: Any):
+    """Setting a field of a context is an error, recorded like any other error of the hook."""
+    names = ("tag", "run_id", "owner", "iteration", "phase", "agent", "strategy", "state", "made_up")
+
+    def block(harness: Harness) -> None:
+        for name in names:
+            harness.tap("**", lambda _, context, name=name: setattr(context, name, "x"), name=name)
+
+    run = await run_all(tmp_path, block)
+    assert account(run) == plain
+    assert sorted(failures(run)) == sorted((name, tag) for tag in EMITTED for name in names)
+
+
+# --- hooks that return what cannot be used ---------------------------------------------------------------------------
+
+
+class Liar:
+    """Raises at every access."""
+
+    def _refuse(self, *_: Any) -> Any:
+        raise ZeroDivisionError("I lie")
+
+    __class__ = property(_refuse)
+    __eq__ = __bool__ = __len__ = __iter__ = __str__ = __repr__ = __getitem__ = __int__ = __call__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refuse()
+
+
+class LyingText(str):
+    """Text that cannot be read."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError("I lie")
+
+    __eq__ = __str__  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+TEXTS = ("prompt.system", "prompt.task", "nudge.required-tools", "nudge.empty-reply")
+MODELS = tuple(tag for tag in EMITTED if tag not in TEXTS and not tag.startswith(("lifecycle.", "answer.")))
+"""Tags whose payload is neither text nor any JSON."""
+
+
+def with_field(name: str, value: Any) -> Any:
+    """Return a transform that sets a field of a model, unchecked."""
+    return lambda payload, _: payload.model_copy(update={name: value})
+
+
+def same(value: Any) -> Any:
+    """Return a transform that always returns this."""
+    return lambda _, __: value
+
+
+WRONG: list[tuple[str, Any]] = [
+    *((tag, same(value)) for tag in MODELS for value in (5, "x", {"a": 1}, Stop(), Skip, object(), Liar())),
+    *((tag, same(value)) for tag in TEXTS for value in (5, b"x", {"a": 1}, Message(id=0, role="user"), Liar(), LyingText("x"))),
+    *((tag, lambda payload, _: type(payload).model_construct()) for tag in MODELS
+      if tag not in ("prompt.tools", "llm.request", "observation.tool-result")),
+    ("prompt.task", same((TextPart.model_construct(text=5),))),
+    ("prompt.task", same([5])),
+    *(("prompt.tools", same([value])) for value in (5, Liar(), ToolSpec.model_construct())),
+    *(("prompt.tools", lambda specs, _, change={name: value}: [specs[0].model_copy(update=change)]) for name, value in [
+        ("read_only", False), ("requires_approval", True), ("risk", "high"), ("kind", "meta"), ("timeout_s", 1.0), ("parameters", "x"),
+    ]),
+    ("prompt.tools", lambda specs, _: (*specs, *specs)),
+    ("prompt.tools", lambda specs, _: (each for each in specs)),
+    *(("llm.request", lambda request, _, fields=fields: replace(request, **fields)) for fields in [
+        {"model": "other/model"}, {"number": 7}, {"attempt": 1}, {"messages": ()}, {"messages": "x"}, {"messages": None},
+        {"messages": [5]}, {"messages": [Liar()]}, {"messages": [Message.model_construct()]},
+        {"messages": [Message.model_construct(id=0, role="boss", content="x")]},
+        {"messages": [Message.model_construct(id=0, role="user", content=5)]},
+        {"parameters": [1]}, {"tools": 5}, {"tools": [5]},
+    ]),
+    *(("llm.response", with_field(name, value)) for name, value in [
+        ("request", 9), ("usage", None), ("finish_reason", "x"), ("tool_calls", [5]), ("text", 5),
+    ]),
+    *((tag, with_field(name, value)) for tag in ("message.user", "message.assistant", "message.tool-result")
+      for name, value in [("id", 99), ("role", "system"), ("tool_call_id", "x"), ("name", "x"), ("content", 5),
+                          ("content", (TextPart.model_construct(text=5),)), ("tool_calls", (ToolCall(id="x", name="y"),))]),
+    *(("observation.tool-result", lambda step, _, fields=fields: replace(step, **fields)) for fields in [
+        {"ok": None}, {"call_id": "x"}, {"tool": "x"}, {"content": 5},
+    ]),
+    *(("tool.call", with_field(name, value)) for name, value in [("id", "x"), ("name", 5), ("arguments", "x")]),
+    *(("tool.result", with_field(name, value)) for name, value in [
+        ("call_id", "x"), ("tool", "x"), ("ok", "perhaps"), ("error", "x"), ("duration_ms", -1.0),
+    ]),
+    *(("decision.rationale", with_field(name, value)) for name, value in [("why", 5), ("confidence", "high")]),
+    ("decision.rationale", same(Rationale)),
+    ("llm.request", same(Request)),
+]  # fmt: skip
+NO_ANSWERS: tuple[Any, ...] = (
+    5, True, "stop", Stop, {"abort": "stop"}, object(), Liar(), Stop(reason=5),  # type: ignore[arg-type]
+    Stop(switch=5), Stop(terminated_by=5), Skip(reason=b"x"),  # type: ignore[arg-type]
+)  # fmt: skip
+"""Answers that a phase hook cannot give."""
+
+
+async def test_an_answer_that_cannot_be_used_changes_nothing(tmp_path: Path, plain: Any):
+    """The payload stays as it was for the next hook and for the run; each failure is recorded once for its place."""
+    expected: list[tuple[str, str]] = []
+
+    def block(harness: Harness) -> None:
+        for number, (tag, function) in enumerate(WRONG):
+            harness.on(tag, function, name=f"wrong {number}")
+            expected.append((f"wrong {number}", tag))
+        for number, answer in enumerate(NO_ANSWERS):
+            for timing in ("before", "after"):
+                getattr(harness, timing)("*", lambda _, answer=answer: answer, name=f"no answer {number}")
+                expected.extend((f"no answer {number}", f"{timing} {phase}") for phase in PHASES)
+
+    run = await run_all(tmp_path, block)
+    assert sorted(failures(run)) == sorted(expected)
+    assert account(run) == plain
+
+
+ODD = {"number": 5, "bytes": b"x", "keys": {1: {2}}, "liar": Liar(), "nan": float("nan"), "answer": Stop()}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_anything_can_be_an_event_or_an_answer(tmp_path: Path, odd: str):
+    """Where any JSON is a payload, everything else becomes JSON, tagged where it has no JSON form."""
+    tags = ["lifecycle.started", "lifecycle.completed", "lifecycle.failure", "answer.final"]
+    run = await run_all(tmp_path, lambda harness: harness.on(tags, same(ODD[odd]), name="hook"))
+    assert failures(run) == []
+    assert {each[0] for each in changes(run)} == set(tags)
