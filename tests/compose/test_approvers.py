@@ -19,7 +19,6 @@ from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.control import Control
 from playhead.trace.types import Rationale
-from tests.proving import bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,10 +113,8 @@ async def test_a_yes_at_the_terminal(somebody: Sitting, typed: bytes):
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
-        (b"\n", None), (b"n\n", None), (b"no\n", None), (b"N\n", None), (b"n too much\n", "too much"),
-        (b"no, too much\n", "too much"), (b"No: ask ann\n", "ask ann"), (b"yep\n", "yep"), (b"yes please\n", "yes please"),
-        (b"y y\n", "y y"), (b"ye\n", "ye"), (b"1\n", "1"), (b"true\n", "true"), (b"\xff\xfe\n", "\ufffd\ufffd"),
-        (b"why is that\n", "why is that"),
+        (b"\n", None), (b"N\n", None), (b"n too much\n", "too much"), (b"No: ask ann\n", "ask ann"), (b"yes please\n", "yes please"),
+        (b"ye\n", "ye"), (b"true\n", "true"), (b"\xff\xfe\n", "\ufffd\ufffd"),
     ],
 )  # fmt: skip
 async def test_a_no_at_the_terminal(somebody: Sitting, typed: bytes, why: str | None):
@@ -131,21 +128,6 @@ async def test_the_end_of_the_input_is_a_no(somebody: Sitting):
     assert await asked(somebody, b"\x04") == no
     assert await asked(somebody, b"\x04", b"y\x04\x04") == no  # a y that was not entered
     assert somebody.shown.getvalue().endswith(f"{PROMPT}\n")
-
-
-async def test_a_terminal_that_goes_away_is_a_no(somebody: Sitting):
-    """Whoever has hung up has not said yes."""
-    decision: list[Any] = []
-
-    async def ask() -> None:
-        decision.append(await ask_in_terminal()(request()))  # type: ignore[misc]  # it is async
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(ask)
-        await until(lambda: PROMPT in somebody.shown.getvalue())
-        os.close(somebody.controller)
-    somebody.controller = os.open(os.devnull, os.O_RDONLY)  # for the fixture to close
-    assert (decision[0].approved, decision[0].by) == (False, "terminal")
 
 
 async def test_what_was_typed_before_the_question_does_not_answer_it(somebody: Sitting):
@@ -207,18 +189,6 @@ async def test_long_arguments_are_cut_and_that_is_said(somebody: Sitting):
     assert len(somebody.shown.getvalue()) < 6_000
 
 
-async def test_secrets_are_not_shown(somebody: Sitting):
-    """What the run keeps out of its trace is kept out of the question, which says so."""
-    await asked(
-        somebody,
-        b"n\n",
-        arguments={"key": "s3cret"},
-        redact=lambda value: {"key": "[redacted]"} if isinstance(value, dict) else value,
-    )
-    assert "s3cret" not in somebody.shown.getvalue()
-    assert "  (secrets are left out of what is shown)\n" in somebody.shown.getvalue()
-
-
 @pytest.mark.parametrize("name", ["stdin", "stderr"])
 @pytest.mark.parametrize("kind", ["pipe", "closed", "none"])
 async def test_nobody_at_the_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyPatch, name: str, kind: str):
@@ -274,17 +244,6 @@ async def test_secrets_are_not_written_down(tmp_path: Path):
         await until(control.pending)
         seen += control.pending()
     assert [(each.arguments, each.redacted, each.why) for each in seen] == [(hidden, True, "?")]
-    control.close()
-
-
-async def test_nobody_answers(tmp_path: Path):
-    """After the time it is a no, and a late answer is refused."""
-    control = Control.create(tmp_path / "run.jsonl")
-    began = time.perf_counter()
-    decision = await file_inbox("20ms")(request(control=control))  # type: ignore[misc]  # it is async
-    assert decision == Approval(approved=False, why="nobody answered within 0.02 s")
-    assert time.perf_counter() - began < bound(1)
-    assert control.pending() == []
     control.close()
 
 

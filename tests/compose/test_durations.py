@@ -39,23 +39,6 @@ def test_what_is_no_length_of_time(value: Any):
     assert len(str(error.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (0, "is more than 0; it is 0"), ("0s", "is more than 0; it is '0s'"), (-1, "is more than 0; it is -1"),
-        (timedelta(0), "is more than 0; it is datetime.timedelta(0)"), (-math.inf, "is more than 0; it is -inf"),
-        (math.inf, "has an end; it is inf"), (-(10**400), "is more than 0; it is"), (10**400, "has an end; it is"),
-        (10**9999, "has an end; it is int"),
-    ],
-    ids=range(9),
-)  # fmt: skip
-def test_a_length_has_a_size(value: Any, said: str):
-    """Nothing at all, less than that, and without an end are mistakes."""
-    with pytest.raises(UsageError) as error:
-        seconds(value, "timeout")
-    assert str(error.value).startswith(f"timeout is a length of time that {said}")
-
-
 @given(st.text(max_size=20) | st.floats() | st.integers() | st.booleans() | st.timedeltas())
 def test_nothing_else_comes_out(value: Any):
     """A length is more than 0 and has an end; whatever gives none is refused in the same way."""

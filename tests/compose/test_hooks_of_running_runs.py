@@ -36,25 +36,6 @@ async def test_a_block_is_undone_in_the_run_that_goes_on(tmp_path: Path):
     assert ([each.name for each in first], [each.name for each in second]) == (["tap", "tap", "undo"], ["undo"])
 
 
-async def test_hooks_registered_in_a_run_are_for_the_next(tmp_path: Path):
-    """A run has the hooks with which it began; what is registered meanwhile is for those that begin later."""
-    seen: list[tuple[str, str]] = []
-
-    def block(harness: Harness) -> None:
-        def more(context: Any) -> None:
-            harness.tap("answer.final", lambda answer, inner: seen.append((inner.run_id, answer)), name="late")
-
-        harness.before("bootstrap", more, name="more")
-
-    agent = make_agent(tmp_path, lambda_model(), compose=[block])
-    await agent.run("a", run_id="first")
-    assert seen == []
-    await agent.run("b", run_id="second")
-    assert seen == [("second", "b!")]
-    names = [each.name for each in load_recording(tmp_path / "second.jsonl").header.agent.hooks]
-    assert names == ["more", "late"]
-
-
 async def test_runs_beside_each_other_share_nothing(tmp_path: Path):
     """Many runs of one agent at once: each context is of its own run, and a failure is recorded in its own trace."""
     seen: dict[str, set[Any]] = {}

@@ -92,20 +92,6 @@ async def test_the_most_specific_has_the_last_word(tmp_path: Path):
     assert run.model.requests[0].messages[0].content == "2123" + "4567"
 
 
-async def test_taps_see_what_all_transforms_made(tmp_path: Path):
-    """A tap runs after every transform, wherever it was registered, and sees the final value."""
-    seen: list[Any] = []
-
-    def block(harness: Harness) -> None:
-        harness.tap("prompt.task", lambda task, _: seen.append(("first", task)))
-        harness.on("prompt.task", lambda task, _: f"{task} a")
-        harness.tap("**", lambda task, context: seen.append(("second", task)) if context.tag == "prompt.task" else None)
-        harness.on("**", lambda task, context: f"{task} b" if context.tag == "prompt.task" else None)
-
-    await run_with(tmp_path, [text("done")], block, task="Do")
-    assert seen == [("first", "Do b a"), ("second", "Do b a")]
-
-
 def odd(tag: str) -> bool:
     """Fail on one tag."""
     if tag == "prompt.system":
@@ -127,28 +113,19 @@ async def test_a_guard_whose_predicate_raises_fails_closed(tmp_path: Path):
     ("pattern", "said"),
     [
         ("prompt.sistem", "'prompt.system'"),
-        ("nudge.empty-repl", "'nudge.empty-reply'"),
         ("message.tool_result", "'message.tool-result'"),
-        ("answr.final", "'answer.final'"),
         ("nudge.mine", "declare_tag"),
         ("promt.*", "prompt"),
-        ("promt.**", "prompt"),
         ("prompt.system.*", "prompt"),
-        ("prompt.system.**", "prompt"),
         ("*", "`**`"),
         ("", "pattern"),
         ("prompt*", "last segment"),
         ("*.system", "last segment"),
-        ("**.system", "last segment"),
-        ("prompt.***", "last segment"),
-        ("prompt..system", "last segment"),
         ("prompt.", "last segment"),
         ([], "`nudge.*`"),
         (["prompt.system", "promt.task"], "'prompt.task'"),
         ([["prompt.system"]], "pattern"),
-        (None, "pattern"),
         (5, "pattern"),
-        (b"prompt.system", "pattern"),
     ],
     ids=repr,
 )
@@ -193,16 +170,11 @@ def test_an_unknown_phase_is_refused(phase: Any, said: str):
         ({"requird": True}, "'required'"),
         ({"timeout": 5}, "'timeout_s'"),
         ({"required": 1}, "a hook: required: Input should be a valid boolean"),
-        ({"required": "yes"}, "a hook: required: Input should be a valid boolean"),
         ({"inherit": None}, "a hook: inherit: Input should be a valid boolean"),
         ({"timeout_s": 0}, "a hook: timeout_s: Input should be"),
-        ({"timeout_s": -1}, "a hook: timeout_s: Input should be"),
-        ({"timeout_s": "5"}, "a hook: timeout_s: Input should be"),
         ({"timeout_s": float("nan")}, "a hook: timeout_s: Input should be"),
-        ({"timeout_s": float("inf")}, "a hook: timeout_s: Input should be"),
         ({"timeout_s": True}, "a hook: timeout_s: Input should be"),
         ({"name": ""}, "a hook: name: String should have at least 1 character"),
-        ({"name": 5}, "a hook: name: Input should be a valid string"),
     ],
     ids=repr,
 )
@@ -233,11 +205,8 @@ def test_what_cannot_be_called_is_refused(function: Any):
         ("nudge.empty-repl", "x", "'nudge.empty-reply'"),
         ("nudge.*", "x", "there is no tag"),
         ("nudge.budget", 5, "int is no payload"),
-        ("prompt.system", None, "NoneType is no payload"),
         ("message.user", 5, "int is no payload"),
-        ("message.user", [{"type": "sound"}], "list is no payload"),
         ("llm.request", "x", "only texts and events"),
-        ("tool.call", "x", "only texts and events"),
     ],
 )
 def test_what_cannot_be_emitted_is_refused(tag: Any, payload: Any, said: str):
@@ -245,21 +214,6 @@ def test_what_cannot_be_emitted_is_refused(tag: Any, payload: Any, said: str):
     with pytest.raises(UsageError) as caught:
         Harness().emit(tag, payload)
     assert said in str(caught.value)
-
-
-def test_a_block_that_fails_leaves_nothing():
-    """Half a block is none: what it registered before it raised is undone."""
-    harness = Harness()
-
-    def block(inner: Harness) -> None:
-        inner.on("**", keep)
-        inner.emit("nudge.budget", "x")
-        inner.use(lambda more: more.before("think", keep))
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError):
-        harness.use(block)
-    assert (harness.hooks(), shown(harness)) == (None, [])
 
 
 def test_undo_undoes_all_of_a_block():

@@ -84,15 +84,6 @@ async def test_a_hook_ends_the_run(tmp_path: Path, phase: str, timing: str, answ
     assert len(run.model.requests) == asked
 
 
-@pytest.mark.parametrize("answer", [Stop(), Terminate()])
-async def test_an_end_without_a_reason(tmp_path: Path, answer: Any):
-    """Without a reason there is none; a failed run then names the hook."""
-    run = await run_with(tmp_path, SCRIPT, at("before", "act", answer))
-    failed = isinstance(answer, Terminate)
-    assert (run.result.terminated_because, run.result.error) == (None, "hook" if failed else None)
-    assert fired(run)[0].get("reason") is None
-
-
 REFUSED, RAN = "refused", None
 
 
@@ -130,17 +121,6 @@ async def test_skip_elsewhere(tmp_path: Path, phase: str, timing: str):
     assert (
         contents(run.model.requests[0]) == [("system", "Be brief."), ("user", "Do it.")][1 if without_prompt else 0 :]
     )
-
-
-async def test_a_run_that_skips_for_ever_ends(tmp_path: Path):
-    """A skipped turn is a turn: the limit holds."""
-
-    def block(harness: Harness) -> None:
-        harness.before("think", lambda _: Skip())
-
-    run = await run_with(tmp_path, [], block, max_iterations=4)
-    assert ending(run) == ended("done", "max_iterations", None, 4)
-    assert len(fired(run)) == 4
 
 
 async def test_the_first_that_says_something_has_said_it(tmp_path: Path):
@@ -213,20 +193,6 @@ async def test_resume_is_bounded(tmp_path: Path, limit: int):
     run = await run_with(tmp_path, [text("draft")] * 9, not_yet("never"), max_iterations=limit)
     assert ending(run) == ended("done", "max_iterations", None, limit)
     assert len(run.model.requests) == len(fired(run)) == limit
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-async def test_resume_of_a_strategy_without_turns_is_bounded(tmp_path: Path, register: Any, limit: int):
-    """A strategy that counts no turns is asked as often as there may be turns, and not for ever."""
-    from playhead.kernel.state import transition
-
-    async def simple(state: Any, session: Any) -> Any:
-        answer = await session.model.complete(state.thread)
-        return transition(state, output=answer.text)
-
-    register("simple", simple)
-    run = await run_with(tmp_path, [text("draft")] * 9, not_yet("never"), strategy="simple", max_iterations=limit)
-    assert (run.result.terminated_by, len(run.model.requests)) == ("max_iterations", limit)
 
 
 @pytest.mark.parametrize("second", ["final-answer", "lookup"])

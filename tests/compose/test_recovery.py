@@ -93,15 +93,6 @@ async def test_a_phase_that_fails(tmp_path: Path, failing: Any, status: str, aft
     assert kinds.count("tool-call-started") == kinds.count("tool-call-completed")
 
 
-async def test_calls_of_a_failed_turn_are_answered(tmp_path: Path, failing: Any):
-    """A call that had run is told as it ended; one that had not is told that the turn failed."""
-    failing("acting", after=False)
-    run = await run_with(tmp_path, SCRIPT, recovering(), strategy="failing")
-    answers = [message.content for message in run.model.requests[2].messages if message.role == "tool"]
-    assert answers == ["found a", "error: the turn failed: ValueError", "error: the turn failed: ValueError"]
-    assert [event.ended for event in run.events("tool-call-completed")] == [None, "refused", "refused"]
-
-
 async def test_a_recovered_state(tmp_path: Path):
     """Thread, output, notes and the log of decisions may be set; the trace says which were, and the run goes on with them."""
     seen: list[Any] = []
@@ -121,18 +112,6 @@ async def test_a_recovered_state(tmp_path: Path):
     assert [role for role, _ in contents(run.model.requests[2])] == ["system", "user"]
     assert (seen[-1].meta, seen[-1].decision_log) == ({"a": 1}, ("cut",))
     assert (run.result.iterations, len(run.result.steps)) == (3, 2)
-
-
-async def test_the_second_hook_recovers(tmp_path: Path):
-    """Error hooks are asked in order until one knows how to go on."""
-
-    def block(harness: Harness) -> None:
-        harness.on_error("think", lambda *_: None, name="first")
-        recovering("think")(harness)
-        harness.on_error("*", fail, name="third")
-
-    run = await run_with(tmp_path, [error("dead"), text("done")], block)
-    assert ([each["hook"] for each in fired(run)], failures(run), run.result.output) == (["hook"], [], "done")
 
 
 @pytest.mark.parametrize(

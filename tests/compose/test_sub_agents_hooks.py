@@ -63,18 +63,6 @@ async def test_the_callers_hooks_are_for_the_agents_below(tmp_path: Path):
         assert [event.hook for event in run.events("emission-changed", owner=owner)] == hooks
 
 
-async def test_own_hooks_come_after_the_callers(tmp_path: Path):
-    """An agent below has its caller's hooks and its own, in this order; the caller does not have those."""
-
-    def append(letter: str) -> Block:
-        return lambda harness: harness.on("prompt.system", lambda prompt, _: f"{prompt}{letter}", name=letter)
-
-    below = child([text("42")], compose=[append("b")], system_prompt="")
-    run = await run_boss(tmp_path, below, append("a"), system_prompt="")
-    assert contents(below.model.requests[0])[0] == ("system", "ab")  # type: ignore[attr-defined]
-    assert contents(run.model.requests[0])[0] == ("system", "a")
-
-
 async def test_hooks_that_are_not_inherited(tmp_path: Path):
     """`inherit=False` keeps a hook to the agent that it was registered with; seeds are the agent's own, too."""
     seen: list[str] = []
@@ -163,21 +151,6 @@ async def test_an_inherited_hook_that_has_to_look_ends_the_whole_run(tmp_path: P
     assert (run.result.terminated_by, run.result.output, len(run.model.requests)) == ("hook_failed", None, 1)
     assert below.model.requests == []  # type: ignore[attr-defined]
     assert ending(run)["status"] == "failed"
-
-
-async def test_an_agents_own_hook_that_has_to_look_ends_that_agent(tmp_path: Path):
-    """The required hook of an agent below is its own: it ends as failed, its caller is told no more than that."""
-
-    def fail(*_: Any) -> None:
-        raise ValueError("no")
-
-    below = child(
-        [text("42")], compose=[lambda harness: harness.tap("answer.final", fail, required=True, name="guard")]
-    )
-    run = await run_boss(tmp_path, below)
-    assert [event.terminated_by for event in run.events("agent-completed")] == ["hook_failed"]
-    assert "42" not in contents(run.model.requests[1])[-1][1]
-    assert run.result.output == "done"
 
 
 async def test_the_redaction_of_the_caller_covers_those_below(tmp_path: Path):

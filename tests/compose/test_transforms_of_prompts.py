@@ -125,28 +125,6 @@ async def test_the_messages_of_a_request(tmp_path: Path, change: Any, messages: 
     assert transient & {message.id for message in run.model.requests[2].messages} == set()
 
 
-async def test_the_parameters_of_a_request(tmp_path: Path):
-    """Parameters may be changed: the model gets them, in this request and in no other."""
-    run = await run_with(
-        tmp_path,
-        [*SCRIPT[:1], call("lookup", key="b"), text("done")],
-        edited(lambda request: replace(request, parameters={**request.parameters, "temperature": 1, "stop": ["a"]})),
-        parameters={"temperature": 0},
-    )
-    assert [request.parameters for request in run.model.requests] == [
-        {"temperature": 0}, {"temperature": 1, "stop": ["a"]}, {"temperature": 0},
-    ]  # fmt: skip
-    assert changes(run) == [
-        (
-            "llm.request",
-            "1",
-            "hook",
-            {"parameters": {"temperature": 0}},
-            {"parameters": {"temperature": 1, "stop": ["a"]}},
-        )
-    ]
-
-
 @pytest.mark.parametrize("other", [True, 1.0])
 async def test_a_change_of_type_is_a_change(tmp_path: Path, other: Any):
     """Python takes 1, 1.0 and True for equal; in JSON they are not, so such a change is one."""

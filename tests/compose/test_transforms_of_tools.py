@@ -47,18 +47,6 @@ async def test_what_the_user_says(tmp_path: Path):
     ]
 
 
-async def test_what_the_model_said(tmp_path: Path):
-    """Another content of the model's message is what it is sent from then on; what it asked for stays."""
-    run = await run_with(
-        tmp_path,
-        [calls(call("lookup", key="a"), text="secret plan"), text("done")],
-        on("message.assistant", lambda message, _: message.model_copy(update={"content": "plan"})),
-    )
-    assert contents(run.model.requests[1])[-2:] == [("assistant", "plan"), ("tool", "found a")]
-    assert open_calls(run) == []
-    assert [step for step in run.steps() if step[0] == "thought"] == [("thought", None, "secret plan")]
-
-
 async def test_suppressed_messages(tmp_path: Path):
     """A removed message is not in the thread; one with native calls is emptied, because their results refer to it."""
 
@@ -167,24 +155,6 @@ async def test_what_a_hook_makes_of_a_call_is_checked_and_approved(tmp_path: Pat
     assert [event.ok for event in run.events("tool-call-completed")] == [True, False]
 
 
-async def test_tags_in_arguments_survive(tmp_path: Path):
-    """What stands for a value that JSON lacks is still that value after a hook touched its neighbour."""
-    big = 2**60
-
-    @tool(read_only=True)
-    async def show(number: int, more: str) -> str:
-        """Show."""
-        return f"{number == big} {more}"
-
-    def change(asked: ToolCall, _: Any) -> ToolCall:
-        return asked.model_copy(update={"arguments": {**(asked.arguments or {}), "more": "b"}})
-
-    run = await run_with(
-        tmp_path, [call("show", number=big, more="a"), text("done")], on("tool.call", change), tools=[show]
-    )
-    assert run.steps()[-1] == ("observation", "show", "True b")
-
-
 async def test_a_result(tmp_path: Path):
     """What a hook makes of a result is what the model and everybody else is told; the trace keeps what came back."""
     run = await run_with(
@@ -196,21 +166,6 @@ async def test_a_result(tmp_path: Path):
     assert changes(run) == [
         ("tool.result", "call_0_0", "hook", {"ok": True, "result": "found a", "error": None}, {"ok": True, "result": {"key": 1}, "error": None})
     ]  # fmt: skip
-
-
-async def test_a_result_made_a_failure(tmp_path: Path):
-    """A result may be made a failure: a required tool has then not returned."""
-
-    def fail(result: Any, context: Any) -> Any:
-        failed = {"ok": False, "result": None, "error": {"type": "Stale", "message": "too old"}}
-        return type(result).model_validate({**result.model_dump(), **failed}) if context.iteration == 0 else None
-
-    run = await run_with(
-        tmp_path, [call("lookup", key="a"), text("early"), call("lookup", key="b"), text("done")],
-        on("tool.result", fail), required_tools=["lookup"],
-    )  # fmt: skip
-    assert [step[2] for step in run.steps() if step[0] == "observation"] == ["error: too old", "found b"]
-    assert [event.nudge for event in run.events("nudge-issued")] == ["required-tools"]
 
 
 async def test_parallel_calls(tmp_path: Path):

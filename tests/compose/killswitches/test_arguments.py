@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,8 @@ from playhead.errors import UsageError
 from playhead.testing import ScriptedModel, text
 from tests.kernel.hung import lookup
 
-NAN = float("nan")
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def deny(_request: Any) -> bool:
@@ -22,103 +23,58 @@ def deny(_request: Any) -> bool:
 
 BAD: list[tuple[Any, str]] = [
     (lambda: ks.max_iterations("3"), "max_iterations must be a whole number of at least 0; it is '3'"),  # type: ignore[arg-type]
-    (lambda: ks.max_iterations(True), "max_iterations must be a whole number"),
     (ks.budget_limit, "a budget limits something"),
-    (lambda: ks.budget_limit(max_tokens=-1), "max_tokens must be a whole number of at least 0; it is -1"),
     (lambda: ks.budget_limit(max_tokens=1.5), "max_tokens must be a whole number"),  # type: ignore[arg-type]
-    (lambda: ks.budget_limit(max_cost_usd=NAN), "max_cost_usd is a number of US dollars"),
-    (lambda: ks.budget_limit(max_cost_usd=float("inf")), "max_cost_usd is a number of US dollars"),
-    (lambda: ks.budget_limit(max_cost_usd="1"), "max_cost_usd is a number of US dollars"),  # type: ignore[arg-type]
-    (lambda: ks.budget_limit(5), "budget_limit takes a Budget, or limits"),  # type: ignore[arg-type]
+    (lambda: ks.budget_limit(max_cost_usd=float("nan")), "max_cost_usd is a number of US dollars"),
     (lambda: ks.budget_limit(ks.Budget(max_tokens=1), max_tokens=2), "budget_limit takes a Budget, or limits"),
     (lambda: ks.budget_limit(max_tokens=1, output_cap=0), "output_cap must be a whole number of at least 1; it is 0"),
     (lambda: ks.budget_limit(max_tokens=1, min_output_tokens=0), "min_output_tokens must be a whole number"),
     (lambda: ks.budget_limit(max_tokens=1, prompt_bound="exact"), "prompt_bound is `bytes` or `estimate`"),  # type: ignore[arg-type]
-    (lambda: ks.timeout_after(None), "timeout_after is a length of time"),  # type: ignore[arg-type]
     (lambda: ks.timeout_after("5 m"), "text such as '500ms', '30s', '5m'"),
-    (lambda: ks.timeout_after(0), "is more than 0"),
-    (lambda: ks.timeout_after(NAN), "is a length of time"),
-    (lambda: ks.timeout_after(float("inf")), "has an end"),
     (lambda: ks.watchdog("soon"), "watchdog is a length of time"),
     (lambda: ks.require_approval_for([]), "takes the name of a tool, or a list of names"),
-    (lambda: ks.require_approval_for(["a", 5]), "takes the name of a tool, or a list of names"),  # type: ignore[list-item]
     (lambda: ks.require_approval_for("a", "ann"), "an approver is a function"),  # type: ignore[arg-type]
     (lambda: ks.require_approval_for("a", timeout=-1), "timeout is a length of time"),
-    (lambda: ks.require_approval_for("a", on_trigger="refuse"), "on_trigger is `stop`, `terminate` or `continue`"),  # type: ignore[arg-type]
-    (lambda: ks.kill_file(""), "kill_file takes the path of a file"),
     (lambda: ks.kill_file("a\0b"), "kill_file takes the path of a file"),
-    (lambda: ks.kill_file(5), "kill_file takes the path of a file"),  # type: ignore[arg-type]
     (ks.tool_limit, "tool_limit takes a tool and its limit"),
     (lambda: ks.tool_limit("a"), "tool_limit takes a tool's name and a number"),
-    (lambda: ks.tool_limit(5), "tool_limit takes a tool's name and a number"),  # type: ignore[arg-type]
     (lambda: ks.tool_limit({"a": -1}), "the limit of a must be a whole number"),
-    (lambda: ks.tool_limit({5: 1}), "takes names of tools; 5 is none"),  # type: ignore[dict-item]
-    (lambda: ks.tool_limit({}), "tool_limit takes a tool and its limit"),
-    (lambda: ks.tool_limit(total=-1), "total must be a whole number"),
-    (lambda: ks.tool_limit("a", 1, on_trigger="halt"), "on_trigger is `stop`, `terminate` or `refuse`"),  # type: ignore[arg-type]
     (lambda: ks.circuit_breaker(0), "failures must be a whole number of at least 1"),
-    (lambda: ks.circuit_breaker(1, tools=()), "takes the name of a tool, or a list of names"),
     (lambda: ks.stop_when("True"), "stop_when takes a function of the context"),  # type: ignore[arg-type]
-    (lambda: ks.stop_when(lambda _: True, name=""), "the name of a switch is a text"),
+    (lambda: ks.require_approval_for("a", on_trigger="refuse"), "on_trigger is `stop`, `terminate` or `continue`"),  # type: ignore[arg-type]
+    (lambda: ks.tool_limit("a", 1, on_trigger="halt"), "on_trigger is `stop`, `terminate` or `refuse`"),  # type: ignore[arg-type]
     *(
-        (make, "on_trigger is `stop` or `terminate`; it is 'Stop'")
+        (lambda make=make: make(on_trigger="Stop"), "on_trigger is `stop` or `terminate`; it is 'Stop'")
         for make in (
-            lambda: ks.max_iterations(1, on_trigger="Stop"),  # type: ignore[arg-type]
-            lambda: ks.budget_limit(max_tokens=1, on_trigger="Stop"),  # type: ignore[arg-type]
-            lambda: ks.timeout_after(1, on_trigger="Stop"),  # type: ignore[arg-type]
-            lambda: ks.watchdog(1, on_trigger="Stop"),  # type: ignore[arg-type]
-            lambda: ks.kill_file("a", on_trigger="Stop"),  # type: ignore[arg-type]
-            lambda: ks.circuit_breaker(1, on_trigger="Stop"),  # type: ignore[arg-type]
-            lambda: ks.stop_when(bool, on_trigger="Stop"),  # type: ignore[arg-type]
+            partial(ks.max_iterations, 1), partial(ks.budget_limit, max_tokens=1), partial(ks.timeout_after, 1),
+            partial(ks.watchdog, 1), partial(ks.kill_file, "a"), partial(ks.circuit_breaker, 1), partial(ks.stop_when, bool),
         )
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "words"), BAD, ids=[str(number) for number in range(len(BAD))])
-def test_an_argument_that_is_none(make: Any, words: str):
-    """It is refused when the switch is made, with words that say what it takes."""
+def test_a_wrong_argument_is_refused(make: Any, words: str):
+    """It is refused when the switch is made, in words that say what the switch takes."""
     with pytest.raises(UsageError) as raised:
         make()
     assert words in str(raised.value)
     assert len(str(raised.value)) < 400
 
 
-SAME: list[tuple[Any, Any]] = [
-    (ks.timeout_after("5m"), ks.timeout_after(timedelta(minutes=5))),
-    (ks.watchdog(no_progress_for="60s"), ks.watchdog(60)),
-    (ks.watchdog("60s"), ks.watchdog(60.0)),
-    (ks.require_approval_for("lookup", deny), ks.require_approval_for(["lookup"], approver=deny)),
-    (ks.tool_limit("lookup", 3), ks.tool_limit({"lookup": 3})),
-    (ks.kill_file("/tmp/a"), ks.kill_file(Path("/tmp/a"))),
-]
-"""The shapes that the sources of the idea have for one and the same."""
-
-
-def told(*blocks: Any) -> list[tuple[str, str, str]]:
-    """Return what the header of an agent says of its switches."""
-    agent = Agent(ScriptedModel([text("done")]), tools=[lookup], compose=blocks, trace=None)
-    return [(each.role, each.name, each.at) for each in agent.header.hooks]
-
-
-@pytest.mark.parametrize(("one", "other"), SAME, ids=[str(number) for number in range(len(SAME))])
-def test_two_shapes(one: Any, other: Any):
-    """They make the same switch."""
-    assert told(one) == told(other)
-
-
-def test_what_the_header_says():
-    """The trace says which switches there were, and what they were given."""
-    blocks = [
+def test_the_header_holds_the_switches():
+    """The trace says which switches there were, and with which settings."""
+    blocks: list[Any] = [
         ks.budget_limit(max_tokens=500, max_cost_usd=0.5, prompt_bound="bytes"),
         ks.budget_limit(ks.Budget(max_tokens=5)),
-        ks.timeout_after("1m30s", on_trigger="terminate"),
+        ks.timeout_after(timedelta(seconds=90), on_trigger="terminate"),
         ks.watchdog(5),
         ks.tool_limit({"lookup": 2, "*": 5}, total=9, on_trigger="refuse"),
         ks.circuit_breaker(3, tools="lookup", provider=False),
         ks.require_approval_for(["*"], deny, timeout="5m"),
     ]
-    assert told(*blocks) == [
+    agent = Agent(ScriptedModel([]), tools=[lookup], compose=blocks, trace=None)
+    assert [(each.role, each.name, each.at) for each in agent.header.hooks] == [
         ("guard", "budget_limit", "max_tokens=500, max_cost_usd=0.5, prompt_bound='bytes', on_trigger='stop'"),
         ("guard", "budget_limit", "max_tokens=5, shared=True, on_trigger='stop'"),
         ("guard", "timeout_after", "limit_s=90.0, on_trigger='terminate'"),

@@ -51,16 +51,6 @@ def test_bytes_are_never_too_few(messages: Any, tools: Any):
     assert PromptMeter("bytes").bytes_of(request) >= said(request)
 
 
-def test_parameters_that_stand_in_the_prompt():
-    """A schema for the answer is part of the prompt, too; a temperature is not."""
-    schema = {"type": "json_schema", "json_schema": {"description": "x" * 5_000}}
-    messages = (Message(id=0, role="user", content="Go."),)
-    meter = PromptMeter("bytes")
-    plain = meter.bytes_of(Request("a/b", messages, parameters={"temperature": 0.5}))
-    assert plain == meter.bytes_of(Request("a/b", messages))
-    assert meter.bytes_of(Request("a/b", messages, parameters={"response_format": schema})) > plain + 5_000
-
-
 async def test_an_estimate_learns():
     """What was counted too low is not counted too low again; an exact count is left alone."""
     model = RandomModel(None, Provider(), "a/b", [])  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
+from playhead import Agent, PlayheadError, load_recording
 from playhead.compose.killswitches import Budget, budget_limit, timeout_after
 from playhead.errors import (
     MissingApiKeyError,
@@ -110,25 +110,6 @@ def in_threads(works: list[Any]) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-@pytest.mark.parametrize("seed", range(sample(10, 1)))
-def test_two_budgets_in_any_order(seed: int):
-    """Runs that need two budgets, and ask for them in different orders, do not wait for each other for ever."""
-    chance, provider = random.Random(seed), Provider()
-    one, other = Budget(max_tokens=6_000), Budget(max_tokens=5_000)
-
-    def run(*budgets: Budget) -> None:
-        model = CountingModel(random.Random(chance.random()), provider, "random/model", ["lookup"])
-        blocks = [budget_limit(each, output_cap=2_000) for each in budgets]
-        agent = Agent(model, **grouped(tools=[lookup], compose=blocks, **OPTIONS))
-        for _ in range(3):
-            with suppress(PlayheadError):
-                agent.run_sync("task")
-
-    in_threads([(run, *order) for order in [(one, other), (other, one), (one, other), (other, one)]])
-    check_budget(one, provider)
-    check_budget(other, provider)
-
-
 class Model(CountingModel):
     """Answers with ten tokens, or fails as told."""
 
@@ -215,37 +196,6 @@ def test_a_count_that_is_none(counted: Any):
     assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 50)
 
 
-async def test_a_budget_ends_nobody_early():
-    """A request that does not fit while others are in flight waits; it is refused only when it would not fit alone."""
-    both = anyio.Event()
-    budget = Budget(max_tokens=2_200)
-
-    @tool(read_only=True)
-    async def ask(context: ToolContext) -> str:
-        """Ask."""
-        return (await context.model.ask("How?")).text
-
-    class Slow(Model):
-        async def complete(self, request: Request) -> Completion:
-            if not request.tools:
-                with anyio.move_on_after(0.01):
-                    await both.wait()
-                return await super().complete(request)
-            asked = len(request.messages) > 2
-            return Completion(
-                text="done" if asked else "",
-                tool_calls=() if asked else tuple(call("ask").calls * 4),
-                usage=Usage(input_tokens=await self.count_tokens(request) or 0, output_tokens=5),
-            )
-
-    agent = Agent(
-        Slow(), **grouped(tools=[ask], max_parallel=4, compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS)
-    )
-    result = await agent.run("Go.")
-    assert (result.output, result.terminated_by) == ("done", "end_turn")
-    assert budget.spent_tokens == result.usage.total_tokens
-
-
 async def test_a_request_that_cannot_be_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A run that stops because an event was lost has set nothing aside any more."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
@@ -263,3 +213,22 @@ async def test_a_request_that_cannot_be_recorded(tmp_path: Path, monkeypatch: py
         assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 0)
         kinds = [record.kind for record in load_recording(tmp_path / f"{lost}.jsonl").records]
         assert "llm-failed" not in kinds
+
+
+@pytest.mark.parametrize("seed", range(sample(10, 1)))
+def test_two_budgets_in_any_order(seed: int):
+    """Runs that need two budgets, and ask for them in different orders, do not wait for each other for ever."""
+    chance, provider = random.Random(seed), Provider()
+    one, other = Budget(max_tokens=6_000), Budget(max_tokens=5_000)
+
+    def run(*budgets: Budget) -> None:
+        model = CountingModel(random.Random(chance.random()), provider, "random/model", ["lookup"])
+        blocks = [budget_limit(each, output_cap=2_000) for each in budgets]
+        agent = Agent(model, **grouped(tools=[lookup], compose=blocks, **OPTIONS))
+        for _ in range(3):
+            with suppress(PlayheadError):
+                agent.run_sync("task")
+
+    in_threads([(run, *order) for order in [(one, other), (other, one), (one, other), (other, one)]])
+    check_budget(one, provider)
+    check_budget(other, provider)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Overrides, UsageError, tool
+from playhead import Agent, Overrides, tool
 from playhead.compose import (
     SUPPRESS,
     Answer,
@@ -23,7 +23,6 @@ from playhead.compose import (
     Terminate,
     Unmet,
 )
-from playhead.compose.policies import require_tools, tool_budgets
 from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, text
@@ -159,24 +158,6 @@ async def test_switch_to(tmp_path: Path):
     assert again.identical, again.divergences
 
 
-async def test_unmet(tmp_path: Path):
-    """What a block of the user's still requires keeps `final-answer` back, as what `require_tools` requires does."""
-
-    def twice(harness: Harness) -> None:
-        def left(context: HookContext) -> list[Unmet]:
-            done = sum(step.type == "action" for step in context.state.steps) if context.state else 0
-            return [Unmet("look twice")] if done < 2 else []
-
-        harness.unmet(left)
-
-    turns = [call("look", key="a"), call("final-answer", output="early"), call("look", key="b"), text("42")]
-    agent = make_agent(tmp_path, turns, look, compose=[twice], meta_tools=("final-answer",))
-    run = await record_agent(agent, tmp_path)
-    (refused,) = [each for each in run.events("tool-call-completed") if each.error]
-    assert refused.error.message == "final-answer is not available yet: look twice first"
-    assert run.result.output == "42"
-
-
 async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
     """A hook asks the model and the world; both are recorded, and served to the same code; without the code that is said."""
     asked: list[str] = []
@@ -265,16 +246,19 @@ async def test_an_answer_that_cannot_be_sent_back(tmp_path: Path, turns: int, re
     assert again.identical, again.divergences
 
 
-async def test_composed_later(tmp_path: Path):
-    """A policy may be added to an agent that is there, and taken away again; runs that begin from then on have it."""
-    agent = make_agent(tmp_path, [call("look", key="a"), call("look", key="b"), text("42"), text("43")], look)
-    undo = agent.compose(tool_budgets({"look": 1}))
+async def test_unmet(tmp_path: Path):
+    """What a block of your own still requires keeps `final-answer` back, as `require_tools` does."""
+
+    def twice(harness: Harness) -> None:
+        def left(context: HookContext) -> list[Unmet]:
+            done = sum(step.type == "action" for step in context.state.steps) if context.state else 0
+            return [Unmet("look twice")] if done < 2 else []
+
+        harness.unmet(left)
+
+    turns = [call("look", key="a"), call("final-answer", output="early"), call("look", key="b"), text("42")]
+    agent = make_agent(tmp_path, turns, look, compose=[twice], meta_tools=("final-answer",))
     run = await record_agent(agent, tmp_path)
-    assert [each.error.type for each in run.events("tool-call-completed") if each.error] == ["Refused"]
-    assert [each.name for each in run.recording.header.agent.hooks] == ["tool_budgets"]
-    assert (await reproduce(tmp_path / "run.jsonl")).identical
-    undo()
-    assert agent.header.hooks == ()
-    with pytest.raises(UsageError, match="require_tools names 'nothing', which is no tool of this agent"):
-        agent.compose(require_tools("nothing"))
-    assert agent.header.hooks == ()
+    (refused,) = [each for each in run.events("tool-call-completed") if each.error]
+    assert refused.error.message == "final-answer is not available yet: look twice first"
+    assert run.result.output == "42"
