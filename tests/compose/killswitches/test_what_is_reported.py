@@ -15,8 +15,7 @@ from playhead.compose.killswitches.output_cap import NAMES, output_cap, with_out
 from playhead.compose.killswitches.prices import known_prices
 from playhead.errors import UsageError
 from playhead.testing import ScriptedModel, text
-from playhead.trace.types import Completion, Request
-from playhead.trace.types import Prices, Usage
+from playhead.trace.types import Completion, Prices, Request, Usage
 from tests.compose.killswitches.test_shared_budgets import OPTIONS
 from tests.options import grouped
 
