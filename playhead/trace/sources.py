@@ -1,8 +1,9 @@
 """Fingerprints of the caller's code that a reproduction does not run, because the recording answers for it.
 
-Code counts by its source: the lines of a function or class, and recursively those of the functions, classes and
-assignments that it names, outside installed packages. Values without a line of source (defaults, closures, arguments of a
-partial, attributes of an object) count by a keyed fingerprint, which does not reveal them. No code of the caller's runs.
+A function or class counts by the text of the top-level statement that holds it and, recursively, of the statements that
+this one names, in its own file and in the modules that it uses, outside installed packages. Values that it holds (computed
+defaults, closures, arguments of a partial, attributes) count by a keyed fingerprint, which does not reveal them. No code of
+the caller runs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import linecache
 import os
 import re
 import sys
-import textwrap
 import time
 import warnings
 from collections import defaultdict
@@ -25,30 +25,26 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType, NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.trace import fingerprint_key
 from playhead.trace.types import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Mapping
 
     from playhead.trace.types import SourceKind
 
     Parts = Iterable[tuple[object, Any]]
-    Node = ast.stmt | ast.Lambda
-    Code = tuple[list[str], dict[str | int, list[Node]]]
 _PLAIN: Final = (str, bytes, int, float, complex, bool, NoneType, Decimal, date, timedelta, range, type(Path()))
 _OURS: Final = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED: Final = (str(Path(os.__file__).parent) + os.sep, "<frozen ", _OURS)
 _DIGITS: Final = 16
 _DEEPEST: Final = 20
 _MOST: Final = 1000
-"""Functions, classes, objects and values that are visited; the source of code with more counts as unknown."""
+"""Statements, objects and values that are visited; the source of code with more counts as unknown."""
 _since: Final = time.time()
 """A file changed after this moment may differ from the code that runs."""
-_CONSTRUCTORS: Final = ("__init__", "__new__", "__post_init__")
 
 
 def source_info(kind: SourceKind, name: str, *things: object) -> SourceInfo:
@@ -65,6 +61,14 @@ def source_info(kind: SourceKind, name: str, *things: object) -> SourceInfo:
     code = sha256("\0".join(reading.code).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     values = fingerprint_key.fingerprint([*reading.values]) if reading.values else None
     return SourceInfo(kind=kind, name=name, fingerprint=code if reading.code else "", values=values)
+
+
+class _Statement(NamedTuple):
+    """A top-level statement of a file."""
+
+    text: str
+    names: frozenset[str]
+    """The variables and attributes in it."""
 
 
 class _Reading:
@@ -107,7 +111,10 @@ class _Reading:
         if kind is FunctionType:
             return self._parts_of_function(thing)
         if issubclass(kind, type):
-            return self._parts_of_class(thing)
+            self._take(
+                _file_of(thing), thing.__qualname__.partition(".")[0], vars(sys.modules[thing.__module__]), thing
+            )
+            return ()
         if kind.__module__ == "builtins" and callable(thing):
             self.code.append(thing.__qualname__)
             return [("self", getattr(thing, "__self__", None))]
@@ -115,70 +122,55 @@ class _Reading:
 
     def _parts_of_function(self, function: FunctionType) -> Parts:
         code = function.__code__
-        written = self._take(code.co_filename, code.co_firstlineno, function.__globals__, _name_of(function))
-        state = {name for node in written for name in _state(node)}
+        text = self._take(code.co_filename, code.co_firstlineno, function.__globals__, function)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            if name not in state:
-                with suppress(ValueError):  # nothing was put there yet
-                    yield name, cell.cell_contents
-        takes = [node.args for node in written if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
-        shown = {ast.unparse(each) for args in takes for each in (*args.defaults, *args.kw_defaults) if each}
+            with suppress(ValueError):  # nothing was put there yet
+                yield name, cell.cell_contents
         for key, value in [*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]:
-            if type(value) not in _PLAIN or repr(value) not in shown:
+            if type(value) not in _PLAIN or repr(value) not in text.replace('"', "'"):
                 yield key, value
 
-    def _parts_of_class(self, kind: type) -> Parts:
-        file, scope = _file_of(kind), vars(sys.modules[kind.__module__])
-        if self._take(file, kind.__name__.partition("[")[0], scope, _name_of(kind)):
-            members = [
-                each.__func__ if type(each) in (staticmethod, classmethod) else each for each in vars(kind).values()
-            ]
-            functions = [each for each in members if type(each) is FunctionType and _file_of(each) == file]
-            yield from enumerate((*kind.__bases__, *functions))
+    def _take(self, file: str, key: str | int, scope: Mapping[str, Any], thing: Any = None) -> str:  # noqa: ANN401
+        """Take the statements of a file that set a name or hold a line, and those that they name; return the text.
 
-    def _take(self, file: str, key: str | int, scope: Mapping[str, Any], name: str = "") -> Sequence[Node]:
-        """Take what is written in a file under this key, and what that names; of an installed package only its name."""
+        Of an installed package only the name of the thing is taken.
+        """
         if _is_installed(file):
-            self.code += [name] if self._settings or not file.startswith(_OURS) else []
-            return ()
-        lines, written = _read(file)[0], _written(file, key)
-        if not written:
+            if thing is not None and (self._settings or not file.startswith(_OURS)):
+                self.code.append(f"{thing.__module__}.{thing.__qualname__}")
+            return ""
+        statements = _statements(file).get(key)
+        if statements is None:
             raise LookupError(key)
-        for node in written if self._is_new((file, key)) else ():
-            self.code.append(textwrap.dedent("".join(lines[_first_line(node) - 1 : node.end_lineno])))
-            self._follow(*_names(node), scope)
-        return written
+        for statement in statements:
+            if self._is_new((file, statement.text)):
+                self.code.append(statement.text)
+                self._follow(file, statement.names, scope)
+        return "".join(statement.text for statement in statements)
 
-    def _follow(self, names: AbstractSet[str], attributes: AbstractSet[str], scope: Mapping[str, Any]) -> None:
+    def _follow(self, file: str, names: frozenset[str], scope: Mapping[str, Any]) -> None:
         for name in sorted(names & scope.keys()):
-            value, kind = scope[name], type(scope[name])
-            if kind is ModuleType and not _is_installed(_file_of(value)):
-                if self._is_new((id(value), attributes), value):
-                    self._follow(attributes, attributes, vars(value))
-            elif kind is ModuleType:
-                self.code.append(value.__name__)
-            elif kind is FunctionType or issubclass(kind, type) or not _written(scope["__file__"], name):
+            value = scope[name]
+            if name in _statements(file):
+                self._take(file, name, scope)
+            elif type(value) is not ModuleType:
                 self.look(value, name)
-            else:
-                self._take(scope["__file__"], name, scope)
+            elif _is_installed(_file_of(value)):
+                self.code.append(value.__name__)
+            elif self._is_new((id(value), names), value):
+                self._follow(_file_of(value), names, vars(value))
 
 
 def _parts_of_object(thing: Any) -> Parts:  # noqa: ANN401 - anything
     """Yield the class and the attributes of an object without running its code."""
     yield "", type(thing)
-    own = [(_file_of(base), base.__name__) for base in type(thing).__mro__ if not _is_installed(_file_of(base))]
-    if not own and not callable(thing):
+    if _is_installed(_file_of(thing)) and not callable(thing):
         return
-    state = {name for each in own for node in _written(*each) for name in _state(node)}
     held = object.__getstate__(thing)  # its attributes and slots, without a method of its own
     for each in held if type(held) is tuple else (held,):
         for name, value in (each or {}).items():
-            if name == "__wrapped__" or (name not in state and name[:2] != "__"):
+            if name == "__wrapped__" or name[:2] != "__":
                 yield name, value
-
-
-def _name_of(thing: type | FunctionType) -> str:
-    return f"{thing.__module__}.{thing.__qualname__}"
 
 
 def _is_installed(file: str) -> bool:
@@ -211,8 +203,8 @@ def _shown(value: Any) -> str | None:  # noqa: ANN401 - anything
 
 
 @lru_cache(maxsize=64)
-def _read(file: str) -> Code:
-    """Return the lines of a file, and its functions by their first lines, its classes and its assignments by their names.
+def _statements(file: str) -> Mapping[str | int, list[_Statement]]:
+    """Return the top-level statements of a file, by the names that they set and by their lines.
 
     Raises:
         LookupError: the file cannot be read, or was changed since this process started.
@@ -222,45 +214,23 @@ def _read(file: str) -> Code:
         lines = lines if Path(file).stat().st_mtime <= _since else []
     if not lines or file in ("<string>", "<stdin>"):
         raise LookupError(file)
-    found: defaultdict[str | int, list[Node]] = defaultdict(list)
+    found: defaultdict[str | int, list[_Statement]] = defaultdict(list)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python already showed them on import
         tree = ast.parse("".join(lines))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            found[_first_line(node)].append(node)
-        elif isinstance(node, ast.ClassDef):
-            found[node.name].append(node)
     for node in tree.body:
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            for each in ast.walk(node):
-                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                    found[each.id].append(node)
-    return lines, found
+        first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
+        inside, last = list(ast.walk(node)), node.end_lineno or first
+        names = {getattr(each, "id", None) or getattr(each, "attr", "") for each in inside}
+        statement = _Statement("".join(lines[first - 1 : last]), frozenset(names))
+        for key in (*range(first, last + 1), *_set_by(node, inside)):
+            found[key].append(statement)
+    return found
 
 
-def _written(file: str, key: str | int) -> Sequence[Node]:
-    """Return the functions that begin in this line of a file, or the classes and module-level assignments of this name."""
-    return _read(file)[1].get(key, ())
-
-
-def _first_line(node: Node) -> int:
-    return min(int(each.lineno) for each in (node, *getattr(node, "decorator_list", ())))
-
-
-@lru_cache(maxsize=1024)
-def _names(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the variables and the attributes that stand in a piece of code."""
-    inside = list(ast.walk(node))
-    attributes = frozenset(each.attr for each in inside if isinstance(each, ast.Attribute))
-    return frozenset(each.id for each in inside if isinstance(each, ast.Name)), attributes
-
-
-@lru_cache(maxsize=4096)
-def _state(node: ast.AST) -> frozenset[str]:
-    """Return attributes and closure variables that are set outside of a constructor: their values are state, not code."""
-    if getattr(node, "name", None) in _CONSTRUCTORS:
-        return frozenset()
-    own = [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else []
-    own = node.names if isinstance(node, ast.Nonlocal) else own
-    return frozenset(own).union(*map(_state, ast.iter_child_nodes(node)))
+def _set_by(node: ast.stmt, inside: list[ast.AST]) -> set[str]:
+    """Return the names that a top-level statement sets; those inside a function or class are its own."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    defined = {each.name for each in inside if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    return defined | {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}

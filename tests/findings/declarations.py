@@ -46,7 +46,7 @@ HOW: Final[dict[str, str]] = {
     ),
     "constant": "LIMIT = {n}\n\ndef made({args}):\n    number = LIMIT\n    return {result}\n",
     "nested": "def made({args}):\n    def inner():\n        return {n}\n    inner()\n    return {result}\n",
-    "closure": "def outer(number):\n    def made({args}):\n        number\n        return {result}\n    return made\nmade = outer({n})\n",
+    "closure": "def outer(number):\n    def inner({args}):\n        number\n        return {result}\n    return inner\nmade = outer({n})\n",
     "function in a closure": (
         "def outer(inner):\n    def made({args}):\n        inner()\n        return {result}\n    return made\nmade = outer(lambda: {n})\n"
     ),
