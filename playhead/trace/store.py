@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceFormatError, TraceNotFoundError, nearest
+from playhead.errors import AmbiguousRunError, RunIdError, TraceFormatError, TraceNotFoundError, nearest
 from playhead.trace.blobs import is_reference, run_id_of
 from playhead.trace.format import ANSWERED, checked_run_id, require_format, ulid_time_ms
 
@@ -26,9 +25,7 @@ _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
 _END: Final = b'"kind":"run-completed"'
 _ERASED: Final = b'"kind":"erased"'
 """The only kind that may stand behind the end."""
-_LARGEST: Final = 2**53
-"""As of `playhead.trace.types.LARGEST_COUNT`."""
-_NOBODY_KNOWS: Final = 1000
+_MOST_COMPARED: Final = 1000
 """Names that an unknown reference is compared with."""
 
 
@@ -196,7 +193,7 @@ class TraceStore:
         if matches:
             some = ", ".join(matches[:4]) + (", …" if matches[4:] else "")
             raise AmbiguousRunError(f"{len(matches)} runs start with {run_id!r}: {some}")
-        raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{nearest(run_id, list(runs)[:_NOBODY_KNOWS])}")
+        raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{nearest(run_id, list(runs)[:_MOST_COMPARED])}")
 
 
 def with_resumptions(newest: list[RunSummary]) -> list[RunSummary]:
@@ -219,14 +216,9 @@ def _traces_in(folder: Path) -> list[tuple[int, str]]:
 
 def _is_alive(trace: Path) -> bool | None:
     """Return whether the process of a run without an end lives; None when nothing here can tell."""
-    try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - for POSIX, and for runs without an end
-    except ImportError:
-        return None
-    try:
-        control = Control.of(trace)
-    except PlayheadError:
-        return False
+    from playhead.trace.control import Control  # noqa: PLC0415 - for runs without an end
+
+    control = Control.of(trace)
     if control is None:
         return False
     return True if control.held else None if control.process.host != os.uname().nodename else False
@@ -251,8 +243,9 @@ def ends_of(path: Path) -> tuple[bytes, bytes | None]:
 
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
-    agent, end = first["data"]["agent"], last["data"] if last else {}
-    tokens, unknown, cost_usd, cost_unknown = _spent(path, end)
+    agent, end = first["data"]["agent"], last["data"] if last else _open_end(path)
+    usage = end.get("usage") or {"unknown": 1}
+    tokens, unknown = usage.get("input_tokens", 0) + usage.get("output_tokens", 0), usage.get("unknown") or 0
     return RunSummary(
         run_id=run_id_of(path),
         path=path,
@@ -264,33 +257,22 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
         terminated_by=_text(end.get("terminated_by")),
         output=_text(end.get("output")),
         duration_ms=None if end.get("duration_ms") is None else float(end["duration_ms"]),
-        total_tokens=None if unknown and not tokens else tokens,
-        usage_unknown=unknown or 0,
-        cost_usd=cost_usd,
-        cost_unknown=cost_unknown or 0,
+        total_tokens=None if unknown and not tokens else int(tokens),
+        usage_unknown=int(unknown),
+        cost_usd=None if end.get("cost_usd") is None else float(end["cost_usd"]),
+        cost_unknown=int(end.get("cost_unknown") or 0),
         replay_of=_text(first["data"].get("replay_of")),
         resumed_from=_text(first["data"].get("resumed_from")),
     )
 
 
-def _spent(path: Path, end: dict[str, Any]) -> tuple[int, int | None, float | None, int | None]:
-    """Return tokens, US dollars, and of how many answers or attempts neither counts: as the end says, if it can be so.
-
-    Else, and of a run without an end, all that is recorded is added up.
-    """
-    usage, cost_usd, cost_unknown = end.get("usage"), end.get("cost_usd"), end.get("cost_unknown")
-    if isinstance(usage, dict):
-        counts = [*usage.values(), cost_unknown or 0]
-        if all(type(each) is int and 0 <= each <= _LARGEST for each in counts) and (
-            cost_usd is None or (type(cost_usd) in (int, float) and 0 <= cost_usd <= _LARGEST)
-        ):
-            tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
-            return tokens, usage.get("unknown"), cost_usd, cost_unknown
+def _open_end(path: Path) -> dict[str, Any]:
+    """Return what a run without an end has spent: the sum of all that is recorded."""
     from playhead.trace.reader import scan  # noqa: PLC0415 - `list` does without pydantic's models
     from playhead.trace.spending import spent_by  # noqa: PLC0415 - the same
 
     total = spent_by(item for item in scan(path) if isinstance(item, tuple))
-    return total.usage.total_tokens, total.usage.unknown, total.cost_usd, total.cost_unknown
+    return {"usage": total.usage.__dict__, "cost_usd": total.cost_usd, "cost_unknown": total.cost_unknown}
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
@@ -332,17 +314,15 @@ def _is_trace(entry: os.DirEntry[str]) -> bool:
 
 
 def _started_ms(entry: os.DirEntry[str]) -> int:
-    """Return when a run started: ULIDs say it themselves; for other ids the first event does, or else the file's time."""
+    """Return when a run started: a ULID says it; for another id the first event does, or the time of the file."""
     if (started_ms := ulid_time_ms(entry.name)) is not None:
         return started_ms
-    from playhead.trace.reader import open_trace  # noqa: PLC0415 - `list` does without pydantic's models
-
-    started = None
-    with suppress(Exception), open_trace(Path(entry.path)) as file:  # each way of compression has its own errors
-        started = _STARTED.match(file.read(40))
-    with suppress(OSError):
+    try:
+        with open(entry.path, "rb") as file:  # noqa: PTH123 - an entry of a folder
+            started = _STARTED.match(file.read(40))
         return int(started[1]) // 1000 if started else entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
-    return 0
+    except OSError:
+        return 0
 
 
 def _explicit(path: Path) -> Path:

@@ -167,7 +167,7 @@ def test_the_plain_file_comes_before_the_packed_one(store: TraceStore):
 
 
 def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
-    """Runs with ids of their own are placed by their first event, whoever touches the file; what is no trace by the file's time."""
+    """Runs with other ids are placed by their first event, whoever touches the file; packed ones by the time of the file."""
     store = TraceStore(tmp_path)
     for number, run_id in enumerate(["zebra", "ant", "bee", "01KABCDEF00000000000000000"]):
         path = store.path_for(run_id)
@@ -177,6 +177,7 @@ def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
     packed = store.path_for("bee").with_suffix(".jsonl.gz")
     packed.write_bytes(gzip.compress(store.path_for("bee").read_bytes()))
     store.path_for("bee").unlink()
+    os.utime(packed, (10**9 + 2, 10**9 + 2))
     for number, name in enumerate(["cow.jsonl", "dog.jsonl.gz"]):
         (tmp_path / name).write_bytes(b"nothing")
         os.utime(tmp_path / name, (1000 + number, 1000 + number))
