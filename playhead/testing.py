@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from playhead.agent.streaming import StreamCompleted, StreamEnd, text_of
 from playhead.diagnose.tokens import cost_text
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.base import TextPiece, ToolFormat
-from playhead.trace.forks import SharedLock
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ScriptedModel:
         self._matching = [turn for turn in self.turns if isinstance(turn, Turn) and turn.match is not None]
         self._queue = [turn for turn in self.turns if not (isinstance(turn, Turn) and turn.match is not None)]
         self._next = 0
-        self._lock = SharedLock()
+        self._lock = threading.RLock()
 
     @property
     def secrets(self) -> Mapping[str, str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.fingerprint_key import fingerprint
-from playhead.trace.forks import SharedLock
 from playhead.trace.line import Record, encode_data
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import json_hash
@@ -58,7 +57,7 @@ class Subscriptions:
     """Who wants to hear of which events; may be changed while runs go on, from any thread."""
 
     def __init__(self) -> None:
-        self._lock = SharedLock()
+        self._lock = threading.RLock()
         self.entries: tuple[tuple[str | None, OnRecord], ...] = ()
         """The functions in order of registration, each with the kind that it is to be called with, or None for all."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,7 +21,6 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from playhead.errors import PlayheadError
-from playhead.trace.forks import SharedLock
 from playhead.trace.parameters import unrecorded_values
 from playhead.trace.secret_words import forms_of, looks_secret, words_of
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
@@ -285,7 +285,7 @@ def shows_secret(error: BaseException, redactor: Redactor) -> bool:
 
 
 _redactors: Final[WeakSet[Redactor]] = WeakSet()
-_lock: Final = SharedLock()
+_lock: Final = threading.RLock()
 
 
 def _texts(error: BaseException) -> Iterator[str]:

@@ -221,7 +221,7 @@ def _statements(file: str) -> Mapping[str | int, list[_Statement]]:
     for node in tree.body:
         first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
         inside, last = list(ast.walk(node)), node.end_lineno or first
-        names = {getattr(each, "id", None) or getattr(each, "attr", "") for each in inside}
+        names = {str(getattr(each, "id", getattr(each, "attr", ""))) for each in inside}
         statement = _Statement("".join(lines[first - 1 : last]), frozenset(names))
         for key in (*range(first, last + 1), *_set_by(node, inside)):
             found[key].append(statement)

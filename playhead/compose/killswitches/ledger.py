@@ -5,6 +5,7 @@ Everything is counted in whole numbers, so that no sum is ever a little too low.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UsageError
 from playhead.kernel.checks import at_least
-from playhead.trace.forks import SharedLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class Budget:
         self._set_aside = Amount()
         self._in_flight = 0
         self._waiting: dict[object, Callable[[], object]] = {}
-        self.lock = SharedLock()
+        self.lock = threading.RLock()
         """Held by whoever looks at what is left and sets it aside."""
 
     @property
