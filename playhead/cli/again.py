@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from playhead.compose.killswitches.expressions import SwitchExpression
     from playhead.replay import Reproduction
-    from playhead.replay.backtest_model import Figures, RunBacktest, Stop, Summary
+    from playhead.replay.backtest import Figures, RunBacktest, Stop, Summary
 
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
@@ -229,12 +229,11 @@ def backtest(
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
     the newest runs of the folder.
 
-    Nothing runs and nobody is asked: the guards of the live switches look at what was recorded. Calls for which
-    somebody would have been asked are counted; with on_trigger="stop" or "terminate" the first is taken as denied.
-    Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for, timeout_after, tool_limit, watchdog.
+    Nothing runs: the guards of the live switches look at the recorded events.
+    Switches: budget_limit, circuit_breaker, max_iterations, timeout_after, tool_limit, watchdog.
     """  # noqa: D205 - its first sentence takes two lines
+    from playhead.replay.backtest import Summary
     from playhead.replay.backtest import backtest as judge
-    from playhead.replay.backtest_model import Summary
 
     if not switches:
         raise UsageError("backtest needs a --switch")
@@ -265,8 +264,6 @@ def _run_rows(run: RunBacktest) -> Iterator[Row]:
     if run.stop is not None:
         after = elapsed_text(run.stop.after_ms / 1000)
         yield Row(f"{_place(run.stop)}, {after} after the start: {run.stop.reason}", depth=4)
-        if run.stop.recorded:
-            yield Row("so it was: the run had this very switch", depth=4)
     yield from (Row(each, depth=4) for each in (run.why_unknown, *run.notes) if each is not None)
 
 

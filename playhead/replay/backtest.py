@@ -1,36 +1,32 @@
-"""What killswitches would have done in a recorded run.
+"""Where killswitches would have stopped a recorded run, and what that would have saved.
 
-The guards of the live run are asked themselves, about what the recording says was asked, in its order. What a recording
-cannot know is said, and never taken as nothing: what a model would have answered otherwise, or how long another request
-would have waited.
+The guards of a live run see the recorded requests, calls and answers in their order. What a recording cannot tell makes the
+verdict `unknown`: what a model would have answered to another request, or how long a request would have waited.
 """
 
 from __future__ import annotations
 
 from math import fsum, isfinite
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, cast
+
+from pydantic import BaseModel, ConfigDict
 
 from playhead.compose.harness import Harness
 from playhead.compose.killswitches.budget import BudgetGuard, cost_of
 from playhead.compose.killswitches.clock import Clocked
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import NotATraceError, UsageError, nearest
-from playhead.kernel.guards import asking
+from playhead.kernel.guards import Place
 from playhead.kernel.hooks import Refuse, Terminate, Wait
 from playhead.kernel.hooks import Stop as StopAnswer
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext, Session, World
 from playhead.kernel.state import PlannedCall
-from playhead.replay.backtest_model import Figures, RunBacktest, Stop
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
     AgentStarted,
-    ApprovalDecided,
     BudgetReserved,
-    HookFailed,
-    HookFired,
-    KillswitchFired,
     LlmFailed,
     LlmRequested,
     LlmResponded,
@@ -45,52 +41,183 @@ from playhead.trace.recorder import Recorder
 from playhead.trace.types import ToolCall, ToolSpec, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from playhead.compose.killswitches.expressions import SwitchExpression
-    from playhead.kernel.guards import Place
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import AgentHeader, Prices, Request
 
 ROOT: Final = "root"
-NOBODY: Final = "nobody was there to ask"
-"""What a run says of an approval for which it had no approver."""
 BY_GUARD: Final = "Refused"
-"""Type of the error of a call that a guard of the run refused: it had come as far as the guards."""
-AS_IF_DENIED: Final = "a backtest asks nobody, and takes it as denied"
-ANOTHER_WAY: Final = "what would have come of that cannot be told"
+"""Error type of a call that a guard of the run refused: the call had reached the guards."""
 
 Attempt = tuple[str, int, int]
 """An owner, the number of a request, and which attempt at it."""
+Verdict = Literal["untouched", "stopped", "unknown"]
+"""`untouched`: no switch fires. `stopped`: one does. `unknown`: the recording does not say enough, or a switch would have
+sent the run another way without ending it."""
+
+
+class Value(BaseModel):
+    """A part of the result."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+
+
+class Stop(Value):
+    """How and where a switch would have ended a run."""
+
+    switch: str
+    """The switch."""
+    reason: str
+    """Why it would have fired."""
+    on_trigger: Literal["stop", "terminate"]
+    """Whether the run would have counted as done or as failed."""
+    at: Place | Literal["phase", "outside"]
+    """Before a request, a call or a turn (`phase`), after an answer or a result, or from outside."""
+    owner: str
+    """The agent or tool body: `root`, `root/researcher@3.0`."""
+    turn: int | None = None
+    """Turn of that agent's loop, from 0; None outside of it."""
+    request: int | None = None
+    """The request to the model, if it stops at one."""
+    attempt: int | None = None
+    """Which attempt at that request."""
+    call_id: str | None = None
+    """The tool call, if it stops at one."""
+    tool: str | None = None
+    """Its tool."""
+    seq: int
+    """`seq` of the event at which it stops: a request that would not have been sent, a call that would not have run, an answer
+    or a result after which nothing would have begun, or the first event after a deadline."""
+    after_ms: float
+    """Milliseconds from the start of the run."""
+
+
+class Figures(Value):
+    """What a run took, or would not have taken."""
+
+    tokens: int | None = 0
+    """Tokens of prompts and answers; None if no count is known."""
+    usage_unknown: int = 0
+    """Answers whose tokens are not, or not all, known: `tokens` is at least that."""
+    cost_usd: float | None = 0.0
+    """US dollars, as far as prices are known; None if no price is."""
+    cost_unknown: bool = False
+    """Whether some answers have no known price."""
+    requests: int = 0
+    """Attempts at requests."""
+    calls: int = 0
+    """Tool calls that reached their tool."""
+    seconds: float = 0.0
+    """Seconds."""
+
+    def __add__(self, other: Figures) -> Figures:
+        """Return the sum of what is known."""
+        unknown = self.usage_unknown + other.usage_unknown
+        costs = [each.cost_usd for each in (self, other) if each.cost_usd is not None]
+        return Figures(
+            tokens=((self.tokens or 0) + (other.tokens or 0)) or (None if unknown else 0),
+            usage_unknown=unknown,
+            cost_usd=sum(costs) if costs else None,
+            cost_unknown=self.cost_unknown or other.cost_unknown,
+            requests=self.requests + other.requests,
+            calls=self.calls + other.calls,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+class RunBacktest(Value):
+    """What the switches would have done in one run."""
+
+    kind: Literal["run"] = "run"
+    run_id: str
+    """The run."""
+    path: str
+    """Its file."""
+    status: str | None
+    """`done` or `failed` as recorded; None if the file has no end."""
+    ended_by: str | None
+    """The reason code of that end."""
+    ended_well: bool = False
+    """Whether the model gave an answer."""
+    verdict: Verdict
+    """What the switches would have done."""
+    stop: Stop | None = None
+    """Where the run would have stopped."""
+    why_unknown: str | None = None
+    """Why the verdict is `unknown`."""
+    lost: bool = False
+    """Whether the run ended well, and would have been stopped before."""
+    took: Figures = Figures()
+    """What the run took."""
+    saved: Figures = Figures()
+    """What of that began after the stop. What was in flight then does not count."""
+    notes: tuple[str, ...] = ()
+    """What else a reader must know."""
+
+
+class Summary(BaseModel):
+    """What the switches would have done in all runs added: figures only, however many runs there are."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="constants")
+
+    kind: Literal["summary"] = "summary"
+    switches: tuple[str, ...]
+    """The switches, as written."""
+    runs: int = 0
+    """Runs added."""
+    untouched: int = 0
+    """Runs in which no switch fires."""
+    stopped: int = 0
+    """Runs that would have been stopped."""
+    unknown: int = 0
+    """Runs whose outcome cannot be told."""
+    ended_well: int = 0
+    """Runs that ended well, among those that could be judged."""
+    lost: int = 0
+    """Runs of these that would have been stopped before."""
+    took: Figures = Figures()
+    """What all judged runs took."""
+    saved: Figures = Figures()
+    """What the stopped ones would have saved."""
+
+    def add(self, run: RunBacktest) -> None:
+        """Count a run."""
+        self.runs += 1
+        setattr(self, run.verdict, getattr(self, run.verdict) + 1)
+        if run.verdict != "unknown":
+            self.ended_well += run.ended_well
+            self.lost += run.lost
+            self.took += run.took
+            self.saved += run.saved
 
 
 def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunBacktest:
     """Return what these killswitches, stacked in this order on the root agent, would have done in a recorded run.
 
-    What the run's own switches and hooks did stands: the ones given are beside them.
+    What the run's own switches and hooks did stays as recorded.
 
     >>> backtest(load_recording("latest"), [parse_switch("budget_limit(max_tokens=20000)")])  # doctest: +SKIP
     """
     ending = recording.ending
     well = ending is not None and ending.status == "done" and ending.terminated_by in ANSWERED
-    verdict: Any = "untouched"
     found: dict[str, Any] = {}
+    stop: Stop | None = None
     try:
-        play = _Play(recording, switches)
-        why = run_blocking(play.run)
-        found = {"stop": play.stop, "notes": tuple(_notes(play)), "took": _figures(play, 0, play.lasted_s)}
-        if play.stop is not None:
-            found["saved"] = _figures(play, play.stop.seq, play.lasted_s - play.stop.after_ms / 1000)
+        course = _Course(recording, switches)
+        why = run_blocking(course.run)
+        stop = course.stop
+        found = {"stop": stop, "notes": tuple(_notes(course)), "took": _figures(course, 0, course.lasted_s)}
+        if stop is not None:
+            found["saved"] = _figures(course, stop.seq, course.lasted_s - stop.after_ms / 1000)
     except NotATraceError as error:
         why = str(error)
     except (ArithmeticError, ValueError):
-        why = "it holds figures that nobody can count with"
-    if why is not None:
-        verdict = "unknown"
-    elif found["stop"] is not None:
-        verdict = "stopped"
+        why = "it holds figures that cannot be added up"
+    verdict: Verdict = "unknown" if why is not None else "untouched" if stop is None else "stopped"
     return RunBacktest(
         run_id=recording.run_id,
         path=str(recording.path),
@@ -105,35 +232,28 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
 
 
 class _OverError(Exception):
-    """The run goes no further in a backtest; says why not, where that is not known."""
+    """The backtest of a run goes no further; its message says why, if the outcome is unknown."""
 
 
-def _notes(play: _Play) -> Iterator[str]:
-    header, ending = play.recording.header, play.recording.ending
-    if play.own_end is not None:
-        yield f"the run was ended by {play.own_end}, which it had itself; what would have come after that is not known"
-    if play.asked:
-        times = "1 call" if play.asked == 1 else f"{play.asked:,} calls"
-        yield f"somebody would have been asked about {times}, first at {play.asked_first}"
+def _notes(course: _Course) -> Iterator[str]:
+    header, ending = course.recording.header, course.recording.ending
+    if ending is not None and ending.terminated_by not in ANSWERED:
+        yield f"the run ended by {ending.terminated_by}; what would have come after that is not known"
     if header.replay_of is not None:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
-    if header.redacted and play.counts_prompts:
-        yield "its texts were redacted: prompts are counted as they stand there"
-    if any(unrecorded(header.agent.parameters)) and play.counts_prompts:
-        yield "some of its request parameters are not recorded: prompts are counted without them"
-    if header.agent.address is not None and play.counts_prompts:
-        yield "prompts are estimated, or as they were counted for a budget of the run; live, a server may count others"
-    if play.recording.status == "truncated":
+    if course.counts_prompts and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
+        yield "prompts are counted as recorded, or estimated; redaction, unrecorded parameters or a server may count otherwise"
+    if course.recording.status == "truncated":
         yield "the file is cut off: what came after is not known"
     if ending is not None and ending.lost_events:
-        yield f"{ending.lost_events:,} events could not be written: what they say is not counted"
-    known = {name for tools in play.tools.values() for name in tools}
-    for name in dict.fromkeys(name for maker in play.makers for name in maker.tools if name not in known):
+        yield f"{ending.lost_events:,} events could not be written, and do not count"
+    known = {name for tools in course.tools.values() for name in tools}
+    for name in dict.fromkeys(name for maker in course.makers for name in maker.tools if name not in known):
         yield f"no agent that ran had a tool {name!r}.{nearest(name, known)}"
 
 
-class _Play:
-    """A recording, played before the guards of killswitches."""
+class _Course:
+    """A recorded run that passes the guards of killswitches."""
 
     def __init__(self, recording: Recording, switches: Sequence[SwitchExpression]) -> None:
         if recording.status == "damaged":
@@ -144,12 +264,8 @@ class _Play:
         self.recording = recording
         self.makers = harness.guards()
         self.stop: Stop | None = None
-        self.own_end: str | None = None
-        """What of the run's own ended it before any switch fired."""
         self.tools: dict[str, dict[str, ToolSpec]] = {}
         """The tools of each owner, by name."""
-        self.asked, self.asked_first = 0, ""
-        """How many calls somebody would have been asked about, and the first of them."""
         self._hooks = harness.hooks()
         self._run = RunContext(recording.run_id, Recorder(SystemClock()), World())
         self._sessions: dict[str, Session] = {}
@@ -159,16 +275,11 @@ class _Play:
         for session in self._sessions.values():
             session.gate.guards = self._guards
         self.counts_prompts = any(isinstance(guard, BudgetGuard) for guard in self._guards)
-        """Whether a switch looks at how long prompts are."""
+        """Whether a switch depends on the length of prompts."""
         self._start_us = recording.records[0].ts
         self._now_s = 0.0
         self._record = recording.records[0]
         self._caps: dict[Attempt, int] = {}
-        self._decided = {
-            (record.owner, record.event.call_id): record.event
-            for record in recording.records
-            if isinstance(record.event, ApprovalDecided) and record.event.switch is None
-        }
 
     @property
     def lasted_s(self) -> float:
@@ -176,18 +287,14 @@ class _Play:
         return max(0, max(record.ts for record in self.recording.records) - self._start_us) / 1e6
 
     async def run(self) -> str | None:
-        """Play the recording, up to where a switch would have ended the run; return why it cannot be told, if so.
-
-        Raises:
-            NotATraceError: something that a switch has to look at is not in the recording.
-        """
+        """Follow the recording up to where a switch would have ended the run; return why the outcome is unknown, if it is."""
         try:
             for maker in self.makers:
                 for session in self._sessions.values():
                     if maker.check is not None:
                         await maker.check(session.model.adapter)
             await self._see_all()
-        except (_OverError, UsageError) as over:  # a live run would not have begun with a switch that raises
+        except (_OverError, UsageError) as over:  # a live run does not start with a switch that raises
             return str(over) or None
         return None if self.recording.ending else "the file has no end, and no switch fires in what it holds"
 
@@ -207,7 +314,7 @@ class _Play:
             await self._see(record)
 
     def spec_of(self, owner: str, call: ToolCallStarted, completed: ToolCallCompleted | None) -> ToolSpec | None:
-        """Return the tool of a call that came as far as the guards, or None for one that was refused before that."""
+        """Return the tool of a call that reached the guards, or None if the kernel refused the call before."""
         spec = self.tools[owner].get(call.tool)
         if spec is None and completed is not None and completed.ok:
             return ToolSpec(name=call.tool)  # it ran, so there was one
@@ -218,7 +325,7 @@ class _Play:
         return spec
 
     def cost_of(self, owner: str, answer: LlmResponded) -> float | None:
-        """Return what an answer cost, in US dollars: as recorded, or by the prices that are known or given."""
+        """Return the US dollars of an answer: as recorded, or by known or given prices."""
         if answer.cost_usd is not None:
             return answer.cost_usd if isfinite(answer.cost_usd) else None
         if answer.usage.of_answer().unknown:
@@ -230,10 +337,10 @@ class _Play:
         return None if prices is None else cost_of(answer.usage, prices) / 1e15
 
     def _session(self, owner: OwnerRecording) -> Session:
-        """Return what guards see of a session: its agent, its model and where it stands.
+        """Return the session that guards see: its agent, model and place.
 
         Raises:
-            NotATraceError: nothing says which agent it is.
+            NotATraceError: the recording does not say which agent it is.
         """
         name, above = owner.owner, owner.owner
         while above and above not in self._sessions:
@@ -241,10 +348,10 @@ class _Play:
         own = {spec.name: spec for spec in owner.own_tools.values()}
         if isinstance(owner.started, (RunStarted, AgentStarted)):
             header = owner.started.agent
-        elif above:  # inside the body of a tool: the agent's model and tools
+        elif above:  # a tool's body has the model and tools of its agent
             header, own = self._sessions[above].header, {**self.tools[above], **own}
         else:
-            raise NotATraceError(f"nothing says which agent {name} is")
+            raise NotATraceError(f"the recording does not say which agent {name} is")
         session = Session(self._run, header, name, for_tool=lambda caller, _: caller)
         session.model = cast("Any", SimpleNamespace(adapter=_Model(header, owner)))
         self.tools[name] = own
@@ -262,11 +369,9 @@ class _Play:
                 self._call(session, event)
             case ToolCallCompleted():
                 self._tell(session, event, "result", call_id=event.call_id, tool=event.tool)
-            case KillswitchFired() | HookFired() | HookFailed():
-                self._end_itself(record)
 
     async def _begin_turn(self, session: Session, turn: int | None) -> None:
-        """Ask what is asked before a turn of the root agent, at the first event of that turn."""
+        """Call the hooks before a turn of the root agent, at the first event of that turn."""
         before, is_root = session.at.iteration, session.owner == ROOT
         session.at.iteration = before if turn is None and is_root else turn
         if turn is None or not is_root or self._hooks is None or (before is not None and turn <= before):
@@ -277,7 +382,7 @@ class _Play:
 
     async def _request(self, session: Session, event: LlmRequested) -> None:
         recorded = self.recording.owners[session.owner]
-        # A request names the whole thread: only what counts prompts has to see it.
+        # A request names the whole thread, and only budgets look at it.
         seen = event if self.counts_prompts else event.model_copy(update={"messages": (), "tools": ()})
         request, where = recorded.request(seen), {"request": event.request, "attempt": event.attempt}
         wanted = output_cap(request.parameters)
@@ -288,8 +393,8 @@ class _Play:
             if isinstance(answer, Wait):
                 answer.undo()
                 raise _OverError(
-                    f"request {event.request} of {session.owner} would have waited for others beside it, and live the order of "
-                    "both may be another one"
+                    f"request {event.request} of {session.owner} would have waited for others beside it, and live their "
+                    "order may differ"
                 )
             if isinstance(answer, (StopAnswer, Terminate)):
                 self._end(session, guard.name, answer, "request", **where)
@@ -306,14 +411,14 @@ class _Play:
             where, length = f"request {event.request} of {session.owner}", event.usage.output_tokens
             if cap is not None and length > cap:
                 raise _OverError(
-                    f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and {ANOTHER_WAY}"
+                    f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and what "
+                    "would have come of that cannot be told"
                 )
-            # An answer of which the provider itself said nothing counts live, as here, with what was set aside for it.
+            # Where the provider counts nothing, a live budget counts what it had reserved; an import does not say that.
             imported = self.recording.header.imported is not None
             if self.counts_prompts and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
                 raise _OverError(
-                    f"the tokens of the answer to {where} are not recorded: what a budget would have counted there, and done, "
-                    "cannot be told"
+                    f"the tokens of the answer to {where} are not recorded, so what a budget would have done cannot be told"
                 )
         self._tell(session, event, "response", request=event.request, attempt=event.attempt)
 
@@ -335,43 +440,15 @@ class _Play:
         for guard in self._guards if spec.kind != "meta" else ():
             answer = guard.admit_call(session, planned, spec)
             if isinstance(answer, Refuse):
-                raise _OverError(f"at {_named(where, session)}: {answer.why}; {ANOTHER_WAY}")
+                raise _OverError(
+                    f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {answer.why}; "
+                    "what would have come of that cannot be told"
+                )
             if answer is not None:
                 self._end(session, guard.name, answer, "call", **where)
-        decided = self._decided.get((session.owner, event.call_id))
-        session.gate.approver = None if decided is not None and decided.why == NOBODY else _recorded_answer
-        wanting = asking(session, planned, spec)
-        if None in wanting and decided is not None and not decided.approved:
-            return
-        guards = [guard for guard in wanting if guard is not None]
-        if guards:
-            self.asked, self.asked_first = self.asked + 1, self.asked_first or _named(where, session)
-        for guard in guards:
-            answer = guard.denied(session, planned, f"{spec.name} was not approved: {AS_IF_DENIED}")
-            if answer is not None:
-                self._end(session, guard.name, answer, "approval", **where)
-
-    def _end_itself(self, record: Record) -> None:
-        """End where the run's own switch or hook ended it; one that is tested and was in the run has fired."""
-        event, root = record.event, self._sessions[ROOT]
-        match event:
-            case KillswitchFired() if (event.ends or record.owner) == ROOT:
-                if any(maker.name == event.switch and maker.info() in root.header.hooks for maker in self.makers):
-                    session = self._sessions[record.owner]
-                    session.at.iteration = record.iteration
-                    answer = (Terminate if event.on_trigger == "terminate" else StopAnswer)(event.reason, event.switch)
-                    where = {"request": event.request, "attempt": event.attempt, "call_id": event.call_id or None}
-                    self._end(session, event.switch, answer, event.at, recorded=True, **where)
-                self.own_end = f"the switch {event.switch}"
-            case HookFired(action="stop" | "terminate", switch=None) if record.owner == ROOT:
-                self.own_end = f"the hook {event.hook}"
-            case HookFailed() if ROOT in event.ends:
-                self.own_end = f"the failure of the hook {event.hook}"
-        if self.own_end is not None:
-            raise _OverError
 
     def _end(self, session: Session, switch: str, answer: StopAnswer | Terminate, at: Any, **where: Any) -> NoReturn:  # noqa: ANN401
-        """End the run, because a switch would have."""
+        """End the backtest where a switch would have ended the run."""
         self.stop = Stop(
             switch=switch,
             reason=answer.reason,
@@ -387,7 +464,7 @@ class _Play:
 
 
 class _Model:
-    """What is known of a model that was asked then."""
+    """What the recording knows of a model."""
 
     def __init__(self, header: AgentHeader, owner: OwnerRecording) -> None:
         self.name = header.model
@@ -399,29 +476,20 @@ class _Model:
         }
 
     async def prices(self) -> Prices | None:
-        """Return what it cost then."""
+        """Return the recorded prices."""
         return self._prices
 
     async def count_tokens(self, request: Request) -> int | None:
-        """Return what was counted for this prompt, if it was."""
+        """Return the recorded count of this prompt's tokens, if there is one."""
         return self._counted.get((request.number, request.attempt))
 
 
-def _recorded_answer(_: object) -> bool:
-    """Stand for the approver of the run: what it said is read from the recording, and nobody is asked."""
-    raise AssertionError("a backtest asks nobody")
-
-
-def _named(where: Mapping[str, str], session: Session) -> str:
-    return f"call {where['call_id']} of the tool {where['tool']} by {session.owner}"
-
-
-def _figures(play: _Play, since: int, seconds: float) -> Figures:
-    """Return what began at or after an event."""
+def _figures(course: _Course, since: int, seconds: float) -> Figures:
+    """Return the figures of what began at or after an event."""
     answers: list[tuple[str, LlmResponded]] = []
     requests: set[Attempt] = set()
     calls = 0
-    for record in play.recording.records[since:]:
+    for record in course.recording.records[since:]:
         owner, event = record.owner, record.event
         match event:
             case LlmRequested():
@@ -429,10 +497,10 @@ def _figures(play: _Play, since: int, seconds: float) -> Figures:
             case LlmResponded() if (owner, event.request, event.attempt) in requests:
                 answers.append((owner, event))
             case ToolCallStarted():
-                completed = play.recording.owners[owner].calls[event.call_id].completed
-                spec = play.spec_of(owner, event, completed)
+                completed = course.recording.owners[owner].calls[event.call_id].completed
+                spec = course.spec_of(owner, event, completed)
                 calls += spec is not None and spec.kind != "meta" and (completed is None or completed.end.body_ran)
-    costs = [play.cost_of(owner, answer) for owner, answer in answers]
+    costs = [course.cost_of(owner, answer) for owner, answer in answers]
     known = [each for each in costs if each is not None]
     usage = sum((answer.usage.of_answer() for _, answer in answers), start=Usage())
     return Figures(

@@ -35,7 +35,7 @@ def registered(block: Block) -> Any:
 @pytest.mark.parametrize("text", SAME)
 def test_an_expression_is_the_switch(text: str):
     """As text, the call of a switch means what it means in Python."""
-    parsed = parse_switch(text)
+    parsed = parse_switch(text, live=True)
     assert (parsed.text, parsed.name) == (text.strip(), text.strip().partition("(")[0])
     in_code = eval(text.strip(), vars(killswitches))  # noqa: S307 - the texts are those above
     assert registered(parsed.block) == registered(in_code)

@@ -6,7 +6,6 @@ Nothing in them depends on time: what runs beside each other takes a number of s
 from __future__ import annotations
 
 import random
-from ast import literal_eval
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import anyio.lowlevel
 
 from playhead import Agent, Recording, ToolContext, tool
-from playhead.compose.killswitches import require_approval_for
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.errors import RunError
 from playhead.replay import load_recording
@@ -25,7 +23,6 @@ from tests.options import grouped
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.compose import Block
     from playhead.compose.killswitches.expressions import SwitchExpression
 
 KEYS = ("a", "b", "c")
@@ -49,7 +46,7 @@ async def run_pair(seed: int, folder: Path) -> Pair:
     chance = random.Random(seed)
     texts = [_switch(chance) for _ in range(chance.choice((1, 1, 2, 3)))]
     paths = []
-    for name, blocks in (("plain", []), ("switched", [_live(each) for each in texts])):
+    for name, blocks in (("plain", []), ("switched", [parse_switch(each).block for each in texts])):
         agent = _agent(random.Random(seed), 0, compose=blocks, trace=folder, **OPTIONS)
         paths.append(await recorded(agent, folder, f"{name}-{seed}"))
     return Pair(paths[0], paths[1], [parse_switch(each) for each in texts])
@@ -60,15 +57,6 @@ async def recorded(agent: Agent, folder: Path, run_id: str) -> Recording:
     with suppress(RunError):
         await agent.run("Do it.", run_id=run_id)
     return load_recording(folder / f"{run_id}.jsonl")
-
-
-def _live(expression: str) -> Block:
-    """Return the block of the live run; whoever is asked says no, as a backtest takes it."""
-    if not expression.startswith("require_approval_for"):
-        return parse_switch(expression).block
-    arguments = expression.partition("(")[2].removesuffix(")")
-    tools, _, end = arguments.rpartition(", on_trigger=")
-    return require_approval_for(literal_eval(tools), deny, on_trigger=literal_eval(end))
 
 
 async def allow(_: Any) -> bool:
@@ -98,8 +86,6 @@ def _switch(chance: random.Random) -> str:
             f"circuit_breaker({n // 2 + 1}, on_trigger={end!r})",
             f"circuit_breaker({n // 2 + 1}, tools=['fail', 'inner'], provider={chance.random() < 0.5}, on_trigger={end!r})",
             f"max_iterations({n}, on_trigger={end!r})",
-            f"require_approval_for({tool_name!r}, on_trigger={end!r})",
-            f"require_approval_for(['pay', 'read'], on_trigger={end!r})",
         )
     )
 

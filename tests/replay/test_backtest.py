@@ -16,8 +16,7 @@ from playhead import Agent, Context, tool
 from playhead.compose.killswitches import tool_limit
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay import load_recording
-from playhead.replay.backtest import backtest
-from playhead.replay.backtest_model import Figures, Summary
+from playhead.replay.backtest import Figures, Summary, backtest
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.types import Prices, Usage
 from tests.kernel.runs import make_agent, record
@@ -28,19 +27,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead import Recording
-    from playhead.replay.backtest_model import RunBacktest
+    from playhead.replay.backtest import RunBacktest
 
 
 @tool(read_only=True)
 async def look(key: str) -> str:
     """Look."""
     return f"found {key}"
-
-
-@tool(requires_approval=True)
-async def pay(key: str) -> str:
-    """Pay."""
-    return f"paid {key}"
 
 
 LOOKS = [replace(call("look", key=key), usage=Usage(input_tokens=100, output_tokens=20)) for key in "abcd"]
@@ -127,29 +120,6 @@ async def test_a_call_that_would_have_been_refused(tmp_path: Path):
     )
 
 
-async def test_calls_that_would_have_been_asked_about(tmp_path: Path):
-    """They are counted, each once, and the first is named; with `stop` the first one is taken as denied."""
-    recording = await recording_of(tmp_path)
-    run = told(recording, "require_approval_for('look')", "require_approval_for('*')")
-    assert run.verdict == "untouched"
-    assert run.notes == (
-        "somebody would have been asked about 4 calls, first at call call_0_0 of the tool look by root",
-    )
-    stopped = told(recording, "require_approval_for('look', on_trigger='terminate')")
-    assert stopped.stop is not None
-    assert (stopped.stop.at, stopped.stop.call_id, stopped.stop.on_trigger) == ("approval", "call_0_0", "terminate")
-    assert stopped.stop.reason == "look was not approved: a backtest asks nobody, and takes it as denied"
-    assert stopped.saved.calls == 4
-
-
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_a_tool_that_was_asked_about_itself(tmp_path: Path, *, allowed: bool):
-    """What the approver said then stands: a call that he denied reaches no switch that asks after him."""
-    recording = await recording_of(tmp_path, [call("pay", key="a"), text("on")], pay, approver=lambda _: allowed)
-    run = told(recording, "require_approval_for('pay', on_trigger='stop')")
-    assert (run.verdict, run.took.calls) == (("stopped", 1) if allowed else ("untouched", 0))
-
-
 async def test_prices_that_are_not_known(tmp_path: Path):
     """Nothing is free for that: the run cannot be judged, unless prices are given."""
     model = Priced(SCRIPT, name="my/model")
@@ -196,34 +166,18 @@ async def test_a_request_that_would_have_waited(tmp_path: Path):
     run = told(recording, "budget_limit(max_tokens=2400, output_cap=64, min_output_tokens=64)")
     assert (run.verdict, run.why_unknown) == (
         "unknown",
-        "request 0 of root/two@0.1 would have waited for others beside it, and live the order of both may be another one",
+        "request 0 of root/two@0.1 would have waited for others beside it, and live their order may differ",
     )
     enough = told(recording, "budget_limit(max_tokens=6000, output_cap=64)")
     assert (enough.verdict, enough.notes) == ("untouched", ())
 
 
 async def test_a_run_that_its_own_switch_ended(tmp_path: Path):
-    """What came after that nobody knows; a switch that is tested and was in the run has fired where it fired."""
+    """What would have come after that is not known: a note says so."""
     run = await record(tmp_path, SCRIPT, look, compose=[tool_limit("look", 2)])
     other = told(run.recording, "max_iterations(4)")
     assert (other.verdict, other.ended_by, other.ended_well) == ("untouched", "tool_limit", False)
-    assert other.notes == (
-        "the run was ended by the switch tool_limit, which it had itself; what would have come after that is not known",
-    )
-    same = told(run.recording, "tool_limit('look', 2)")
-    assert same.stop is not None
-    assert (same.verdict, same.stop.call_id, same.saved.tokens, same.lost) == ("stopped", "call_2_0", 0, False)
-
-
-async def test_a_budget_that_ended_the_run_itself(tmp_path: Path):
-    """A request that was never sent is not in the recording; that the same budget did not send it is."""
-    budget = parse_switch("budget_limit(max_tokens=900)")
-    run = await record(tmp_path, SCRIPT, look, compose=[budget.block])
-    assert run.result.terminated_by == "budget_limit"
-    same = backtest(run.recording, [budget])
-    assert same.stop is not None
-    assert (same.stop.recorded, same.stop.at) == (True, "request")
-    assert told(run.recording, "budget_limit(max_tokens=9000)").verdict == "untouched"
+    assert other.notes == ("the run ended by tool_limit; what would have come after that is not known",)
 
 
 class Counting(ScriptedModel):

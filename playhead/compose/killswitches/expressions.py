@@ -32,16 +32,20 @@ SWITCHES: Final[dict[str, Callable[..., Block]]] = {
         budget_limit,
         circuit_breaker,
         max_iterations,
-        require_approval_for,
         timeout_after,
         tool_limit,
         watchdog,
     )
 }
 """The switches that can be written so, by name."""
-_ALL: Final[dict[str, Callable[..., Block]]] = {**SWITCHES, kill_file.__name__: kill_file}
+_ALL: Final[dict[str, Callable[..., Block]]] = {
+    **SWITCHES,
+    kill_file.__name__: kill_file,
+    require_approval_for.__name__: require_approval_for,
+}
 NOT_AS_TEXT: Final = {
-    "kill_file": "it depends on a file that existed, or did not, while the run went on, and no recording says that",
+    "kill_file": "it depends on a file of that time, which no recording holds",
+    "require_approval_for": "it depends on an approver's answer, which no recording holds",
     "stop_when": "it is code of yours, and an expression holds none",
 }
 """The other switches, and why they cannot be looked for in a recording."""
@@ -68,7 +72,7 @@ def parse_switch(text: str, *, live: bool = False) -> SwitchExpression:
 
     Args:
         text: the expression.
-        live: whether it is for a run that is to come, and so may be `kill_file`, which no recording can tell of.
+        live: whether it is for a live run, which may have switches that no recording can be backtested with.
 
     Raises:
         UsageError: it is no call of a known switch with literal arguments, or the switch does not take these.
