@@ -17,11 +17,13 @@ from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.cast import Address
 from playhead.replay.guards import recorded_stops
+from playhead.replay.hooks import Passed, had_hooks
 from playhead.replay.loading import read_reference
 from playhead.replay.misses import checked_policy
 from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import make_plan
 from playhead.replay.redacted import Rebinding
+from playhead.replay.reproduction import payloads_of
 from playhead.replay.world import ReplayWorld
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
@@ -140,7 +142,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     if type(min_grounded) not in (int, float) or not 0 <= min_grounded <= 1:
         raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
-    world, records = ReplayWorld(plan), list[Record]()
+    passed = Passed() if agent is not None or not had_hooks(plan.recording) else await payloads_of(plan.recording)
+    world, records = ReplayWorld(plan, passed), list[Record]()
     run, stopped = await _run(plan, world, folder, [records.append, *([] if on_record is None else [on_record])])
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops

@@ -15,7 +15,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
 from playhead.replay.calls import facts_of, inside_bodies, meta_tool
 from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
-from playhead.replay.hooks import recorded_hooks
+from playhead.replay.hooks import Passed, RecordedHooks
 from playhead.replay.misses import describe_miss
 from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
@@ -37,8 +37,16 @@ class FrozenWorld(World):
     With `tools_from_code` agents have the tools that their code gives them, be it none; else those that are recorded.
     """
 
-    def __init__(self, recording: Recording, on_end: Callable[[str], None], *, tools_from_code: bool) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        on_end: Callable[[str], None],
+        *,
+        tools_from_code: bool,
+        passed: Passed | None = None,
+    ) -> None:
         self._recording = recording
+        self._passed = passed
         self._tools_from_code = tools_from_code
         self._on_end = on_end
         self._facts = facts_of(recording)
@@ -85,12 +93,13 @@ class FrozenWorld(World):
         specs = given if self._tools_from_code else list(self.of(owner).own_tools.values())
         return {spec.name: self._tool(spec, tools.get(spec.name)) for spec in specs}
 
-    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
-        """Return what this owner's hooks did then, in their place, and its policies."""
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return what this owner's hooks did, in their place, and its policies."""
         recorded = self._recording.owners.get(session.owner)
         if recorded is None:
             return None
-        return joined(recorded_hooks(recorded), made_again(session.header.hooks).hooks())
+        hooks = RecordedHooks(recorded, self._passed)
+        return joined(None if hooks.idle else hooks, made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return what this owner's killswitches did then, in their place."""

@@ -1,15 +1,18 @@
-"""What hooks did in a recorded run, done again: a replay needs none of their code.
+"""Repeats what hooks did in a recorded run, without their code.
 
-In `reproduce` every change and every word of a phase hook comes back at its own place.
+`reproduce` repeats every change and every answer of a phase hook at its recorded place. `replay` repeats a change where the
+same payload comes again, and reports what the hooks would have to look at anew: `RepeatedHooks`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import NotReplayableError, RunEndedError
-from playhead.kernel.chokepoints import chokepoint
+from playhead.compose.patterns import read_pattern
+from playhead.errors import NotReplayableError, RunEndedError, UsageError
+from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.execution import SEED
 from playhead.kernel.hooks import (
     SUPPRESS,
@@ -27,32 +30,60 @@ from playhead.kernel.hooks import (
 from playhead.kernel.phases import apply_changes, is_taken_up
 from playhead.kernel.session import Hooks
 from playhead.kernel.strategies.registry import strategy_class
-from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired
+from playhead.replay.redacted import require_parameters
+from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired, ReplayDiverged
+from playhead.trace.types import Request
+from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
+    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing, Unmet
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
-    from playhead.trace.recording import OwnerRecording
+    from playhead.replay.serving import Answers
+    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.trace.types import HookInfo
 
 Emission = EmissionChanged | EmissionSuppressed
 Turn = tuple[str, str, int | None]
 """Phase, timing and turn of the loop."""
+CALL: Final = "tool.call"
+RESPONSE: Final = "llm.response"
+UNSEEN: Final = "hooks that may change calls have not seen this one, and what they would make of it is not known"
+NOTICES: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
+"""Tags whose payload nothing but hooks uses."""
+ABOUT_RESULTS: Final = frozenset({"tool.result", "message.tool-result", "observation.tool-result"})
+"""Tags that pass when it is known which recorded call answered."""
 
 
-def recorded_hooks(owner: OwnerRecording) -> RecordedHooks | None:
-    """Return what an owner's hooks did, to be done at exactly the same places; None when they did nothing."""
-    hooks = RecordedHooks(owner)
-    return None if hooks.idle else hooks
+class Passed:
+    """The payloads that passed the chokepoints of a recorded run, changed or not."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str, str], str] = {}
+        self._places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+
+    def add(self, owner: str, tag: str, key: str, payload: Any) -> None:  # noqa: ANN401 - by tag
+        """Take in a payload of an owner."""
+        name = self._names[owner, tag, key] = _name(tag, payload)
+        self._places[owner, tag, name].append(key)
+
+    def places(self, owner: str, tag: str, key: str | None, payload: Any) -> list[str]:  # noqa: ANN401 - by tag
+        """Return the keys of equal payloads: this key alone, if the payload was there."""
+        name = _name(tag, payload)
+        if key is not None and self._names.get((owner, tag, key)) == name:
+            return [key]
+        return self._places.get((owner, tag, name), [])
 
 
 class RecordedHooks(Hooks):
-    """Every change and every word at its own place. A replay that may go another way looks at the payload first."""
+    """Repeats every change and every answer at its recorded place, whatever the payload is."""
 
-    def __init__(self, owner: OwnerRecording) -> None:
-        self._emissions = {place: own for place, made in emissions_of(owner).items() if (own := of_callers(made))}
+    def __init__(self, owner: OwnerRecording, passed: Passed | None = None) -> None:
+        """Repeat what an owner's hooks did; `passed` takes in every payload that they could see."""
+        self._passed = passed
+        self._emissions = _made_by_callers(owner)
         self._fired: dict[Turn, deque[HookFired]] = defaultdict(deque)
         self.failed: dict[tuple[str, str, int | None], HookFailed] = {}
         """Failures of required hooks, by where they were asked, the payload's key and the turn."""
@@ -70,15 +101,15 @@ class RecordedHooks(Hooks):
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do again."""
-        return not (self.tags or self._phases or self._seeds)
+        return self._passed is None and not (self.tags or self._phases or self._seeds)
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what was emitted when the agent started."""
         return self._seeds
 
     def wants(self, tag: str) -> bool:
-        """Return whether anything happened under this tag."""
-        return tag in self.tags
+        """Return whether a hook did anything under this tag."""
+        return tag in self.tags or self._passed is not None
 
     async def offer(
         self,
@@ -88,7 +119,9 @@ class RecordedHooks(Hooks):
         key: str,
         details: Mapping[str, Any],  # noqa: ARG002
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
-        """Return what was made of the payload."""
+        """Return what the hooks made of the payload."""
+        if self._passed is not None:
+            self._passed.add(session.owner, tag, key, payload)
         for event in self.made(session, tag, payload, key):
             if isinstance(event, EmissionSuppressed):
                 session.emit(event.model_copy(update={"key": key, "before": before_of(tag, payload)}))
@@ -144,16 +177,230 @@ class RecordedHooks(Hooks):
             raise RunEndedError(error)
 
 
-def of_callers(made: list[Emission]) -> list[Emission]:
-    """Return what the caller's hooks made of a payload: policies are asked anew."""
-    return [event for event in made if event.policy is None]
+class RepeatedHooks(RecordedHooks):
+    """Repeats a change where the same payload comes again, and a stop in the same turn.
+
+    What hooks would make of another payload is not known. That is reported; where a required hook would have to look at it,
+    the replay stops.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[OwnerRecording],
+        passed: Passed,
+        answers: Answers,
+        *,
+        is_owner: bool,
+        note: Callable[[str], None],
+    ) -> None:
+        """Repeat what the hooks of a recorded agent did.
+
+        Args:
+            sources: the agent's own recording or, for a task that was never recorded, those of agents of its name.
+            passed: the payloads that the recorded hooks saw.
+            answers: knows which recorded call answers a call, and takes in the calls whose real arguments are not known.
+            is_owner: whether it is its own recording.
+            note: takes a sentence about what is not known.
+        """
+        super().__init__(sources[0])
+        self.failed.clear()  # whether a hook fails depends on the payload
+        self._sources = {each.owner: _made_by_callers(each) for each in sources}
+        self._failures = {
+            (each.owner, record.event.where, record.event.key): record.event
+            for each in sources
+            for record in each.records
+            if isinstance(record.event, HookFailed) and record.event.ends and record.event.policy is None
+        }
+        self._own = sources[0].owner
+        self._known = passed
+        self._is_owner = is_owner
+        self._answers = answers
+        self._note = note
+        self._noted: set[str] = set()
+        self._hooks = sources[0].started.agent.hooks if sources[0].started else ()
+        self.tags = {tag for made in self._sources.values() for tag, _ in made} | {tag for _, tag, _ in self._failures}
+        if any(hook.role == "on" and _listens(hook, CALL) for hook in self._hooks):
+            self.tags.add(CALL)  # a hook that never changed a call may change another one
+        self._required_at = cache(self._find_required)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to repeat, and nothing to guard."""
+        return super().idle and not any(hook.required or hook.role == "unmet" for hook in self._hooks)
+
+    def wants(self, tag: str) -> bool:
+        """Return whether a hook did anything under this tag, or a required hook looked at it."""
+        return tag in self.tags or self._required_at(tag) is not None
+
+    async def offer(
+        self,
+        session: Session,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+        details: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        """Return what the hooks made of the same payload.
+
+        Raises:
+            NotReplayableError: the payload is new, and a required hook has to look at it; or the hook failed at it.
+        """
+        payload = await super().offer(session, tag, payload, key, details)
+        if isinstance(payload, Request):
+            require_parameters(payload.parameters)  # a recorded change may hold a parameter without its value
+        return payload
+
+    def made(self, session: Session, tag: str, payload: Any, key: str) -> Sequence[Emission]:  # noqa: ANN401 - by tag
+        """Return what the hooks made of the same payload; report a payload that they have not seen."""
+        found = self._find(session.owner, tag, payload, key)
+        if found is None:
+            self._report_new(session, tag)
+            if tag == CALL:
+                self._answers.doubts[session.owner, key] = UNSEEN
+            elif tag == RESPONSE and tag in self.tags:
+                self._answers.doubts[session.owner, f"request {key}"] = UNSEEN
+            return ()
+        made, failed = found
+        if failed is not None:
+            raise NotReplayableError(
+                f"the required hook {failed.hook} failed at this {tag} when the run was recorded ({failed.error}); give agent= "
+                "with the hook, and it is called"
+            )
+        return made
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:
+        """Return nothing: what the caller's blocks would require is not known."""
+        names = [hook.name for hook in self._hooks if hook.role == "unmet"]
+        if names:
+            self._say(session, f"what {', '.join(names)} required in the recorded run is not known in the replay")
+        return ()
+
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether a hook answered at this phase, or a required hook is called at it."""
+        return super().at_phase(phase) or any(self._gate(phase, timing) for timing in ("before", "after"))
+
+    async def ask(
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
+    ) -> Said | None:
+        """Return what a hook answered in the same turn; what it would do with an error is not known.
+
+        Raises:
+            NotReplayableError: a required hook has to be called here.
+        """
+        if error is not None:
+            names = [hook.name for hook in self._hooks if hook.role == "on-error" and hook.at in ("*", phase)]
+            if names:
+                self._say(session, f"{', '.join(names)} was not called for an error in {phase}: {type(error).__name__}")
+            return None
+        gate = self._gate(phase, timing)
+        if gate is not None:
+            raise NotReplayableError(
+                f"the required hook {gate.name} has to be called {timing} {phase}; give agent= with the hook, and it is called"
+            )
+        return await super().ask(session, phase, timing, state)
+
+    def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:
+        """Return whether the answer holds in the replay, too; report it in either case."""
+        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
+        if isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete":
+            self._say(session, f"{what} in the recorded run, and was not called for the answer of the replay")
+            return False
+        self._say(session, f"{what} in the recorded run; the replay did the same, without calling it")
+        return True
+
+    def _find(
+        self,
+        owner: str,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+    ) -> tuple[Sequence[Emission], HookFailed | None] | None:
+        """Return what became of the payload at its place, or of all equal ones if that was the same; None if it is new."""
+        if tag in NOTICES:
+            return (), self._failures.get((self._own, tag, key))
+        place = self._answers.source_of(owner, key) if tag in ABOUT_RESULTS else key
+        found = [
+            (made.get((tag, each), []), self._failures.get((source, tag, each)))
+            for source, made in self._sources.items()
+            for each in self._known.places(source, tag, place if self._is_owner else None, payload)
+        ]
+        return found[0] if found and all(_same(found[0], other) for other in found[1:]) else None
+
+    def _gate(self, phase: str, timing: str) -> HookInfo | None:
+        """Return the required hook that is called at a phase."""
+        gates = (hook for hook in self._hooks if hook.required and hook.role == timing)
+        return next((hook for hook in gates if hook.at in ("*", phase)), None)
+
+    def _find_required(self, tag: str) -> HookInfo | None:
+        """Return the required hook that has to look at a tag."""
+        hooks = (hook for hook in self._hooks if hook.required and hook.role in ("on", "tap") and tag not in NOTICES)
+        return next((hook for hook in hooks if _listens(hook, tag)), None)
+
+    def _report_new(self, session: Session, tag: str) -> None:
+        required = self._required_at(tag)
+        if required is not None:
+            raise NotReplayableError(
+                f"the required hook {required.name} has to look at a {tag} that the recorded run did not have; give agent= with "
+                "the hook, and it is called"
+            )
+        made = (events for each in self._sources.values() for (other, _), events in each.items() if other == tag)
+        hooks = sorted({event.hook for events in made for event in events})
+        if hooks:
+            self._say(
+                session,
+                f"{', '.join(hooks)} changed {tag} in the recorded run, and was not called for what is new in the replay",
+            )
+
+    def _say(self, session: Session, sentence: str) -> None:
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._note(sentence)
+            session.emit(ReplayDiverged(what=sentence, where=session.owner))
 
 
-def emissions_of(owner: OwnerRecording) -> dict[tuple[str, str], list[Emission]]:
-    """Return what was made of each payload of an owner, by tag and key."""
+def had_hooks(recording: Recording) -> bool:
+    """Return whether any agent of a run had hooks."""
+    started = (owner.started for owner in recording.owners.values())
+    return any(each is not None and each.agent.hooks for each in started)
+
+
+def _listens(hook: HookInfo, tag: str) -> bool:
+    if hook.tags or hook.at.startswith("<"):
+        return tag in hook.tags
+    try:
+        return any(matcher.matches(tag) for matcher in read_pattern(hook.at))
+    except UsageError:  # a pattern of another version: assume that it matches
+        return True
+
+
+def _same(
+    one: tuple[Sequence[Emission], HookFailed | None], other: tuple[Sequence[Emission], HookFailed | None]
+) -> bool:
+    """Return whether the same became of two payloads."""
+    (left, failed), (right, also) = one, other
+    what = [[event.model_dump(exclude={"key", "before"}) for event in events] for events in (left, right)]
+    return what[0] == what[1] and (failed is None) == (also is None)
+
+
+def _name(tag: str, payload: Any) -> str:  # noqa: ANN401 - by tag
+    """Return what tells a payload from others; ids are new in every run, and no part of it."""
+    if not isinstance(payload, Request):
+        return json_hash(before_of(tag, payload))
+    messages = [
+        [
+            each.model_dump(mode="json", include={"role", "content", "name"}),
+            *([c.name, c.arguments] for c in each.tool_calls),
+        ]
+        for each in payload.messages
+    ]
+    return json_hash([request_parts(payload), messages])
+
+
+def _made_by_callers(owner: OwnerRecording) -> dict[tuple[str, str], list[Emission]]:
+    """Return what the caller's hooks made of each payload of an owner, by tag and key; policies are made again."""
     found: dict[tuple[str, str], list[Emission]] = defaultdict(list)
     for record in owner.records:
-        if isinstance(record.event, (EmissionChanged, EmissionSuppressed)):
+        if isinstance(record.event, (EmissionChanged, EmissionSuppressed)) and record.event.policy is None:
             found[record.event.tag, record.event.key].append(record.event)
     return found
 

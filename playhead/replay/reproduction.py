@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
-from playhead.errors import PlayheadError
+from playhead.errors import NotReplayableError, PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.calls import inside_bodies
 from playhead.replay.declared import SourceChange, changed_sources
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import ended_from_outside, raced, recorded_stops
+from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
@@ -87,7 +88,19 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         NotReplayableError: the recording is damaged or was imported, or its strategy is not registered.
         TraceError: the reference names no readable trace.
     """
-    recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
+    return await _reproduce(read_reference(recording) if isinstance(recording, (str, Path)) else recording, agent)
+
+
+async def payloads_of(recording: Recording) -> Passed:
+    """Return the payloads that the hooks of a recorded run saw, or could have seen; none if it does not come out the same."""
+    passed = Passed()
+    with suppress(NotReplayableError):
+        if (await _reproduce(recording, None, passed)).identical:
+            return passed
+    return Passed()
+
+
+async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed | None = None) -> Reproduction:
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent)
@@ -101,7 +114,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     )
     open_ended = known.status in ("open", "truncated") or bool(ended_from_outside(recording))
     follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=beside))
-    world = await run_frozen(known, agent, follower, follower.ended.append)
+    world = await run_frozen(known, agent, follower, follower.ended.append, passed=passed)
     if follower.errors:
         raise follower.errors[0]
     cut_short = bool(follower.ended) or known is not recording
@@ -169,11 +182,12 @@ async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
     on_end: Callable[[str], None],
     task: Content | None = None,
     redactor: Redactor | None = None,
+    passed: Passed | None = None,
 ) -> FrozenWorld:
     """Run a recording again with nothing live at all; `on_end` hears who asked what it does not answer any more."""
     subscriptions = Subscriptions()
     subscriptions.add(None, hear)
-    world = FrozenWorld(recording, on_end, tools_from_code=agent is not None)
+    world = FrozenWorld(recording, on_end, tools_from_code=agent is not None, passed=passed)
     subscriptions.add(None, world.interrupts.follow)
     recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))

@@ -12,8 +12,7 @@ from playhead.kernel.execution import SEED
 from playhead.kernel.session import World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below
-from playhead.replay.repeated_hooks import RepeatedHooks
-from playhead.replay.seen import SeenPayloads, had_hooks
+from playhead.replay.hooks import Passed, RepeatedHooks
 from playhead.replay.serving import Answers
 
 if TYPE_CHECKING:
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
 class ReplayWorld(World):
     """Serves a recording to a run that may leave its path. One replay, one world."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, passed: Passed) -> None:
+        """Serve a recording; `passed` are the payloads that its hooks saw."""
         self._plan = plan
-        self._had_hooks = had_hooks(plan.recording)
-        self._seen_by: dict[str, SeenPayloads] = {}
+        self._passed = passed
         self._facts = facts_of(plan.recording)
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
@@ -122,22 +121,16 @@ class ReplayWorld(World):
 
     def _repeated(self, owner: str) -> Hooks | None:
         place = self.answers.places.of(owner)
-        if not place.sources or not self._had_hooks:
+        if not place.sources:
             return None
         repeated = RepeatedHooks(
-            [self._seen(source) for source in place.sources],
+            [self._plan.recording.owners[source] for source in place.sources],
+            self._passed,
+            self.answers,
             is_owner=place.is_owner,
-            source_of=self.answers.source_of,
             note=self.notes.append,
-            doubt=self.answers.doubts.__setitem__,
         )
         return None if repeated.idle else repeated
-
-    def _seen(self, owner: str) -> SeenPayloads:
-        """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""
-        if owner not in self._seen_by:
-            self._seen_by[owner] = SeenPayloads(self._plan.recording.owners[owner])
-        return self._seen_by[owner]
 
 
 class ReplayTool:

@@ -107,7 +107,7 @@ async def test_a_hook_that_is_not_required_is_missed_aloud(tmp_path: Path):
     assert (kept.verdict, kept.diff.first_divergence) == ("same", None)
     changed = await replay(recording, {"model": other, "system_prompt": "Be long."}, trace=tmp_path)
     assert other.requests[0].messages[0].content == "Be long."
-    told = "tenant changed prompt.system when this was recorded, and was not asked about what is new in the replay"
+    told = "tenant changed prompt.system in the recorded run, and was not called for what is new in the replay"
     assert told in changed.notes
     assert told in [each.event.what for each in changed.recording.records if isinstance(each.event, ReplayDiverged)]
 

@@ -99,7 +99,7 @@ async def test_it_is_reproduced_without_its_code(tmp_path: Path):
     other = Overrides(model=ScriptedModel([*turns[:2], text("43")]))
     replayed = await replay(tmp_path / "run.jsonl", other, trace=None)
     assert replayed.run.output == "43"
-    assert any("was not asked about the answer of the replay" in note for note in replayed.notes)
+    assert any("was not called for the answer of the replay" in note for note in replayed.notes)
 
 
 async def test_two_runs_at_once_share_nothing():
