@@ -13,7 +13,7 @@ from playhead.kernel.models.base import Checked
 from playhead.kernel.models.credentials import provider_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.prompts import default_prompt
-from playhead.replay.overrides import Overrides, changed_prompt
+from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ class Cast:
         self._providers = self._read_providers()
         self._models: dict[str, Model] = {}
         self._substitutes = self._read_substitutes(recording.header.agent.model)
-        self._own = {
-            name: self._made(each.model) for name, each in overrides.of_agents.items() if each.model is not None
-        }
+        self._own = {name: self._made(each.model) for name, each in overrides.agents.items() if each.model is not None}
         self.root_model = self._model_of(self.root_header.model, None if agent is None else agent.model)
         self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
         self._require_addresses()
@@ -94,7 +92,7 @@ class Cast:
     def agent(self, each: Below, *, has_tools: bool) -> tuple[AgentHeader, Model]:
         """Return header and model of an agent below the root."""
         model = self._model_below(each)
-        changes = self._overrides.of_agents.get(each.header.name, Overrides())
+        changes = self._overrides.agents.get(each.header.name, AgentOverrides())
         return changed_header(each.header, changes, model, has_tools=has_tools), model
 
     def teach(self, redactor: Redactor) -> None:
@@ -104,7 +102,7 @@ class Cast:
                 redactor.add_secret(value, name)
         for header in (self.root_header, *(each.header for each in self.below)):
             redactor.add_parameters(header.request_parameters, header.record_parameters)
-        for changes in (self._overrides, *self._overrides.of_agents.values()):
+        for changes in (self._overrides, *self._overrides.agents.values()):
             redactor.add_parameters(changes.merged_parameters)
 
     def models(self) -> list[Model]:
@@ -155,7 +153,7 @@ class Cast:
         """Return the providers of the models that the overrides name, which share the address that is given."""
         change = self._overrides.model
         given = [*(change.values() if isinstance(change, dict) else [change])]
-        given += [each.model for each in self._overrides.of_agents.values()]
+        given += [each.model for each in self._overrides.agents.values()]
         providers = {provider_of(name) for name in given if isinstance(name, str)}
         if len(providers) > 1 and self._address != Address():
             what = "api_base=" if self._address.api_key is None else "api_key="
@@ -179,7 +177,7 @@ class Cast:
 
     def _require_known(self, where: str) -> None:
         counts = Counter(each.header.name for each in self.below)
-        for name in self._overrides.of_agents:
+        for name in self._overrides.agents:
             if not counts[name]:
                 raise UsageError(f"agents: {where} has no agent {name!r}.{nearest(name, counts)}")
             if counts[name] > 1:
@@ -189,7 +187,7 @@ class Cast:
                 )
 
 
-def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has_tools: bool) -> AgentHeader:
+def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:
     """Return the header as the overrides leave it, on this model."""
     changed = changes.merged_parameters
     checked_parameters(

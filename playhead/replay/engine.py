@@ -247,7 +247,7 @@ def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
         yield f"the model of {owner} failed, so what it would have said is not known"
     for name, count in answers.foreign.items():
         yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
-    for number, rule in enumerate(plan.overrides.results):
+    for number, rule in enumerate(plan.overrides.tool_results):
         if number not in answers.used:
             which = rule.tool if rule.nth is None else f"call {rule.nth} of {rule.tool}"
             yield f"the override of {which} was not used: it fitted {answers.fitted[number]} calls of the replay"

@@ -122,7 +122,7 @@ def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task
 
 def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Iterable[Mapping[str, ToolSpec]]) -> None:
     known = {spec.name for each in specs for spec in each.values() if spec.kind != "meta"}
-    for result in changes.results:
+    for result in changes.tool_results:
         if result.tool not in known:
             raise UsageError(f"tool_results: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}")
     for name in on_missing if isinstance(on_missing, Mapping) else ():

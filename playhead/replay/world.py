@@ -42,7 +42,7 @@ class ReplayWorld(World):
             plan.recording,
             plan.past,
             on_missing=plan.on_missing,
-            results=plan.overrides.results,
+            results=plan.overrides.tool_results,
             rebinding=plan.rebinding,
         )
 
