@@ -249,11 +249,11 @@ def resume(  # noqa: PLR0913 - the options
     from playhead.cli.progress import Progress, following
     from playhead.cli.toolbox import load_tools, open_servers
     from playhead.replay import resume_sync
-    from playhead.replay.loading import require_resumable
+    from playhead.replay.loading import require_own
     from playhead.trace.recording import read_recording
 
     recording = read_recording(open_store(trace_dir).resolve(run))
-    require_resumable(recording)
+    require_own(recording, "only that program can go on with it")
     rebind = dict(rebound)
     progress = Progress()
     approver = _approver(approve, trace_dir, progress.ask)

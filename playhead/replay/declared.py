@@ -1,4 +1,4 @@
-"""How the code of now, and what the caller says of it, differs from what was recorded, and what that means for answers."""
+"""What code or the caller declares otherwise than the recording, and what that means for recorded answers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.trace.events import ToolsDefined
 from playhead.trace.fingerprint_key import comparable
 from playhead.trace.owners import agent_path, tool_of
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
-    from playhead.trace.types import SourceInfo, SourceKind, ToolSpec
+    from playhead.trace.types import SourceInfo, SourceKind
     from playhead.trace.values import JsonValue
 
 WORDS: Final = frozenset({"title", "description", "examples", "deprecated"})
@@ -37,42 +38,26 @@ def specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[st
     return found
 
 
-def with_read_only(
-    recording: Recording, names: Collection[str], code: Mapping[str, Mapping[str, ToolSpec]]
-) -> tuple[Recording, tuple[str, ...]]:
-    """Return the recording with these tools declared read-only by the caller, and what a reader has to know of that.
-
-    Of tools that the code has, the code's own declaration holds.
+def with_read_only(recording: Recording, names: Collection[str]) -> Recording:
+    """Return the recording with these tools declared read-only.
 
     Raises:
         UsageError: there is no such tool, or it is recorded with what it writes.
     """
-    if not names:
-        return recording, ()
-    own = [spec for owner in recording.owners.values() for spec in owner.own_tools.values()]
-    then = [spec for spec in own if spec.kind == "function"]
-    now = [spec for specs in code.values() for spec in specs.values() if spec.kind == "function"]
-    in_code = {spec.name for spec in now}
-    known = {*in_code, *(spec.name for spec in then)}
+    specs = [spec for owner in recording.owners.values() for spec in owner.own_tools.values()]
+    writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
     for name in names:
-        if name not in list(known):
+        if name not in list(writes):
             raise UsageError(
-                f"read_only (--read-only): the recording has no tool function {name!r}.{nearest(str(name), known)}"
+                f"read_only (--read-only): the recording has no tool function {name!r}.{nearest(str(name), writes)}"
             )
-    changed = [spec for spec in then if spec.name in names and spec.name not in in_code and not spec.read_only]
-    for spec in changed:
-        if spec.writes:
+        if writes[name]:
             raise UsageError(
-                f"read_only (--read-only): {spec.name} is recorded as a tool that writes {', '.join(spec.writes)}"
+                f"read_only (--read-only): {name} is recorded as a tool that writes {', '.join(writes[name] or ())}"
             )
-    declared = sorted({spec.name for spec in changed})
-    contradicted = sorted({spec.name for spec in now if spec.name in names and not spec.read_only})
-    notes = []
-    if declared:
-        notes.append(f"declared read-only for this replay, not by the recording: {', '.join(declared)}")
-    if contradicted:
-        notes.append(f"read_only={contradicted!r} does not hold: the code of agent= does not declare it")
-    return replace(recording, records=tuple(_declaring(each, declared) for each in recording.records)), tuple(notes)
+    return (
+        replace(recording, records=tuple(_declaring(each, names) for each in recording.records)) if names else recording
+    )
 
 
 def reads_alike(arguments: JsonValue, then: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -91,7 +76,7 @@ def reads_alike(arguments: JsonValue, then: dict[str, Any], now: dict[str, Any])
 
 
 def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
-    """Yield how each tool of the code is not the one that was recorded."""
+    """Yield how each tool of the code differs from the recorded one."""
     said: set[str] = set()
     for owner, recorded in recording.owners.items():
         path = agent_path(owner)
@@ -104,8 +89,11 @@ def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) ->
         for name in sorted({*then, *now}):
             if name not in then or name not in now:
                 yield f"the tool {name}{of} is {'new in the code' if name in now else 'not in the code any more'}"
-            elif differing := _differing(then[name], now[name]):
-                yield f"the tool {name}{of} is not the one that was recorded: {'; '.join(differing)}"
+            elif then[name] != now[name]:
+                fields = [
+                    each for each in ToolSpec.model_fields if getattr(then[name], each) != getattr(now[name], each)
+                ]
+                yield f"the tool {name}{of} is not the one that was recorded: another {', '.join(fields)}"
 
 
 def _declaring(record: Record, names: Collection[str]) -> Record:
@@ -116,16 +104,6 @@ def _declaring(record: Record, names: Collection[str]) -> Record:
         for spec in record.event.tools
     )
     return record._replace(event=record.event.model_copy(update={"tools": tools}))
-
-
-def _differing(then: ToolSpec, now: ToolSpec) -> list[str]:
-    found = []
-    for field in type(then).model_fields:
-        was, is_ = getattr(then, field), getattr(now, field)
-        if was != is_:
-            long = isinstance(was, (dict, str)) or isinstance(is_, (dict, str))
-            found.append(f"its {field} differ" if long else f"{field} is {is_!r} instead of {was!r}")
-    return found
 
 
 def _meaning(properties: dict[str, Any], name: str, given: set[str]) -> str:
@@ -151,24 +129,20 @@ def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON
     }
 
 
-Change = Literal["code", "value", "added", "removed", "unknown", "other-key"]
+Change = Literal["code", "value", "added", "removed", "unknown"]
 Key: TypeAlias = "tuple[SourceKind, str, int]"
-
-_WORDS: Final[dict[str, str]] = {
-    "agent": "{what} differs, which was not entered",
-    "emission": "what is emitted as {name} differs",
-    "code": "the code of {what} differs",
-    "value": "a value that {what} holds differs",
-    "added": "{what} was added",
-    "removed": "{what} was removed",
-    "unknown": "whether {what} differs is not known: its source, or a part of it, is not",
-    "other-key": "whether a value that {what} holds differs is not known: it was recorded with another user's key",
+_SENTENCES: Final[dict[Change, str]] = {
+    "code": "the code of {} differs",
+    "value": "a value that {} holds differs",
+    "added": "{} was added",
+    "removed": "{} was removed",
+    "unknown": "whether {} differs is not known: its source is not, or its values were recorded with another user's key",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """Code that a recording answers for, and that has or may have changed."""
+    """Code that a reproduction does not run, and that has or may have changed."""
 
     owner: str
     """Whose it is: `root`, or a sub-agent's owner."""
@@ -177,15 +151,11 @@ class SourceChange:
     name: str
     """What it is called."""
     change: Change
-    """Its `code` differs, or a `value` that it holds; it was `added` or `removed`; its source is `unknown`; or
-    another user's key, `other-key`, hides the values."""
+    """Its `code` differs, or a `value` that it holds; it was `added` or `removed`; or it is `unknown`."""
 
     def __str__(self) -> str:
         what = self.kind if self.kind == self.name else f"{self.kind} {self.name}"
-        whose = "" if self.owner == "root" else f" of {self.owner}"
-        changed = self.change in ("code", "value")
-        words = _WORDS[self.kind if changed and self.kind in _WORDS else self.change]
-        return words.format(what=what + whose, name=self.name + whose)
+        return _SENTENCES[self.change].format(what if self.owner == "root" else f"{what} of {self.owner}")
 
 
 def changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
@@ -215,7 +185,7 @@ def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
     if then.values == now.values:
         return None
     known = None in (then.values, now.values) or comparable(then.values or "", now.values or "")
-    return "value" if known else "other-key"
+    return "value" if known else "unknown"
 
 
 def _numbered(sources: Iterable[SourceInfo]) -> dict[Key, SourceInfo]:

@@ -56,15 +56,6 @@ def require_own(recording: Recording, what: str) -> None:
         )
 
 
-def require_resumable(recording: Recording) -> None:
-    """Refuse an imported run, with which only the program that ran it can go on.
-
-    Raises:
-        NotReplayableError: it was imported.
-    """
-    require_own(recording, "only that program can go on with it")
-
-
 def require_replayable(recording: Recording) -> None:
     """Refuse an imported run that lacks what a replay serves.
 
@@ -80,16 +71,11 @@ def require_replayable(recording: Recording) -> None:
 
 
 def require_strategy(header: AgentHeader) -> None:
-    """Refuse a strategy that is not there, and a loop of the user's own, which early recordings may name.
+    """Refuse a strategy that is not registered.
 
     Raises:
-        NotReplayableError: it is not registered, or another loop.
+        NotReplayableError: it is not registered.
     """
-    kernel = (header.model_extra or {}).get("kernel", "react")
-    if kernel != "react":
-        raise NotReplayableError(
-            f"the recorded agent ran on the kernel {kernel!r}; this Playhead has no kernels but its own"
-        )
     try:
         strategy_of(header)
     except UnknownStrategyError as error:

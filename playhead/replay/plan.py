@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from playhead.compose.again import is_made_again
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Address, Cast, live_texts
-from playhead.replay.declared import specs_of, with_read_only
+from playhead.replay.declared import changes, specs_of, with_read_only
 from playhead.replay.loading import require_replayable, require_sound, require_strategy
 from playhead.replay.matching import says_tools
-from playhead.replay.notes import notes_before
-from playhead.replay.redacted import Rebinding, markers_in, notes_on_parameters, require_parameters, require_whole
-from playhead.trace.values import canonical_json
+from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -71,7 +70,11 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     if agent is None and not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
     code = {} if agent is None else specs_of(agent.tools)
-    declared, declarations = with_read_only(recording, read_only, code)
+    if read_only and agent is not None:
+        raise UsageError(
+            "read_only= is for tools without code; agent= brings code, which declares it: @tool(read_only=True)"
+        )
+    declared = with_read_only(recording, read_only)
     past = read_past(declared, code)
     cast = Cast(recording, past.inside, overrides, agent, address)
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
@@ -91,32 +94,17 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     require_parameters(header.request_parameters)
     for below in cast.below:
         require_parameters(cast.agent(below, has_tools=True)[0].request_parameters, below.header.name)
-    notes = (
-        *notes_before(recording, past, cast, agent),
-        *declarations,
-        *_without_effect(overrides, recording, cast.root_header),
-        *notes_on_parameters(recording.header.agent, header),
-    )
+    notes = tuple(_notes_before(recording, past, cast, agent, read_only))
     doubtful = recording.status != "closed" or (imported is not None and imported.replayability != "full")
     return Plan(declared, past, overrides, on_missing, agent, cast, rebinding, header, task, notes, doubtful)
-
-
-def _without_effect(changes: Overrides, recording: Recording, was: AgentHeader) -> Iterator[str]:
-    """Yield the overrides of the root agent that give it what it had."""
-    had: dict[str, Any] = {"system_prompt": was.system_prompt, "max_iterations": was.max_iterations, **was.parameters}
-    had["task"] = _as_json(recording.header.task)
-    for name, value in {**changes.as_json(), **changes.merged_parameters}.items():
-        if canonical_json(value) == canonical_json(had.get(name)):
-            yield f"the override of {name} changes nothing: the run had it so"
 
 
 def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task: Content) -> dict[str, Any]:
     """Return what live models are going to be sent that stands in the recording, by the name of its field."""
     texts = {"task": _as_json(task), **live_texts("", header, specs)}
-    for number, below in enumerate(cast.below):
+    for below in cast.below:
         changed, _ = cast.agent(below, has_tools=True)
-        alike = sum(each.header.name == changed.name for each in cast.below[:number])
-        texts |= live_texts(f"{changed.name}{f' ({alike + 1})' if alike else ''}: ", changed, ())
+        texts |= live_texts(f"{changed.name}: ", changed, ())
     return texts
 
 
@@ -132,3 +120,59 @@ def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Itera
 
 def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON
     return task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
+
+
+HOOKS = ("hook-fired", "emission-changed", "emission-suppressed")
+"""Kinds that say that somebody's code changed or ended the recorded run."""
+
+
+def _notes_before(
+    recording: Recording, past: Past, cast: Cast, agent: Agent | None, read_only: Collection[str]
+) -> Iterator[str]:
+    """Yield what is known before the replay starts."""
+    if recording.status != "closed":
+        yield f"the recording is {recording.status}: how its run would have ended is not known"
+    imported = recording.header.imported
+    if imported is not None:
+        yield f"the run was imported from {imported.format}: another program ran it, and Playhead's own loop replays it"
+    if imported is not None and imported.reasons:
+        yield f"nothing can be concluded from a replay ({imported.replayability}): {'; '.join(imported.reasons)}"
+    if agent is None:
+        yield from _of_hooks(recording)
+    if read_only:
+        yield f"declared read-only for this replay, not by the recording: {', '.join(sorted(read_only))}"
+    if recording.header.redacted:
+        yield "redaction rules of its user's were applied to the recording: prompts and results may hold what they put there"
+    yield from _of_results(past)
+    yield from cast.notes()
+    if agent is not None:
+        yield from _of_code(recording.header.agent, agent.header)
+        yield from changes(recording, specs_of(agent.tools))
+
+
+def _of_hooks(recording: Recording) -> Iterator[str]:
+    hooks = recording.header.agent.hooks
+    guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard" and not is_made_again(hook)]
+    if guards:
+        yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
+    names = [
+        f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard", "policy", "block")
+    ]
+    if names or any(each.kind in HOOKS and getattr(each.event, "policy", None) is None for each in recording.records):
+        who = ", ".join(dict.fromkeys(names)) or "hooks"
+        yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"
+
+
+def _of_results(past: Past) -> Iterator[str]:
+    names = sorted(
+        {call.started.tool for call in past.calls if call.completed and any(markers_in(call.completed.result))}
+    )
+    if names:
+        yield f"recorded results are redacted, and are served so unless rebind= gives the values: {', '.join(names)}"
+
+
+def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
+    differing = [name for name in recorded.__class__.model_fields if getattr(recorded, name) != getattr(given, name)]
+    differing = [name for name in differing if name not in ("prices", "model", "sources")]
+    if differing:
+        yield f"agent= is not the agent that was recorded: {', '.join(differing)}"

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from playhead.errors import NotReplayableError, UsageError, nearest
-from playhead.trace.fingerprint_key import comparable
 from playhead.trace.parameters import unrecorded
 from playhead.trace.redaction import FAILED, MIN_SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from playhead.trace.types import AgentHeader
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -126,15 +124,3 @@ def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> 
         f"were: {', '.join(missing)}. Give them with {f'agents={{{agent!r}: {{…}}}}, there with ' if agent else ''}{fix}; "
         "None leaves one out"
     )
-
-
-def notes_on_parameters(then: AgentHeader, now: AgentHeader) -> Iterator[str]:
-    """Yield in which parameters without a recorded value a replay differs from the recording, as far as that is known."""
-    given = dict(unrecorded(now.parameters))
-    for path, kept in unrecorded(then.parameters):
-        if path not in given:
-            yield f"the parameter {path} of {then.name} is not sent as it was recorded"
-        elif not comparable(kept, given[path]):
-            yield f"whether the parameter {path} of {then.name} is the recorded one is not known: another key made its fingerprint"
-        elif given[path] != kept:
-            yield f"the parameter {path} of {then.name} is another than the recorded one"

@@ -23,7 +23,7 @@ from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.session import World
 from playhead.replay.following import Follower
 from playhead.replay.guards import recorded_stops
-from playhead.replay.loading import read_reference, require_resumable, require_sound, require_strategy
+from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, caught_up, prefix_of
 from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
@@ -135,7 +135,7 @@ async def _resume(  # noqa: PLR0913 - of `resume`
     folder = recording.path.parent if isinstance(trace, Default) else trace
     folder = None if folder is None else checks.checked_folder(folder)
     require_sound(recording)
-    require_resumable(recording)
+    require_own(recording, "only that program can go on with it")
     require_strategy(recording.header.agent)
     with claimed(recording, again=again) as release:
         recording = read_recording(recording.path)  # it may have gone on until it was held
