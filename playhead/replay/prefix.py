@@ -17,16 +17,10 @@ from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
     BudgetReserved,
-    HookFired,
-    KernelStateSnapshot,
     KillswitchFired,
-    LlmFailed,
     LlmRequested,
-    MessageAdded,
-    NudgeIssued,
     RunResumed,
     ToolCallCompleted,
-    ToolsDefined,
 )
 from playhead.trace.format import ANSWERED
 from playhead.trace.owners import is_within, parent_of
@@ -43,7 +37,12 @@ FROM_OUTSIDE: Final = frozenset({"cancelled", "kill", "kill_file", "timeout_afte
 AT_A_LIMIT: Final = frozenset({"budget_limit", "llm_error", "max_iterations"})
 """Endings at the model's door, where nothing but the next request was to come: it can be asked again."""
 TOLD: Final = -1
-"""`seq` of the end of a call that the caller has told, and the file does not hold."""
+"""`seq` of the end of a call that the caller states, and the file does not hold."""
+WITHOUT_ANSWER: Final = frozenset({
+    "emission-changed", "emission-suppressed", "hook-fired", "kernel-state-snapshot", "killswitch-fired", "llm-failed",
+    "message-added", "nudge-issued", "tools-defined",
+})  # fmt: skip
+"""Kinds of events that answer nothing. As the last ones of an agent they come again, or come about otherwise."""
 Attempt = tuple[str, int, int]
 """An agent, its request and the attempt."""
 
@@ -169,41 +168,41 @@ def _require_resumable(recording: Recording) -> None:
 
 
 def _without_end(recording: Recording) -> Iterator[Record]:
-    """Yield the records without what agents wrote because the run ended."""
+    """Yield the records without what agents wrote because the run ended, or between two answers; that comes again.
+
+    Raises:
+        NotReplayableError: a killswitch ended the run while something else of it went on: there is no one point to resume from.
+    """
     unfinished = _unfinished(recording) - inside_bodies(recording).keys()
-    dropped = _tail(recording)
     kept = [
         record
         for record in recording.records
-        if record.seq not in dropped
-        and not (record.owner in unfinished and is_ending(record))
-        and not (record.owner in unfinished and _answers_unfinished(record, recording, unfinished))
+        if record.owner not in unfinished
+        or not (is_ending(record) or _answers_unfinished(record, recording, unfinished))
     ]
-    # What came last may have died halfway: between two transforms, or between a refusal and its reason. It comes again.
-    passed = {record.owner: record.seq for record in kept if not _is_halfway(record)}
+    last = {record.owner: record.seq for record in kept if record.kind not in WITHOUT_ANSWER}
     for record in kept:
-        if record.owner not in unfinished or record.seq <= passed.get(record.owner, -1):
-            yield record
+        if record.owner in unfinished and record.seq > last.get(record.owner, -1):
+            continue
+        event = record.event
+        ended = isinstance(event, KillswitchFired) and (event.ends or record.owner) in unfinished
+        if ended and recording.ending is not None:  # without an end the switch fires again
+            raise NotReplayableError(
+                f"a killswitch ended {recording.run_id} while something else of it went on, so there is no one point to resume "
+                "from"
+            )
+        yield record
 
 
 def _unfinished(recording: Recording) -> set[str]:
-    """Return the agents that had more to do: the root, and those below that have no end of their own."""
+    """Return the agents that had more to do: the root, and those below that did not end by themselves."""
     found: set[str] = set()
-    stops = {"cancelled", "parent_ended"} if _ended_from_outside(recording) else {"cancelled"}
     for name, owner in recording.owners.items():  # those above come first
         completed, above = owner.completed, parent_of(name)
-        if not isinstance(completed, AgentCompleted) or (above in found and completed.terminated_by in stops):
+        cut_off = isinstance(completed, AgentCompleted) and completed.terminated_by in ("cancelled", "parent_ended")
+        if not isinstance(completed, AgentCompleted) or (above in found and cut_off):
             found.add(name)
     return found
-
-
-def _ended_from_outside(recording: Recording) -> bool:
-    """Return whether something ended the root at a moment; what it ended at a port ends there again."""
-    ending = recording.ending
-    if ending is not None:
-        return ending.terminated_by in FROM_OUTSIDE
-    fired = (record for record in recording.records if isinstance(record.event, KillswitchFired))
-    return any(each.event.at == "outside" and (each.event.ends or each.owner) == "root" for each in fired)  # type: ignore[attr-defined]
 
 
 def _answers_unfinished(record: Record, recording: Recording, unfinished: set[str]) -> bool:
@@ -214,50 +213,4 @@ def _answers_unfinished(record: Record, recording: Recording, unfinished: set[st
     call = recording.owners[record.owner].calls.get(event.call_id)
     return (
         call is not None and _was_entered(recording, record.owner, call) and scope_of(record.owner, call) in unfinished
-    )
-
-
-def _is_halfway(record: Record) -> bool:
-    event = record.event
-    return record.kind in EMISSIONS or (isinstance(event, NudgeIssued) and event.nudge == "repair-failed")
-
-
-EMISSIONS: Final = frozenset({"emission-changed", "emission-suppressed"})
-HARMLESS: Final = (HookFired, KernelStateSnapshot, KillswitchFired, LlmFailed, MessageAdded, NudgeIssued, ToolsDefined)
-"""Events that answer nothing: without them nothing is forgotten."""
-
-
-def _tail(recording: Recording) -> set[int]:
-    """Return what the root wrote from the moment on at which it ended by itself, at a limit.
-
-    Raises:
-        NotReplayableError: something was answered after it.
-    """
-    ending = recording.ending
-    if ending is None or ending.terminated_by not in AT_A_LIMIT:
-        return set()
-    own = recording.root.records
-    found = [place for place, record in enumerate(own) if _ends_root(record, ending.terminated_by)]
-    if not found and ending.terminated_by == "max_iterations":
-        return set()
-    at = own[found[-1] - (found[-1] - 1 in found)].seq if found else 0  # a switch at a phase is two events
-    tail = [record for record in own if record.seq >= at and not is_ending(record)]
-    if not all(isinstance(record.event, HARMLESS) for record in tail):
-        raise NotReplayableError(
-            f"{recording.run_id} ended by {ending.terminated_by} while something else of it went on, or in an agent below the "
-            "root, so there is no one point to go on from"
-        )
-    return {record.seq for record in tail}
-
-
-def _ends_root(record: Record, reason: str) -> bool:
-    event = record.event
-    if reason == "llm_error":
-        return isinstance(event, LlmFailed) and not event.cancelled
-    if isinstance(event, HookFired):
-        return event.terminated_by == reason
-    return (
-        isinstance(event, KillswitchFired)
-        and event.ends in (None, "root")
-        and reason == (event.terminated_by or event.switch)
     )
