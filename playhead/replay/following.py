@@ -6,19 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.divergence import Comparison, Divergence
-from playhead.diagnose.lanes import call_of, told
+from playhead.diagnose.lanes import call_of
 from playhead.errors import DivergedError
 from playhead.replay.guards import Arrivals, raced
 from playhead.replay.prefix import TOLD
-from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallCompleted, ToolCallStarted
+from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallCompleted
 from playhead.trace.parameters import without_fingerprints
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from playhead.kernel.session import Session
     from playhead.replay.prefix import Prefix
-    from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader
     from playhead.trace.values import JsonValue
@@ -104,34 +101,16 @@ class Follower:
             return
         if isinstance(event, (RunStarted, AgentStarted)):
             if recorded.started is not None:
-                self._compare(record, "the agent", _of_header(recorded.started), _of_header(event))
+                self._compare_headers(record.owner, _of_header(recorded.started), _of_header(event))
             return
-        if isinstance(event, LlmRequested):
-            at = (record.owner, event.request, event.attempt)
-            where = f"request {event.request}, attempt {event.attempt}"
-            capped = {"parameters"} if at in self._prefix.set_aside else set()  # a budget puts a cap there
-            self._compare_open(record, where, self._prefix.requests.get(at), capped)
-        elif isinstance(event, ToolCallStarted):
-            call = self._prefix.open_calls.get((record.owner, event.call_id))
-            self._compare_open(record, f"call {event.call_id}", None if call is None else call.started)
         is_told = isinstance(event, ToolCallCompleted) and (record.owner, event.call_id) in self._told
         if self._comparison.add(_without_values(record)) or is_told:
             self.left[record.owner] -= 1
 
-    def _compare_open(
-        self, record: Record, where: str, then: EventBase | None, ignored: AbstractSet[str] = frozenset()
-    ) -> None:
-        """Compare what was under way when the run died: it is asked again, and has to be the same."""
-        if then is not None:
-            old, new = (
-                told(_without_values(record._replace(event=each)).event, ignored) for each in (then, record.event)
-            )
-            self._compare(record, where, old, new)
-
-    def _compare(self, record: Record, where: str, old: dict[str, JsonValue], new: dict[str, JsonValue]) -> None:
-        name = next((name for name in {**old, **new} if old.get(name) != new.get(name)), None)
+    def _compare_headers(self, owner: str, old: dict[str, JsonValue], new: dict[str, JsonValue]) -> None:
+        name = next((name for name in old if old[name] != new.get(name)), None)
         if name is not None:
-            found = Divergence(record.owner, where, f"its {name} differs", old.get(name), new.get(name), None)
+            found = Divergence(owner, "the agent", f"its {name} differs", old[name], new.get(name), None)
             self._different = self._different or found
 
 

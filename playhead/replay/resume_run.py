@@ -137,7 +137,7 @@ async def _resume(  # noqa: PLR0913 - of `resume`
     require_sound(recording)
     require_own(recording, "only that program can go on with it")
     require_strategy(recording.header.agent)
-    with claimed(recording, again=again) as release:
+    with claimed(recording, again=again):
         recording = read_recording(recording.path)  # it may have gone on until it was held
         require_sound(recording)
         prefix = prefix_of(recording)
@@ -147,26 +147,13 @@ async def _resume(  # noqa: PLR0913 - of `resume`
         secrets = tuple(rebinding.values.items())
         await _rehearse(agent, prefix, task, secrets)
         world = PrefixWorld(prefix, World(), rebinding, tools_from_code=True)
-        released = _Released(release, recording.path.parent / f"{run_id}.jsonl")
-        heard: list[OnRecord] = [world.follower, world.interrupts.follow, released]
+        heard: list[OnRecord] = [world.follower, world.interrupts.follow]
         if on_record is not None:
             heard.append(on_record)
         stops = recorded_stops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
         beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
         return await carry_on(agent, task, beginning, run_id, waiting)
-
-
-class _Released:
-    """Lets go of the dead run when a trace beside it says that another one continues it; without one it is held on."""
-
-    def __init__(self, release: Callable[[], None], beside: Path) -> None:
-        self._release = release
-        self._beside = beside
-
-    def __call__(self, record: Record) -> None:
-        if record.kind == "run-started" and self._beside.exists():
-            self._release()
 
 
 async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
@@ -206,8 +193,8 @@ def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
 
 
 @contextmanager
-def claimed(recording: Recording, *, again: bool) -> Iterator[Callable[[], None]]:
-    """Hold a dead run, so that nobody else resumes it at the same time; yields what lets go of it.
+def claimed(recording: Recording, *, again: bool) -> Iterator[None]:
+    """Hold a dead run, so that nobody else resumes it at the same time.
 
     Raises:
         UsageError: it is not dead, or has been resumed already.
@@ -216,7 +203,7 @@ def claimed(recording: Recording, *, again: bool) -> Iterator[Callable[[], None]
     try:
         if not again:
             require_first(recording)
-        yield release
+        yield
     finally:
         release()
 
