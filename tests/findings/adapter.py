@@ -76,12 +76,12 @@ def answers(result: ReplayResult) -> list[tuple[str, str | None, Any]]:
 def cli(
     *arguments: str | Path | None, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `playhead …` in this process, in that folder, whose modules are forgotten afterwards."""
+    """Run `playhead …` in this process; the modules of a folder that is given are forgotten afterwards."""
     folder, modules, path = cwd or Path.cwd(), set(sys.modules), list(sys.path)
     with contextlib.chdir(folder):
         done = CliRunner().invoke(commands, [*map(str, arguments)], env=dict(env or {}))
     sys.path[:] = path
-    for name in set(sys.modules) - modules:
+    for name in set(sys.modules) - modules if cwd is not None else ():
         if str(getattr(sys.modules[name], "__file__", None)).startswith(f"{folder}{os.sep}"):
             del sys.modules[name]
     return subprocess.CompletedProcess([*map(str, arguments)], done.exit_code, done.stdout, done.stderr)

@@ -223,24 +223,9 @@ def test_what_the_code_declares_holds_for_an_import(reads: Path):
     ]
     notes = " ".join(result.notes)
     assert "the tool search is not the one that was recorded" in notes
-    assert "read_only is True instead of False" in notes
-    assert notes_on(replay(reads, agent=agent(OTHERWISE, code()), read_only=["search"])) == notes_on(result)
-
-
-def test_the_code_is_not_overruled_and_that_is_said(reads: Path):
-    """A declaration for a tool that the code does not declare read-only does not hold, and is a note, not silence."""
-    now = agent(OTHERWISE, code(lookup_reads=False))
-    result = replay(reads, agent=now, read_only=["search", "lookup"], on_missing="lenient")
-    assert [rung for _, rung, _ in answers(result)] == ["stale", "stale", "stale"]
-    assert "read_only=['lookup'] does not hold: the code of agent= does not declare it" in result.notes
-
-
-def test_what_the_code_has_no_more_may_be_declared(reads: Path):
-    """A recorded tool that the code does not have is what the caller says that it was."""
-    said = (does("search", "inns"), DONE)
-    for declared, rung in (((), "stale"), (("lookup",), "reordered")):
-        result = replay(reads, agent=agent(said, code()[:1]), read_only=declared, on_missing="lenient")
-        assert answers(result) == [("search", rung, "two")]
+    assert "another description, parameters, read_only, timeout_s" in notes
+    with pytest.raises(UsageError, match="agent= brings code, which declares it"):
+        replay(reads, agent=agent(OTHERWISE, code()), read_only=["search"])
 
 
 def test_schemas_and_limits_of_the_code_hold_for_an_import(reads: Path):

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from playhead import Agent, Context, Execution, load_recording, tool
-from playhead.errors import ModelUnavailableError, NotReplayableError
+from playhead.errors import ModelUnavailableError
 from playhead.kernel import agent_tool
 from playhead.kernel.state import transition
 from playhead.kernel.tool_port import ToolDoor
@@ -18,7 +18,6 @@ from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent
 from tests.options import grouped
 from tests.own_strategies import register
-from tests.trace.traces import rehashed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,15 +218,3 @@ async def test_an_agent_that_has_lost_its_tools_is_not_given_the_recorded_ones(t
     recording = load_recording(result.trace_path or "")
     assert (await reproduce(recording, agent=parent(write))).identical
     assert not (await reproduce(recording, agent=parent())).identical
-
-
-async def test_a_run_on_a_loop_of_the_users_own_is_refused(tmp_path: Path) -> None:
-    """Early recordings may name a registered kernel; another loop would make another run of it."""
-    recording = await record(tmp_path, [text("done")])
-    first, *rest = recording.path.read_bytes().splitlines(keepends=True)
-    first = first.replace(b'"agent":{"name"', b'"agent":{"kernel":"mine","name"')
-    recording.path.write_bytes(b"".join(rehashed([first, *rest])))
-    edited = load_recording(recording.path)
-    assert edited.status == "closed"
-    with pytest.raises(NotReplayableError, match="kernel 'mine'"):
-        await reproduce(edited)
