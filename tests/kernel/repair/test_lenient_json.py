@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.kernel.repair.lenient_json import BrokenJsonError, json_blocks, read_json
@@ -47,6 +47,7 @@ def test_what_is_refused(written: str):
         read_json(written)
 
 
+@settings(max_examples=sample(100, 40))
 @given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
 def test_what_is_cut_off_is_refused(value: Any, cut: int):
     """A text that was cut off has no value, not even that of what stood before."""
@@ -67,21 +68,16 @@ def test_any_text_can_be_read(written: str):
     [
         "{",
         "[",
-        "{[",
         '{"a":',
         '{"a":[',
         '"',
         "'{\"",
-        "\\",
         '{"a" ',
         "{//x\n",
         "{/*",
         '{"a":"b" c" ',
-        '["a" ',
-        "[1",
         "[1,",
         "{} ",
-        "[] ",
     ],
 )
 def test_hostile_text_costs_linear_time(unit: str):

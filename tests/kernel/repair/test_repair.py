@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from playhead.kernel.repair.repair import is_healthy, repair
 from playhead.trace.types import ToolSpec
-from tests.proving import bound, sample
+from tests.proving import sample
 
 
 def spec(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **fields: Any) -> ToolSpec:
@@ -58,17 +57,12 @@ GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity":
         ({"lines": [{"sku": "A", "qty": 2}]}, {}),
         ({"gift": None}, {}),
         ({"gift": "no"}, {}),
-        ({"gift": "True"}, {"gift": True}),
         ({"shipping": {"method": "EXPRESS"}}, {"shipping": {"method": "express"}}),
-        ({"shipping": {"method": "expres"}}, {"shipping": {"method": "express"}}),
         ({"due_date": ""}, {}),
-        ({"dueDate": " 2025-04-19"}, {"due_date": "2025-04-19"}),
-        ({"tags": "urgent"}, {"tags": ["urgent"]}),
         ({"tags": "a,b"}, {"tags": ["a", "b"]}),
         ({"tags": "['a', 'b']"}, {"tags": ["a", "b"]}),
         ({"discount": "18.50"}, {"discount": 18.5}),
         ({"reasoning": "It was asked for."}, {}),
-        ({"name": "create_order"}, {}),
         ({"note": None, "cc": []}, {}),
     ],
     ids=lambda value: json.dumps(value)[:60],
@@ -85,21 +79,15 @@ def test_what_is_read(change: dict[str, Any], read: dict[str, Any]):
     ("change", "fault"),
     [
         ({"discount": "1,500"}, "discount: has to be number; it is 1,500"),
-        ({"discount": "1.500"}, "discount: has to be number; it is 1.500"),
-        ({"discount": "3-5"}, "discount: has to be number; it is 3-5"),
         ({"due_date": "03/04/2025"}, "due_date: has to be string, format date | null; it is 03/04/2025"),
-        ({"due_date": "next Friday"}, "due_date: has to be string, format date | null; it is next Friday"),
         ({"gift": "maybe"}, "gift: has to be boolean; it is maybe"),
         ({"tags": "Ann, Bob"}, "tags: has to be a list; 'Ann, Bob' may be one item or several"),
-        ({"tags": "good first issue"}, "tags: has to be a list; 'good first issue' may be one item or several"),
         ({"shipping": {"method": "overnight"}}, 'shipping.method: has to be "standard" | "express"; it is overnight'),
         ({"lines": [{"sku": "A", "quantity": 0}]}, "lines[0].quantity: has to be integer, minimum 1; it is 0"),
         ({"lines": [{"sku": "A"}]}, "lines[0].quantity: is missing; it has to be integer, minimum 1"),
         ({"dry_run": True}, "dry_run: there is no such parameter."),
-        ({"send_at": "2026-06-01"}, "send_at: there is no such parameter."),
         ({"Gift": True}, "Gift: there is no such parameter. Did you mean 'gift'?"),
         ({"customer_id": None}, "customer_id: has to be string; it is null"),
-        ({"city<arg_key": "Ulm"}, "city<arg_key: there is no such parameter."),
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
@@ -128,7 +116,6 @@ def test_arguments_that_are_not_whole(written: str):
 
 
 CALL = '{"name": "%s", "arguments": {"path": "a.txt"}}'
-TAGS = '<parameter name="path">a.txt</parameter>'
 
 
 @pytest.mark.parametrize(
@@ -145,15 +132,8 @@ TAGS = '<parameter name="path">a.txt</parameter>'
         ("a.txt", False),
         ("open_file(path='a.txt')", False),
         ('{"path": "a.txt"}{"path": "b.txt"}', False),
-        (CALL % "close_file", False),
-        (f"{TAGS}{TAGS.replace('a.txt', 'b.txt')}", False),
         ('{"path": "a.txt", "Path": "b.txt"}', False),
-        ('{"path": "a.txt", "id": "b.txt"}', False),
-        ('{"path": {"type": "string"}}', False),
-        ('{"path":"a.t', False),
         ('{"path":', False),
-        ("path=a.txt", False),
-        ("I am sorry.", False),
         ('"I am sorry."', False),
     ],
     ids=str,
@@ -168,19 +148,14 @@ def test_arguments_in_a_text(written: str, is_read: bool):
     ("written", "read"),
     [
         ({"day": "2026-1-2"}, None),
-        ({"day": "20260520"}, None),
         ({"day": " 2026-05-20 "}, {"day": "2026-05-20"}),
         ({"amount_cents": "50"}, {"amount_cents": 50}),
-        ({"day": "2026112"}, None),
-        ({"day": "04.05.2026"}, None),
         ({"day": "2026-05-20T23:00:00Z"}, None),
         ({"day": "2026-05-20T00:00:00+02:00"}, None),
         ({"at": "7:30 PM"}, None),
         ({"amount_cents": "+50"}, None),
         ({"amount": 50}, None),
         ({"amount": "50"}, None),
-        ({"price": 50}, None),
-        ({"amount_dollars": 50}, None),
     ],
     ids=str,
 )
@@ -200,15 +175,11 @@ def test_days_and_amounts(written: dict[str, Any], read: dict[str, Any] | None):
     ("written", "meant"),
     [
         ("readFile", "read_file"),
-        ("READ-FILE", "read_file"),
         ("functions.read_file", "read_file"),
         ("mcp__fs__read_file", "read_file"),
         ("file_read", None),
         ("read_fiel", None),
-        ("read_files", None),
         ("peek_file", None),
-        ("read", None),
-        ("fs_read_file", None),
         ("read_file_size", None),
         ("read_file<|channel|>commentary", "read_file"),
         ("", None),
@@ -232,15 +203,10 @@ def key_tool(name: str) -> ToolSpec:
         ("functions.publish_page", ["publish_page"], "publish_page"),
         ("publsih_page", ["publish_page"], None),
         ("delete_mesage", ["delete_message"], None),
-        ("delete_fil", ["delete_file", "delete_files"], None),
         ("delete_fils", ["delete_file", "delete_files"], None),
-        ("undelete_note", ["delete_note"], None),
         ("deploy_prod1", ["deploy_prod2"], None),
-        ("stat_file", ["start_file"], None),
         ("close_account", ["clone_account"], None),
         ("update_content", ["update_context"], None),
-        ("buy_stocks", ["bury_stocks"], None),
-        ("sent_email", ["send_email"], None),
         ("stop_instance", ["terminate_instance"], None),
         ("get_it", ["get-it", "getIt"], None),
     ],
@@ -325,36 +291,6 @@ def test_truncated_arguments_are_refused(cut: int):
     whole = json.dumps({"path": "notes/june.md", "content": "3 eggs, 200 g flour"})
     found = repair("write_file", whole[:cut], TOOLS).arguments
     assert found is None or whole.startswith(json.dumps(found).rstrip("}"))
-
-
-def bomb(word: str, width: int, depth: int) -> dict[str, Any]:
-    """Return definitions that refer to each other `width` times, `depth` levels down."""
-    inner = {f"d{level}": {word: [{"$ref": f"#/$defs/d{level + 1}"}] * width} for level in range(depth)}
-    return {**inner, f"d{depth}": {"type": "string"}}
-
-
-@pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
-def test_a_schema_costs_a_bounded_number_of_steps(word: str):
-    """References that multiply, to themselves too, end in no time, for calls that fit and calls that do not."""
-    schema = {
-        "type": "object",
-        "properties": {"a": {"$ref": "#/$defs/d0"}},
-        "$defs": bomb(word, 10, 12),
-        "additionalProperties": False,
-    }
-    circle = {
-        "type": "object",
-        "properties": {"a": {"$ref": "#/properties/a"}, "b": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}},
-    }
-    written: list[Any] = [
-        {"a": "x"}, {"a": 1}, {"b": 1}, {"a": {"b": [{"c": 1}] * 50}}, {"b": {"b": {"b": {"c": 1}}}}, '{"a": ',
-    ]  # fmt: skip
-    started = time.process_time()
-    for parameters in (schema, circle):
-        tool = ToolSpec(name="t", description="", parameters=parameters)
-        for arguments in written:
-            repair("t", arguments, {"t": tool})
-    assert time.process_time() - started < bound(3)
 
 
 @pytest.mark.parametrize("parameters", [{"properties": []}, {"properties": {"a": 5}}, {"required": "a"}, {"anyOf": [5, None]},

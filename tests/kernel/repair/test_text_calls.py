@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import tool
@@ -17,6 +17,7 @@ from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import ToolSpec
 from tests.kernel.runs import data, record
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,11 +49,9 @@ FORMS = {
 OTHERS = (
     '{"name": "Ann", "age": 5}',
     '{"name": "read_file"}',
-    '{"name": 5, "arguments": {}}',
     '{"name": "read_file", "arguments": [1]}',
     '{"name": "read_file", "arguments": {"path": "a"}, "dry_run": true}',
     "read_file(path='a')",
-    "[1] says so [2].",
 )
 
 
@@ -131,6 +130,7 @@ words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "``
                              max_size=8).map("".join)  # fmt: skip
 
 
+@settings(max_examples=sample(100, 60))
 @given(st.sampled_from(list(FORMS)), words.filter(lambda each: each.strip() != ""), words)
 def test_words_never_run_a_side_effect(form: str, before: str, after: str):
     """Whatever stands around a call of such a tool, it runs in no mode but as the one block that is the whole reply."""
@@ -175,21 +175,6 @@ async def test_a_run_on_calls_in_text(tmp_path: Path):
     assert [data(event) for event in run.events("thought")] == [{"request": 0, "text": "I look."}]
     assert (run.result.output, run.result.terminated_by) == ("pong", "final_answer")
     assert (await reproduce(run.recording)).identical
-
-
-@pytest.mark.parametrize("key", ["1152921504606846977", '"a\\ud800"', '{"$type": "int", "value": "5"}', '{"1": 1}'])
-async def test_any_json_in_a_call_in_text(tmp_path: Path, key: str):
-    """Arguments written into text reach the body, the trace and a replay as those of native calls do."""
-    got: list[Any] = []
-
-    @tool(name="ping", read_only=True)
-    async def take(key: Any) -> None:
-        """Take it."""
-        got.append(key)
-
-    run = await record(tmp_path, [text(f'{{"name": "ping", "arguments": {{"key": {key}}}}}'), text("done")], take)
-    assert got == [json.loads(key.replace("\\ud800", "\\ufffd"))]
-    assert (await reproduce(run.recording)).divergences == ()
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Strategy, UsageError, register_strategy
+from playhead import Strategy, register_strategy
 from playhead.kernel.state import transition
 from playhead.kernel.strategies.registry import strategy_class
 from playhead.replay import reproduce
-from playhead.testing import error, text
+from playhead.testing import text
 from tests.kernel.runs import data, ending, make_agent
 from tests.kernel.runs import ended as ended_as
 
@@ -89,22 +89,6 @@ async def test_the_chosen_one_has_its_own_settings(tmp_path: Path):
     assert recorded == {"reactive": {}, "careful": {"times": 5}}
 
 
-@pytest.mark.parametrize("said", ["I like both: reactive, careful", "none of them", ""])
-async def test_the_model_does_not_choose(tmp_path: Path, said: str):
-    """An answer that is none is said, and the first candidate runs; nothing is guessed out of it."""
-    ran = await adapt(tmp_path, [text(said), text("41"), text("42")], candidates=CANDIDATES[::-1])
-    reason = "the first candidate; the model's answer named no single strategy"
-    assert selected(ran) == {"strategy": "careful", "reason": reason}
-    assert ran.result.output == "42"
-    assert [event.expected for event in ran.events("structured-output-failed")] == ["strategy"]
-
-
-async def test_a_model_that_fails(tmp_path: Path):
-    """Its failure is the run's."""
-    ran = await adapt(tmp_path, [error("no such model")])
-    assert (ran.result.status, ran.result.terminated_by) == ("failed", "llm_error")
-
-
 async def test_it_chooses_once_per_task(tmp_path: Path):
     """A hook that does not let an answer stand gets the next one from the same strategy."""
     from playhead.compose import Resume
@@ -123,22 +107,3 @@ async def test_it_chooses_once_per_task(tmp_path: Path):
     ran = await record_agent(agent, tmp_path)
     assert (ran.result.output, len(ran.events("strategy-selected"))) == ("b", 1)
     assert (await reproduce(tmp_path / "run.jsonl")).identical
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"candidates": []}, "candidates"),
-        ({"candidates": ["adaptive"]}, "adaptive cannot choose itself"),
-        ({"candidates": ["reactiv"]}, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
-        ({"settings": {"direct": {}}}, "'direct' is none of the candidates: reactive, careful"),
-        ({"settings": {"careful": {"tims": 1}}}, "careful has no setting 'tims'. Did you mean 'times'?"),
-        ({"candidate": ["careful"]}, "adaptive has no setting 'candidate'. Did you mean 'candidates'?"),
-    ],
-    ids=["none", "itself", "unknown", "settings of another", "unknown setting", "own setting"],
-)
-def test_settings_are_checked(settings: Any, problem: str):
-    """Also those of the candidates, when the agent is made."""
-    with pytest.raises(UsageError) as raised:
-        make_agent(None, [], strategy="adaptive", strategy_settings={"candidates": CANDIDATES, **settings})
-    assert problem in str(raised.value)

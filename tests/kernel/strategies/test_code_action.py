@@ -1,9 +1,9 @@
-"""Code as action: what a program can do, and that all that holds for calls holds for its calls."""
+"""Code as action: what a program can do, what it cannot reach, and that the rules of calls hold for its calls."""
 
 from __future__ import annotations
 
+import os
 import subprocess
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -70,35 +70,6 @@ class TestRuns:
         assert ran.steps()[0] == ("thought", None, "I look.")
         assert [event.purpose for event in ran.events("llm-requested")] == ["program"] * 2
 
-    async def test_the_model_is_told_the_functions(self, tmp_path: Path):
-        """Signatures with types and descriptions; nothing is offered as a native tool, the runner itself neither."""
-        ran = await act(tmp_path, [text("no need")], lookup, pay)
-        (request,) = ran.model.requests
-        assert request.tools == ()
-        asked = str(request.messages[-1].content)
-        assert (
-            '- lookup(key: string): Look a fact up.\n- pay(amount: integer, to?: string = "Ann"): Pay somebody.'
-            in asked
-        )
-        assert "run_program" not in asked
-        assert ran.result.output == "no need"
-
-    async def test_hooks_see_what_came_of_a_program(self, tmp_path: Path):
-        """As of any other call: what the step says may be changed, and whether the program failed is told."""
-        seen: list[Any] = []
-
-        def shortened(step: Any, context: Any) -> Any:
-            seen.append((step.ok, context.tool))
-            return replace(step, content=step.content[:9])
-
-        turns = [program("print(1)"), program("1 / 0"), text("42")]
-        ran = await act(tmp_path, turns, compose=[lambda harness: harness.on("observation.tool-result", shortened)])
-        assert seen == [(True, "run-program"), (False, "run-program")]
-        assert [step for step in ran.steps() if step[0] == "observation"] == [
-            ("observation", "run-program", "It printe"),
-            ("observation", "run-program", "It failed"),
-        ]
-
     async def test_a_call_in_place_of_a_program_is_made(self, tmp_path: Path):
         """A model that writes just a call, natively or into its text, gets its result: what it means is clear."""
         native, written = call("lookup", key="a"), text('```json\n{"name": "lookup", "arguments": {"key": "b"}}\n```')
@@ -114,16 +85,9 @@ class TestRuns:
         ("code", "expected"),
         [
             ("def f(n):\n    return 1 if n < 2 else n * f(n - 1)\nf(5)", {"value": 120}),
-            ("x = 1", {}),
-            ("", {}),
-            ("from datetime import datetime\ndatetime.strptime('2026', '%Y').year", {"value": 2026}),
-            ("import statistics, re, json\njson.loads(re.sub('a', '1', '[a]'))", {"value": [1]}),
             ("{1, 2} and object", {"value": "<class 'object'>"}),
-            ("float('nan')", {"value": "nan"}),
-            ("if __name__ == '__main__':\n    print('main')", {"output": "main\n"}),
             ("import sys\nprint('x', file=sys.stderr)", {"output": "x\n"}),
         ],
-        ids=range(9),
     )
     async def test_ways_to_write_it(self, tmp_path: Path, code: str, expected: Any):
         """Functions, imports of the standard library, a last line; a value that is no JSON is its text."""
@@ -192,15 +156,11 @@ class TestAnew:
         ("code", "error"),
         [
             ("def broken(:", "line 1, `def broken(:`: SyntaxError: "),
-            ("raise SystemExit(3)", "line 1, `raise SystemExit(3)`: SystemExit: 3"),
             ("raise KeyboardInterrupt", "line 1, `raise KeyboardInterrupt`: KeyboardInterrupt: "),
             ("'x' * 10**10", "MemoryError"),
-            ("def f(): f()\nf()", "RecursionError"),
-            ("(" * 5000 + ")" * 5000, "Error"),
             ("class E(Exception):\n    def __str__(self): return 1/0\nraise E", "line 3, `raise E`: E"),
-            ("await lookup('a')", "SyntaxError"),
         ],
-        ids=["syntax", "exit", "interrupt", "memory", "recursion", "nesting", "str", "await"],
+        ids=["syntax", "interrupt", "memory", "str"],
     )
     async def test_how_a_program_breaks(self, tmp_path: Path, code: str, error: str):
         """Whatever it raises is told with its line, and never breaks the run."""
@@ -256,22 +216,6 @@ class TestSession:
         assert ran.result.duration_ms < 3_000
         await reproduced(tmp_path)
 
-    async def test_hooks_see_the_calls(self, tmp_path: Path):
-        """A hook that changes a result changes what the program gets."""
-
-        def shout(harness: Any) -> None:
-            harness.on(
-                "tool.result",
-                lambda done, _: done.model_copy(update={"result": "LOUD"}) if done.tool == "lookup" else done,
-            )
-
-        agent = make_agent(
-            tmp_path, [program("lookup('a')"), text("42")], lookup, strategy="code-action", compose=[shout]
-        )
-        ran = await record_agent(agent, tmp_path)
-        assert result(ran)["value"] == "LOUD"
-        await reproduced(tmp_path)
-
 
 class TestReplay:
     """Another model, the same recording."""
@@ -299,13 +243,9 @@ class TestReplay:
     [
         ("Hi\n```python\nx\n```\nBye", "Hi\nBye", "x"),
         ("```py\nx\ny\n```", "", "x\ny"),
-        ("```python3\nx", "", "x"),
         ("no block", "no block", None),
         ("```json\n{}\n```", "```json\n{}\n```", None),
-        ("```\nx\n```", "```\nx\n```", None),
-        ("```python\n```", "", ""),
     ],
-    ids=range(7),
 )
 def test_blocks(said: str, thought: str, code: str | None):
     """The first block of Python is the program; a block of anything else is a part of the answer."""
@@ -328,3 +268,81 @@ def test_names_and_signatures():
     ]
     assert [each["name"] for each in functions(specs)] == ["final_answer", "final_answer_", "import_"]
     assert signatures(specs[:2]) == "- final_answer(b?: integer = 3, a: anything): \n- final_answer_(): Twice."
+
+
+FORGE = """
+door = next(cell.cell_contents for cell in lookup.__closure__ if hasattr(cell.cell_contents, "send"))
+door.lines.write(MESSAGE)
+door.lines.flush()
+while True: pass
+"""
+OS = "import sys\nos = sys.modules['__main__'].os\n"
+
+
+class TestLimits:
+    """Canaries: what a hostile program gets."""
+
+    async def test_no_environment_and_an_empty_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """None of our environment variables are there, nor our modules."""
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        code = f"{OS}return [dict(os.environ), 'playhead' in sys.modules, 'pydantic' in sys.modules]"
+        assert (await outcome(tmp_path, code))["value"] == [{}, False, False]
+
+    async def test_no_files_of_ours_are_open(self, tmp_path: Path):
+        """Of all descriptors there are its three standard ones, which lead nowhere, and its door."""
+        code = f"""
+{OS}
+found = []
+for descriptor in range(4096):
+    try:
+        os.fstat(descriptor)
+        found.append(descriptor)
+    except OSError:
+        pass
+return len(found), found[:3]
+"""
+        with (tmp_path / "ours").open("w") as ours:
+            os.set_inheritable(ours.fileno(), True)
+            assert (await outcome(tmp_path, code))["value"] == [4, [0, 1, 2]]
+
+    async def test_one_that_catches_everything(self, tmp_path: Path):
+        """It cannot be talked out of its end."""
+        code = "while True:\n    try:\n        while True: lookup('a')\n    except BaseException:\n        pass"
+        found = await outcome(tmp_path, code, lookup, time_s=1, max_calls=5)
+        assert found["error"] == "it ran for more than 1 s and was ended"
+        assert len(found["calls"]) == len(RAN) == 5
+
+    async def test_one_that_prints_too_much(self, tmp_path: Path):
+        """What is beyond the limit is counted, not kept; a value of that size is refused with its process."""
+        found = await outcome(tmp_path, "for _ in range(10):\n    print('x' * 999_999)")
+        assert (found["output"], found["dropped_chars"]) == (("x" * 999_999 + "\n")[:1_000_000], 9_000_000)
+        (tmp_path / "more").mkdir()
+        found = await outcome(tmp_path / "more", "'x' * 10_000_000")
+        assert (
+            found["error"]
+            == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
+        )
+
+    async def test_forged_calls_are_calls(self, tmp_path: Path):
+        """A message that a program writes by itself gets it nothing more than a call: it is checked, and recorded."""
+        forged = """b'{"call": "pay", "arguments": {"amount": "many"}}\\n{"call": "run-program", "arguments": {}}\\n'"""
+        found = await outcome(tmp_path, FORGE.replace("MESSAGE", forged), pay, lookup, time_s=0.5)
+        assert RAN == []
+        assert [(each["tool"], each["ok"]) for each in found["calls"]] == [("pay", False), ("run-program", False)]
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "b'junk\\n'",
+            "b'[' * 100000 + b'\\n'",
+            "b'x' * 9_000_000",
+        ],
+        ids=["junk", "nested", "long"],
+    )
+    async def test_forged_messages(self, tmp_path: Path, message: str):
+        """What is no message ends the process."""
+        found = await outcome(tmp_path, FORGE.replace("MESSAGE", message), lookup)
+        assert (
+            found["error"]
+            == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
+        )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.testing import call, calls, text
+from playhead.testing import call, text
 from tests.kernel.runs import ended, ending
-from tests.kernel.strategies.looking import lookup, purposes, run
+from tests.kernel.strategies.looking import lookup, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,20 +27,6 @@ async def test_without_tools_it_is_one_request(tmp_path: Path):
             ("user", "Do it."),
         ]
         assert request.tools == ()
-
-
-async def test_calls_run_until_there_are_none(tmp_path: Path):
-    """Results join the thread, all tools are offered from the first turn on, and no tool of the kernel is."""
-    turns = [calls(call("lookup", key="a"), call("lookup", key="b")), call("lookup", key="c"), text("abc")]
-    ran = await run(tmp_path, turns, lookup, **DIRECT)
-    assert ending(ran) == ended("done", "end_turn", "abc", 3)
-    assert [[tool.name for tool in request.tools] for request in ran.model.requests] == [["lookup"]] * 3
-    assert [step.content for step in ran.result.steps if step.type == "observation"] == [
-        "found a",
-        "found b",
-        "found c",
-    ]
-    assert purposes(ran) == ["think"] * 3
 
 
 @pytest.mark.parametrize(
