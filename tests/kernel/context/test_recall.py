@@ -1,21 +1,26 @@
+"""Long results: the preview in the thread, and reading on with recall."""
+
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from playhead import UsageError, tool
 from playhead.compose import SUPPRESS
+from playhead.kernel.context.prior_work import preview
 from playhead.replay import reproduce
 from playhead.testing import call, text
-from playhead.trace.types import Compression
 from playhead.trace.values import as_text
 from tests.compose.hooked import sent
 from tests.kernel.runs import Ran, data, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 ITEMS = [{"name": f"item {number}", "price": number} for number in range(40)]
 WHOLE = as_text(ITEMS)
@@ -78,24 +83,6 @@ class TestCompression:
         assert [step.content for step in run.result.steps if step.type == "observation"] == [WHOLE]
 
     @pytest.mark.parametrize(
-        ("options", "expected"),
-        [
-            ({"compression": True}, Compression(budget=800)),
-            ({"compression": {"budget": 300}}, Compression(budget=300)),
-            ({"compression": Compression(budget=900)}, Compression(budget=900)),
-            ({"profile": "local"}, Compression(budget=400)),
-            ({"profile": "local", "compression": {"budget": 1000}}, Compression(budget=1000)),
-            ({"profile": "local", "compression": False}, None),
-            ({}, None),
-        ],
-    )
-    def test_what_is_recorded(self, options: dict[str, Any], expected: Compression | None):
-        """The numbers, wherever they come from; with them the tool that reads on."""
-        header = make_agent(None, [], look, **options).header
-        assert header.compression == expected
-        assert header.meta_tools == (() if expected is None else ("recall",))
-
-    @pytest.mark.parametrize(
         ("given", "message"),
         [
             ("on", "compression takes a Compression(…), or its fields in a dict; it is 'on'"),
@@ -127,16 +114,6 @@ class TestHooks:
         )  # fmt: skip
         assert seen[0] == WHOLE
         assert recalled(run) == [{"key": "_tool_result_1", "content": "y" * 1000}]
-        assert "item 1" not in str([request.messages for request in run.model.requests])
-
-    async def test_a_result_that_was_changed(self, tmp_path: Path):
-        """Before anybody was told."""
-        changed = [{"name": "hidden"}] * 200
-        run = await run_with(
-            tmp_path, [call("look"), recall(key="_tool_result_1", length=20)],
-            compose=[lambda harness: harness.on("tool.result", lambda each, _: each.model_copy(update={"result": changed}) if each.tool == "look" else None)],
-        )  # fmt: skip
-        assert recalled(run)[0]["content"] == '[{"name": "hidden"},'
         assert "item 1" not in str([request.messages for request in run.model.requests])
 
     @pytest.mark.parametrize("tag", ["message.tool-result", "tool.result"])
@@ -171,12 +148,6 @@ class TestRecall:
         assert [page.get("next_offset") for page in pages] == [800, None, None]
         assert json.loads(WHOLE) == ITEMS
 
-    @pytest.mark.parametrize("arguments", [{"length": 8001}, {"offset": -1}, {"action": "list"}])
-    async def test_arguments_that_do_not_fit(self, tmp_path: Path, arguments: dict[str, Any]):
-        """Are refused."""
-        run = await run_with(tmp_path, [recall(**arguments)])
-        assert [each.error.type for each in run.events("tool-call-completed")] == ["InvalidArguments"]
-
 
 class TestAgentsBelow:
     """Each agent has a shelf of its own."""
@@ -200,3 +171,16 @@ class TestAgentsBelow:
             "nothing is stored as '_tool_result_2'. Did you mean '_tool_result_1'? Known: _tool_result_1.",
         ]
         assert (await reproduce(run.recording)).identical
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=3000), st.integers(200, 2000), st.text("abcdefghijk-_", min_size=1, max_size=64))
+def test_it_never_exceeds_its_budget(text: str, budget: int, tool: str):
+    """Whatever the result is, the preview fits, begins as it does, and says under which key all of it is."""
+    shown = preview(text, key="_tool_result_12345", tool=tool, budget=budget)
+    assert len(shown) <= budget
+    head, _, rest = shown.partition("\n")
+    assert head == f"[STORED: _tool_result_12345 | {tool} | {len(text)} characters]"
+    begin, _, last = rest.rpartition("\n")
+    assert text.startswith(begin.removesuffix("…"))
+    assert last == '…all of it: recall(key="_tool_result_12345")'

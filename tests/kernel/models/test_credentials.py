@@ -9,8 +9,6 @@ from playhead.kernel.models.litellm import LiteLLM
 @pytest.mark.parametrize(
     ("name", "environment", "arguments", "secrets"),
     [
-        ("openai/m", {}, {}, {}),
-        ("openai/m", {"OPENAI_API_KEY": "a", "ANTHROPIC_API_KEY": "b"}, {}, {"OPENAI_API_KEY": "a"}),
         ("openai/m", {"OPENAI_API_KEY": "a"}, {"api_key": "c"}, {"OPENAI_API_KEY": "a", "api_key": "c"}),
         (
             "together_ai/m",
@@ -18,7 +16,6 @@ from playhead.kernel.models.litellm import LiteLLM
             {},
             {"TOGETHERAI_API_KEY": "a", "TOGETHER_AI_TOKEN": "b"},
         ),
-        ("gemini/m", {"GOOGLE_API_KEY": "a"}, {}, {"GOOGLE_API_KEY": "a"}),
         ("bedrock/m", {"AWS_SECRET_ACCESS_KEY": "a", "AWS_REGION": "eu"}, {}, {"AWS_SECRET_ACCESS_KEY": "a"}),
         (
             "openai/m",

@@ -59,7 +59,6 @@ NOT_JSON = (
     "URL failed (openai/gpt-4o-mini): Empty or invalid response from LLM endpoint. Received: '<html>'. "
     "Check the reverse proxy or model server configuration."
 )
-POLICY = {"message": "Your request was rejected by our safety system.", "code": "content_policy_violation"}
 
 
 @pytest.mark.parametrize(
@@ -68,28 +67,15 @@ POLICY = {"message": "Your request was rejected by our safety system.", "code": 
         (told(400), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 400"),
         (told(400, {"error": {"message": "API key not valid. Pass a valid one."}}), MissingApiKeyError, BAD_KEY),
         (told(401), MissingApiKeyError, "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401"),
-        (told(402), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 402"),
-        (told(403), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 403"),
         (told(404), UnknownModelError, "'openai/gpt-4o-mini' is no model that URL knows (said 404)."),
         (told(408), ModelUnavailableError, "URL did not answer in time (openai/gpt-4o-mini)"),
-        (told(409), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 409"),
-        (told(413), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 413"),
-        (told(422), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 422"),
         (told(429), RateLimitError, "URL refused the request to openai/gpt-4o-mini: said 429"),
         (told(500), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 500"),
-        (told(502), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 502"),
-        (told(503), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 503"),
-        (told(504), ModelUnavailableError, "URL did not answer in time (openai/gpt-4o-mini)"),
         (told(529), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 529"),
         (
             told(400, {"error": TOO_LONG}),
             ModelRequestError,
             "URL refused the request to openai/gpt-4o-mini: " + TOO_LONG["message"],
-        ),
-        (
-            told(400, {"error": POLICY}),
-            ModelRequestError,
-            "URL refused the request to openai/gpt-4o-mini: " + POLICY["message"],
         ),
         (
             told(200, "<html>"),
@@ -132,9 +118,7 @@ async def test_a_server_that_is_not_there(dead_port):
     ("name", "variables"),
     [
         ("openai/gpt-4o-mini", "OPENAI_API_KEY"),
-        ("anthropic/claude-haiku-4-5", "ANTHROPIC_API_KEY"),
         ("gemini/gemini-2.5-flash", "GOOGLE_API_KEY or GEMINI_API_KEY"),
-        ("azure/gpt-4o", "AZURE_API_KEY"),
     ],
 )
 async def test_without_a_key_the_error_says_where_it_belongs(name, variables):
@@ -159,7 +143,6 @@ async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
     ("name", "message"),
     [
         ("opnai/gpt-4o", "'opnai/gpt-4o': there is no such provider. Did you mean 'openai'?"),
-        ("zzzzzz/qqq", "'zzzzzz/qqq': there is no such provider."),
     ],
 )
 async def test_a_provider_that_does_not_exist(name, message):
@@ -217,10 +200,7 @@ async def test_a_server_that_breaks_off_may_have_counted(stub, model):
             '{"type":"error","error":{"message":"sick"}}',
         ),
         ("litellm.APIConnectionError: bad\nTraceback (most recent call last):\n  File", "bad"),
-        ("litellm.APIError: AzureException APIError - Missing fields.", "Missing fields."),
-        ("litellm.Timeout: Timeout Error: OpenAIException - slow", "slow"),
         ("no\n\nGive Feedback / Get Help: https://…", "no"),
-        ("two\n  lines {not json", "two lines {not json"),
         ("a" * 400, "a" * 299 + "…"),
         (f"no{' ' * 1_000_000}page", "no page"),
         (f"key is {KEY}", "key is [redacted:api_key]"),

@@ -218,50 +218,6 @@ async def test_arguments_that_are_no_object_stay_text(stub, model):
 # What is sent
 
 
-async def test_malformed_arguments_do_not_break_the_thread(stub):
-    """A call whose arguments are no JSON can be sent back to a provider that insists on an object, and nothing is made up."""
-    stub.answers(
-        {"content": [], "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}, "stop_reason": "end_turn"}
-    )
-    llm = LiteLLM("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
-    thread = (
-        Message(id=0, role="user", content="q"),
-        Message(id=1, role="assistant", tool_calls=(ToolCall(id="c1", name="f", raw_arguments="{bad"),)),
-        Message(id=2, role="tool", content="error: no JSON", tool_call_id="c1", name="f"),
-    )
-    await llm.complete(Request(model=llm.name, messages=thread, tools=(WEATHER,), parameters={"max_tokens": 9}))
-    assert stub.requests == [
-        (
-            "/v1/messages",
-            {
-                "model": "claude-haiku-4-5",
-                "max_tokens": 9,
-                "tools": [
-                    {
-                        "type": "custom",
-                        "name": "get_weather",
-                        "description": "Return the weather in a city.",
-                        "input_schema": WEATHER.parameters,
-                    }
-                ],
-                "messages": [
-                    {"role": "user", "content": [{"type": "text", "text": "q"}]},
-                    {
-                        "role": "assistant",
-                        "content": [
-                            {"type": "tool_use", "id": "c1", "name": "f", "input": {"malformed_arguments": "{bad"}}
-                        ],
-                    },
-                    {
-                        "role": "user",
-                        "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "error: no JSON"}],
-                    },
-                ],
-            },
-        )
-    ]
-
-
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "n", "api_key", "num_retries", "fallbacks"])
 def test_a_parameter_cannot_change_what_the_recording_says(name):
     """What decides who answers, how often and what is asked is refused as a parameter."""

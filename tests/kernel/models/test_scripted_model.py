@@ -8,9 +8,8 @@ import anyio
 import pytest
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
-from playhead.kernel.models.base import Model
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text, with_match
-from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
+from playhead.trace.types import Completion, Message, Request, ToolCall, Usage
 
 
 def request(*texts: str) -> Request:
@@ -67,12 +66,6 @@ async def test_errors():
     assert raised[0] is not raised[1]
 
 
-async def test_a_function_in_place_of_a_turn():
-    """A function gets the request and gives the turn."""
-    model = ScriptedModel([lambda asked: text(f"{len(asked.messages)} messages")])
-    assert (await model.complete(request("a", "b", "c"))).text == "3 messages"
-
-
 async def test_matching_turns():
     """A turn with a match answers whatever it fits, again and again; the longest match wins, the list comes after."""
     model = ScriptedModel([
@@ -93,17 +86,6 @@ async def test_matching_turns():
     ]
     with pytest.raises(ModelRequestError, match="all 2 are used"):
         await model.complete(request("what?"))
-
-
-async def test_what_a_model_is():
-    """It is a model, has no secrets, and costs nothing."""
-    model = ScriptedModel([], name="scripted/other")
-    assert isinstance(model, Model)
-    assert (model.name, model.secrets, await model.prices()) == (
-        "scripted/other",
-        {},
-        Prices(input_usd=0.0, output_usd=0.0),
-    )
 
 
 def test_each_turn_is_given_once():
