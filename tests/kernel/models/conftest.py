@@ -12,6 +12,7 @@ import threading
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ CASSETTES = Path(__file__).parent / "cassettes"
 class StubHandler(BaseHTTPRequestHandler):
     """Answers for a stub."""
 
-    stub = None
+    stub: Any = None
     """The stub, in the class of each server."""
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # one packet for headers and body, else each answer waits 40 ms for an acknowledgement
@@ -110,6 +111,7 @@ class StubServer:
         body = self.body if self.paths is None else self.paths.get(path, 404)
         if isinstance(body, threading.Event):
             body.wait(5)
+            return 504, ""
         return (body, "") if isinstance(body, int) else (self.status, body)
 
     def close(self):
