@@ -6,7 +6,6 @@ states, or from very few; a sum, an average or a count has to be one of a whole 
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import combinations, product
@@ -46,7 +45,7 @@ class Operands:
     columns: dict[_Path, list[float]] = field(default_factory=dict)
     """Numbers of one tool and one place, across rows and calls; also those of the rows of one kind."""
     counts: set[float] = field(default_factory=set)
-    """How many rows or lines there were."""
+    """How many rows or lines there were, in all and of one kind."""
     asked: list[float] = field(default_factory=list)
     """Numbers of the task and the user's prompts."""
     _kept: int = 0
@@ -58,7 +57,7 @@ class Operands:
 
     def add(self, source: str, value: object) -> None:
         """Take in the arguments or the result of a call; those of one `source` make columns."""
-        self._walk(_parsed(value), (source,))
+        self._walk(value, (source,))
 
     def unexplained(self, figures: Sequence[Figure], seen: SeenNumbers) -> list[Figure]:
         """Return the figures of an answer that were neither seen nor follow by a step from what was, or from one that does."""
@@ -197,12 +196,3 @@ def _float(number: Any) -> float:  # noqa: ANN401 - any number
         return float(number)
     except OverflowError:
         return float("inf")
-
-
-def _parsed(value: object) -> object:
-    if isinstance(value, str) and value[:1] in {"{", "["}:
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

@@ -11,21 +11,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.diagnose.call_words import keys_and_words
 from playhead.diagnose.deeds import (
     Claim,
     admits,
     claims_of,
     deeds_of_tool,
     is_done,
-    is_named,
     is_ordered,
     is_question,
     sentences,
     verbs_of,
     words_of,
 )
-from playhead.diagnose.vocabulary import plain, sign
+from playhead.diagnose.vocabulary import keys_and_words, plain, sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,17 +122,9 @@ class Ledger:
     def _is_sure(self, claim: Claim, tools: list[str], answer: str) -> bool:
         """Return whether a claim can only be about a deed that the user wanted done."""
         ordered = is_ordered(set(), claim.deeds, self.asked)
-        if self.has_past or "```" in answer or (self._asks_for_words() and not ordered):
+        if self.has_past or "```" in answer or (is_question(self.asked) and not ordered):
             return False
         return bool(tools) or (not self._succeeded() and ordered)
-
-    def _asks_for_words(self) -> bool:
-        """Return whether the user asked how things are, or for a text."""
-        if any(map(self._is_ordered, self.deeds)):
-            return False
-        before, mark, _ = re.split(r"(:\s(?=(?:\S+\s+){3})|[\"“„«]|$)", self.asked.strip(), maxsplit=1)
-        named = any(is_named(deeds, before.lower()) for deeds in self.deeds.values())
-        return is_question(self.asked) or (bool(mark) and not named)
 
     def _is_ordered(self, tool: str) -> bool:
         return is_ordered(self.acts.get(tool, set()), self.deeds[tool], self.asked)
@@ -146,9 +136,9 @@ class Ledger:
 
     def _is_report(self, claim: Claim) -> bool:
         """Return whether the answer may only report what a result says, or what the user asked about."""
-        told = [call.words for call in self.calls if call.ok and call.words.failure is None]
+        said = [call.words for call in self.calls if call.ok and call.words.failure is None]
         return not claim.own and (
-            is_question(self.asked) or any(not words.whole or is_done(claim, "\n".join(words.lines)) for words in told)
+            is_question(self.asked) or any(not words.is_whole or is_done(claim, words.text) for words in said)
         )
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:

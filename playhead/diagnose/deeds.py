@@ -113,17 +113,12 @@ def admits(text: str) -> bool:
     )
 
 
-def _wanted(task: str) -> str:
-    """Return what a task wants, in lower case, without conditions and what is quoted."""
-    return re.sub(rf"\b(?:{words(vocabulary()['words']['unless'])})\b[^,.;:!?]*", " ", _QUOTED.sub(" ", task.lower()))
-
-
 def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
     """Return whether a part of a task begins with a verb for what a tool does."""
     request = (
         rf"\s*(?:(?:{words(vocabulary()['words']['request'])}|also|me|you)\s+)*(\w+)(?!\s+(?:me|us|mir|uns|moi|nous)\b)"
     )
-    parts = re.split(r"[.,:;!?](?=\s|$)|\b(?:and|then|und|dann|y|et|puis)\b", _wanted(task))
+    parts = re.split(r"[.,:;!?](?=\s|$)|\b(?:and|then|und|dann|y|et|puis)\b", _QUOTED.sub(" ", task.lower()))
     first = [found[1] for part in parts if (found := re.match(request, part))]
     return any(word in verbs or any(_named(each, "verb").fullmatch(word) for each in deeds) for word in first)
 
@@ -181,8 +176,7 @@ def _done_in(piece: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[tuple[
 
 
 def _past_of(verb: str) -> str:
-    if verb in vocabulary()["past"]:
-        return str(vocabulary()["past"][verb])
-    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
-        return f"{verb[:-1]}ied"
-    return f"{verb}d" if verb.endswith("e") else f"{verb}{verb[-1:]}?ed"
+    """Return a pattern of how the verb says that it is done."""
+    stem = verb.removesuffix("e")
+    regular = f"{stem[:-1]}ied" if stem.endswith("y") else "(?!)"
+    return str(vocabulary()["past"].get(verb, rf"{stem}{stem[-1:]}?ed|{regular}"))

@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any
 from playhead.diagnose.diff_calls import Alignment, RunCalls
 from playhead.diagnose.diff_decisions import first_decision
 from playhead.diagnose.diff_edits import call_script, rationale_changes, result_changes
-from playhead.diagnose.diff_events import Split, first_split
+from playhead.diagnose.diff_events import first_divergence
 from playhead.diagnose.diff_inputs import input_changes
-from playhead.diagnose.diff_lines import line_diff
-from playhead.diagnose.diff_types import Difference, FirstDivergence, OutputDiff, RunDiff, RunFigures
-from playhead.diagnose.diff_values import differences, same
-from playhead.diagnose.diff_words import divergence_text, remarks
-from playhead.diagnose.summaries import sentence
+from playhead.diagnose.diff_types import OutputDiff, RunDiff, RunFigures
+from playhead.diagnose.diff_values import line_diff, same
+from playhead.diagnose.parts import counted
 from playhead.trace.events import StrategySwitched
 from playhead.trace.spending import spent_by
-from playhead.trace.values import repair_json, scrub
+from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from playhead.trace.line import Record
+    from collections.abc import Iterator
+
     from playhead.trace.recording import Recording
 
 
@@ -40,12 +39,12 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
     alignment = Alignment(*calls)
     script = call_script(alignment)
     edits = tuple(each for each in script if each.kind != "same")
-    split, not_compared = first_split(alignment)
+    divergence, not_compared = first_divergence(alignment)
     figures = _figures(calls[0]), _figures(calls[1])
     output = _output(original, replay)
     parts: dict[str, Any] = {
         "inputs": input_changes(alignment),
-        "first_divergence": None if split is None else _divergence(split),
+        "first_divergence": divergence,
         "results": result_changes(alignment),
         "rationale_changes": rationale_changes(alignment),
     }
@@ -71,7 +70,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         output=output,
         not_entered=tuple(sorted(alignment.not_entered[0])),
         replay_not_entered=tuple(sorted(alignment.not_entered[1])),
-        remarks=remarks(original, replay, not_compared, alignment.not_entered),
+        remarks=tuple(_remarks(original, replay, not_compared, alignment.not_entered)),
         script=script,
         served=_served(calls[1]),
         **parts,
@@ -159,32 +158,28 @@ def _delta(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else _finite(other - one)
 
 
-# --- the first divergence ---------------------------------------------------------------------------------------------
+# --- what could not be compared ---------------------------------------------------------------------------------------
 
 
-def _divergence(split: Split) -> FirstDivergence:
-    record = split.original or split.replay
-    assert record is not None  # noqa: S101 - there is an event on one side at least
-    found: tuple[Difference, ...] = ()
-    if split.change == "changed":
-        found = differences(split.expected, split.actual)
-        found = found if len(found) == 1 else tuple(each for each in found if each.path != "args_hash")
-    return FirstDivergence(
-        change=split.change,
-        kind=record.kind,
-        owner=record.owner,
-        iteration=record.iteration,
-        original_seq=split.original.seq if split.original else None,
-        replay_seq=split.replay.seq if split.replay else None,
-        after_seq=split.after.seq if split.after else None,
-        what=divergence_text(split, found),
-        expected=repair_json(split.expected),
-        actual=repair_json(split.actual),
-        expected_text=_told(split.original),
-        actual_text=_told(split.replay),
-        differences=found,
-    )
-
-
-def _told(record: Record | None) -> str | None:
-    return None if record is None else scrub(f"{record.kind}: {sentence(record.event)}")
+def _remarks(
+    original: Recording, replay: Recording, not_compared: list[str], not_entered: tuple[set[str], set[str]]
+) -> Iterator[str]:
+    for name, recording in (("original", original), ("replay", replay)):
+        if recording.status == "damaged":
+            yield f"the {name} is damaged ({recording.problems[0]}); what is missing there may show as a difference"
+        if recording.ending is None:
+            cut = "truncated" if recording.status == "truncated" else "open"
+            yield f"the {name} is {cut}: it ends at event {recording.records[-1].seq}, and what came after is not known"
+        if recording.header.redacted:
+            yield f"the {name} was redacted: what the rules hid cannot be compared"
+    if original.header.replay_of is None and replay.header.replay_of not in (None, original.run_id):
+        yield f"the second run is a replay of {replay.header.replay_of}, not of this original"
+    if not_compared:
+        yield f"what this version does not know, or has no key for, was not compared: {', '.join(not_compared[:5])}"
+    for owners, served in zip(not_entered, ("replay", "original"), strict=True):
+        if owners:
+            named = ", ".join(sorted(owners)[:2])
+            what = (
+                f"what happened inside {counted(len(owners), 'tool call')} ({named}{', …' if len(owners) > 2 else ''})"  # noqa: PLR2004
+            )
+            yield f"{what} was not compared: the {served} took the result from a recording"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.diff_types import DecidedCall, Decision, DecisionChange, FirstDecision
-from playhead.diagnose.diff_values import same
 from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash, repair_json, scrub
@@ -17,40 +16,30 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 _WHAT: Final = {
-    "order": "the same calls in another order",
-    "words": "the same calls, other words beside them",
+    "answer": "another answer",
     "missing": "only the original asked the model here",
     "extra": "only the replay asked the model here",
 }
 
 
 def first_decision(alignment: Alignment) -> FirstDecision | None:
-    """Return the first decision that differs, in the original's order.
-
-    The same calls with other words beside them are told only when nothing else differs: what was decided is the same.
-    """
+    """Return the first decision that differs, in the original's order: the calls that were asked for, or else the answer."""
     one, other = _decisions(alignment.original), _decisions(alignment.replay)
     ended = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
-    found: list[tuple[tuple[bool, float], FirstDecision]] = []
+    found: list[tuple[float, FirstDecision]] = []
     for replay_owner, owner in alignment.owners.items():
-        before = float("inf")
+        place = float("inf")
         for a, b in zip_longest(one.get(owner, []), other.get(replay_owner, [])):
             if not (a or ended[0]) or not (b or ended[1]):
                 break  # nobody knows what a run without an end decided after that
-            change = _change(a, b)
-            place = a.seq if a else before + 0.5
-            if change is not None:
-                found.append(((change == "words", place), _first(change, a, b)))
-            if change not in {None, "words"}:
+            place = a.seq if a else place + 0.5
+            if (change := _change(a, b)) is not None:
+                agent = agent_path(owner)
+                found.append(
+                    (place, FirstDecision(change=change, what=_what(change, a, b), agent=agent, original=a, replay=b))
+                )
                 break
-            before = place
-    first = min(found, key=lambda each: each[0], default=None)
-    return first[1] if first else None
-
-
-def _first(change: DecisionChange, a: Decision | None, b: Decision | None) -> FirstDecision:
-    agent = agent_path(a.owner if a else b.owner if b else "")
-    return FirstDecision(change=change, what=_what(change, a, b), agent=agent, original=a, replay=b)
+    return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def _change(a: Decision | None, b: Decision | None) -> DecisionChange | None:
@@ -58,33 +47,27 @@ def _change(a: Decision | None, b: Decision | None) -> DecisionChange | None:
         return "missing" if a else "extra"
     if a.error is not None or b.error is not None:
         return None if a.error == b.error else "failure"
-    one, other = _asked_for(a), _asked_for(b)
-    if one != other:
-        return _other_calls(one, other)
-    if a.text == b.text:
-        return None
-    return "words" if one else "answer"
+    if _asked_for(a) != _asked_for(b):
+        return "calls"
+    return None if a.calls or a.text == b.text else "answer"
 
 
 def _asked_for(decision: Decision) -> list[tuple[str, str]]:
     return [(call.tool, json_hash(call.args)) for call in decision.calls]
 
 
-def _other_calls(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> DecisionChange:
-    if Counter(one) == Counter(other):
-        return "order"
-    return "arguments" if [tool for tool, _ in one] == [tool for tool, _ in other] else "calls"
-
-
 def _what(change: DecisionChange, a: Decision | None, b: Decision | None) -> str:
-    if change == "calls" and a and b:
-        return f"the original {_did(a)}, the other run {_did(b)}"
-    if change == "arguments" and a and b:
-        changed = [one.tool for one, two in zip(a.calls, b.calls, strict=True) if not same(one.args, two.args)]
-        return f"{' and '.join(dict.fromkeys(changed))}: called with other arguments"
-    if change == "failure" and b:
+    if a is None or b is None or change == "answer":
+        return _WHAT[change]
+    if change == "failure":
         return f"the request failed in the {'original' if b.error is None else 'other run'}"
-    return _WHAT.get(change, "another answer")
+    if sorted(_asked_for(a)) == sorted(_asked_for(b)):
+        return "the same calls in another order"
+    if [call.tool for call in a.calls] == [call.tool for call in b.calls]:
+        pairs = zip(_asked_for(a), _asked_for(b), strict=True)
+        changed = dict.fromkeys(one[0] for one, other in pairs if one != other)
+        return f"{' and '.join(changed)}: called with other arguments"
+    return f"the original {_did(a)}, the other run {_did(b)}"
 
 
 def _did(decision: Decision) -> str:

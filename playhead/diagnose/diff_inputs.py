@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_types import InputChange
-from playhead.diagnose.diff_values import plain, same
+from playhead.diagnose.diff_values import line_diff, plain, same
 from playhead.trace.events import AgentStarted, RunStarted
 from playhead.trace.owners import agent_path, depth_of
 from playhead.trace.values import repair_json

@@ -33,7 +33,7 @@ class Fact(BaseModel):
 
 
 EditKind = Literal["added", "removed", "reordered", "arguments", "same"]
-DecisionChange = Literal["calls", "arguments", "order", "answer", "words", "failure", "missing", "extra"]
+DecisionChange = Literal["calls", "answer", "failure", "missing", "extra"]
 
 
 class Difference(Fact):
@@ -64,7 +64,7 @@ class InputChange(Fact):
     """What the replay was given."""
     lines: tuple[str, ...] = ()
     """For a text, the lines that differ, each after `-`, `+` or a blank, and `@@` lines between places; at most 400, and
-    one after `…` that says how many more there are."""
+    then one after `…`."""
     overridden: bool = False
     """Whether the replay was told to change it."""
     decided: bool = False
@@ -209,9 +209,8 @@ class FirstDecision(Fact):
     """The first place where the model decided, or answered, something else."""
 
     change: DecisionChange
-    """`calls`: other tools, or an answer in place of calls; `arguments`: the same tools with other arguments; `order`:
-    the same calls in another order; `answer`: another answer; `words`: the same calls, other words beside them;
-    `failure`: one request failed; `missing`, `extra`: only one of the runs came to ask."""
+    """`calls`: other calls, or an answer in place of calls; `answer`: another answer; `failure`: one request failed;
+    `missing`, `extra`: only one of the runs came to ask."""
     what: str
     """The same as a sentence."""
     agent: str

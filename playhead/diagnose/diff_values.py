@@ -1,8 +1,11 @@
-"""Where two JSON values differ: exact, bounded, and not impressed by what a hostile file holds."""
+"""Where two JSON values or two texts differ: exact, and bounded for hostile files."""
 
 from __future__ import annotations
 
+import difflib
+import re
 from itertools import islice
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -18,6 +21,13 @@ MOST_DIFFERENCES: Final = 100
 """Places of one value that are told one by one."""
 _DEEPEST: Final = 60
 """Levels that are gone down; what differs below is told as a whole."""
+MOST_LINES: Final = 400
+"""Lines of a text's difference."""
+_MOST_COMPARED: Final = 1_000
+"""Lines of a text that are compared one by one, from the first that differs."""
+_LONG_LINE: Final = 100
+"""Characters of a line from which it is taken sentence by sentence: prompts are paragraphs on one line."""
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
@@ -113,3 +123,33 @@ def _unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], lis
 
 def _difference(path: str, change: Any, *, original: Any = None, replay: Any = None) -> Difference:  # noqa: ANN401 - JSON
     return Difference(path=path, change=change, original=repair_json(original), replay=repair_json(replay))
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def line_diff(original: str, replay: str) -> tuple[str, ...]:
+    """Return the lines that differ with one line around them, in the form of a unified diff without its head.
+
+    There are at most 400; a last line after `…` says that more lines may differ.
+    """
+    left, right = _lines(original), _lines(replay)
+    start, *parts = _unlike_part(left, right)
+    first = max(start - 1, 0)
+    left, right = left[first : start + len(parts[0]) + 1], right[first : start + len(parts[1]) + 1]
+    is_cut = max(len(left), len(right)) > _MOST_COMPARED
+    found = difflib.unified_diff(left[:_MOST_COMPARED], right[:_MOST_COMPARED], n=1, lineterm="")
+    lines = ["@@" if line.startswith("@@") else line for number, line in enumerate(found) if number > 1]
+    is_cut = is_cut or len(lines) > MOST_LINES
+    return (*lines[:MOST_LINES], *(("… more lines may differ",) if is_cut else ()))
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, the long ones sentence by sentence."""
+    lines = text.split("\n")
+    return [part for line in lines for part in ([line] if len(line) <= _LONG_LINE else _SENTENCE_END.split(line))]
+
+
+def common_length(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    return len(commonprefix((one, other)))  # noqa: RUF071 - characters of a text are meant, not parts of a path

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.debrief_calls import LAST_WORDS
-from playhead.diagnose.diff_lines import common_length, hidden_lines
+from playhead.diagnose.diff_values import common_length
 from playhead.diagnose.document import TIED, Document, Row, Section
 from playhead.diagnose.parts import counted
 from playhead.diagnose.summaries import called_with, duration_text, preview
@@ -97,12 +97,10 @@ def _mark(mark: str, text: str, most: int = 1, depth: int = 2) -> Row:
     return Row(text or "(nothing)", f"{mark} ", depth, _STYLES.get(mark, ""), most)
 
 
-def _more(count: int, what: str, nowhere: int = 0) -> Iterator[Row]:
-    """Yield how much is left out, and how much more the diff itself does not have."""
-    count = max(count, 0)
-    if count + nowhere:
-        has = f"{count:,} of them" if nowhere else "them all"
-        yield Row(f"{ELLIPSIS} {count + nowhere:,} more {what}; --json has {has}", style="dim")
+def _more(count: int, what: str) -> Iterator[Row]:
+    """Yield how much is left out."""
+    if count > 0:
+        yield Row(f"{ELLIPSIS} {count:,} more {what}; --json has them all", style="dim")
 
 
 def _sides(original: str | None, replay: str | None, most: int = 2, depth: int = 2) -> Iterator[Row]:
@@ -194,17 +192,19 @@ def _input(change: InputChange) -> Iterator[Row]:
 
 def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
     """Yield the lines of a text that differ; a changed line begins where it differs."""
-    hidden = hidden_lines(lines)
-    places = list(lines[lines[0] == "@@" : -1 if hidden else None])
+    places = list(lines[lines[0] == "@@" :])
     for number, (one, other) in enumerate(pairwise(places)):
         if one[:1] == "-" and other[:1] == "+":
             places[number : number + 2] = ["-" + _focus(one[1:], other[1:]), "+" + _focus(other[1:], one[1:])]
     while places and not places[-1].strip():  # a blank line that both have says nothing at the end
         places.pop()
     for line in places[:_MOST]:
-        text = "…" if line == "@@" else re.sub(r"^ +|  +", lambda blanks: TIED * len(blanks[0]), line[1:])
-        yield Row(text, depth=4, style="dim", most=2) if line[:1] in "@ " else _mark(line[:1], text, 2)
-    yield from _more(len(places) - _MOST, "lines", hidden)
+        if line[:1] in "+-":
+            text = re.sub(r"^ +|  +", lambda blanks: TIED * len(blanks[0]), line[1:])
+            yield _mark(line[:1], text, 2)
+        else:
+            yield Row("…" if line == "@@" else line.removeprefix(" "), depth=4, style="dim", most=2)
+    yield from _more(len(places) - _MOST, "lines")
 
 
 # --- where the runs part ----------------------------------------------------------------------------------------------
@@ -219,14 +219,12 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
     rows = [Row(found.what)]
     given = {each.name.partition(".")[0] for each in diff.inputs if not each.decided}
     lit = {re.split(r"[.\[]", each.path)[0] for each in found.differences}
+    if isinstance(found.expected, dict) and found.expected.get("role") == "system":
+        lit = {"system_prompt" if "system_prompt" in given else "system_message"}
     decision = diff.first_decision
     if decision and decision.original and decision.original.seq == found.original_seq:
         rows.append(Row("(the decision below)", style="dim"))
-    elif (
-        (lit and lit <= given)
-        or ("system message" in found.what and given & {"system_prompt", "system_message"})
-        or any(each.rung == "override" and each.replay_seq == found.replay_seq for each in diff.results)
-    ):
+    elif lit and lit <= given:
         rows.append(Row("(the change above comes to light here)", style="dim"))
     elif found.differences:
         for each in found.differences[:_FEW]:
@@ -248,7 +246,7 @@ def _decision(diff: RunDiff) -> Iterator[Section]:
         yield Section("First decision", note=f"none differs{reach}")
         return
     one, other = found.original, found.replay
-    words = found.change in {"words", "answer"}
+    words = found.change == "answer"
     ends = [each.terminated_by if found.agent == "root" else None for each in (diff.original, diff.replay)]
     rows = (
         Row(found.what),

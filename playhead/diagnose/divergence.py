@@ -1,10 +1,14 @@
-"""Do two runs consist of the same events? All but ids and times, per owner, whatever order calls finished in."""
+"""Where two runs stop being the same: the one comparison of events that `reproduce`, `resume` and `diff` share.
+
+Events are laid side by side lane by lane (`lanes.LaneOrder`), so ids, times and the order in which concurrent calls finish
+do not count. Of each lane only the first difference is kept: what follows it follows from it.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.diagnose.diff_values import differences
 from playhead.diagnose.lanes import Lane, LaneOrder, Placed, call_of, is_compared, same_event, told
@@ -13,6 +17,7 @@ from playhead.trace.events import (
     KillswitchFired,
     LlmFailed,
     LlmRequested,
+    MessageAdded,
     ToolCallCompleted,
     UnknownEvent,
 )
@@ -20,19 +25,20 @@ from playhead.trace.owners import is_within
 from playhead.trace.parameters import not_comparable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from collections.abc import Set as AbstractSet
 
+    from playhead.diagnose.diff_types import Difference
+    from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.values import JsonValue
 
 ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
-"""Kinds that an agent writes when it ends, for whatever reason."""
+"""Kinds that an agent writes when it ends, whatever the reason."""
 SPENDING: Final = frozenset({"usage", "cost_usd", "cost_unknown"})
 """Fields that sum up what an agent and those below it spent."""
-
 SHOWN: Final = 6
-"""Fields of an event that are named when they differ."""
+"""Fields of an event that a divergence names when they differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +59,92 @@ class Divergence:
     """`seq` of the recorded event; None when the replay did something more."""
 
 
-class Comparison:
-    """Takes the events of a replay as they come and compares each with what was recorded at its place.
+class Parting(NamedTuple):
+    """The first place of a lane where two runs differ: both events there, or the only one."""
 
-    The replay's events are not kept: a replay of a long run needs no more memory than the recording does.
+    recorded: Placed | None
+    now: Placed | None
+    after: Record | None
+    """For an extra event, the recorded event that was matched last before it."""
+    left_out: AbstractSet[str]
+    """Fields that are not compared."""
+
+    @property
+    def place(self) -> float:
+        """Its place in the recording; an extra event stands behind the event that it follows."""
+        return self.recorded.record.seq if self.recorded else (self.after.seq if self.after else -1) + 0.5
+
+    def sides(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Return both events as they are compared, as JSON."""
+        one, other = (None if each is None else _compared(each, self.left_out) for each in self[:2])
+        return one, other
+
+    def differences(self) -> tuple[Difference, ...]:
+        """Return the fields that differ; none where an event is missing, or of another kind."""
+        if self.recorded is None or self.now is None or self.recorded.record.kind != self.now.record.kind:
+            return ()
+        found = differences(*self.sides())
+        return found if len(found) == 1 else tuple(each for each in found if each.path != "args_hash")
+
+    def sentence(self, found: tuple[Difference, ...], replay: str = "the replay") -> str:
+        """Return what differs, as a sentence."""
+        if self.recorded is None:
+            return f"only {replay} has {_named(self.now)} here"
+        if self.now is None:
+            return f"{replay} has no {_named(self.recorded)} here"
+        one, other = _named(self.recorded), _named(self.now)
+        if self.recorded.record.kind != self.now.record.kind:
+            return f"{other} instead of {one}"
+        if self.recorded.record.iteration != self.now.record.iteration:
+            return f"{one} comes in turn {self.now.record.iteration} instead of {self.recorded.record.iteration}"
+        if not found:  # a field that a newer version added to a part of an event
+            return f"{one} differs"
+        first, *more = [each.path or "the value" for each in found[:SHOWN]]
+        if first == "calls_before":
+            return "other calls had ended when this one started, which has to run alone"
+        besides = f", and {', '.join(more)}" if more else ""
+        return f"{first} of {one} differs{besides}"
+
+    def divergence(self) -> Divergence:
+        """Return it as a reproduction reports it."""
+        placed = self.recorded or self.now
+        assert placed is not None  # noqa: S101 - there is an event on one side at least
+        found, (expected, actual) = self.differences(), self.sides()
+        if found:
+            expected, actual = found[0].original, found[0].replay
+        seq = None if self.recorded is None else self.recorded.record.seq
+        return Divergence(placed.record.owner, _where(placed.record), self.sentence(found), expected, actual, seq)
+
+
+class Comparison:
+    """Takes the events of a run as they come and compares each with what was recorded at its place.
+
+    They are not kept: a replay of a long run needs no more memory than the recording does.
     """
 
-    def __init__(self, recorded: Iterable[Record], *, open_ended: bool, open_owners: Collection[str] = ()) -> None:
-        """Compare with these records; `open_ended` says that the recording may end before the replay does.
+    def __init__(
+        self,
+        recorded: Iterable[Record],
+        *,
+        open_ended: bool,
+        open_owners: Collection[str] = (),
+        left_out: AbstractSet[str] = frozenset(),
+        compares: Callable[[EventBase], bool] = is_compared,
+    ) -> None:
+        """Compare with these records; `open_ended` says that the recording may end before the other run does.
 
         Of `open_owners` alone it may do so, too; what those above them spent in all is not compared then.
         """
-        self._open_owners = open_owners
         self.not_compared: set[str] = set()
         """Kinds, and fields of kinds, that a newer version recorded and this one does not know, and parameters that are not
         recorded and of which the fingerprints are of two keys."""
-        self._open_ended = open_ended
+        self._open_ended, self._open_owners = open_ended, open_owners
+        self._left_out, self._compares = left_out, compares
         self._lanes: dict[Lane, list[Placed]] = defaultdict(list)
         self._order = LaneOrder()
         self._seen: dict[Lane, int] = defaultdict(int)
-        self._found: dict[Lane, Divergence] = {}
+        self._found: dict[Lane, Parting] = {}
+        self._last: Record | None = None
         order = LaneOrder()
         for record in recorded:
             if self.is_comparable(record):
@@ -82,45 +154,51 @@ class Comparison:
     @property
     def first(self) -> Divergence | None:
         """The first divergence so far."""
-        return next(iter(self._found.values()), None)
+        return next((each.divergence() for each in self._found.values()), None)
 
     def add(self, record: Record) -> bool:
-        """Compare the next event of the replay; return whether there is a recorded one at its place."""
-        if not is_compared(record.event):
+        """Compare the next event; return whether there is a recorded one at its place."""
+        if not self._compares(record.event):
             return False
         now = self._order.place(record)
         place, recorded = self._seen[now.lane], self._lanes.get(now.lane, [])
         self._seen[now.lane] = place + 1
         if place >= len(recorded):
-            if not (self._open_ended or record.owner in self._open_owners or now.lane in self._found):
-                self._found[now.lane] = _extra(record)
+            if not (self._open_ended or record.owner in self._open_owners):
+                self._found.setdefault(now.lane, Parting(None, now, self._last, self._left_out))
             return False
+        then = self._last = recorded[place].record
         if isinstance(record.event, LlmRequested):
-            then = getattr(recorded[place].record.event, "parameters", {})
-            self.not_compared.update(f"parameters.{path}" for path in not_comparable(then, record.event.parameters))
+            asked = getattr(then.event, "parameters", {})
+            self.not_compared.update(f"parameters.{path}" for path in not_comparable(asked, record.event.parameters))
         sums_up = record.kind in ENDINGS and any(is_within(owner, record.owner) for owner in self._open_owners)
-        left_out = SPENDING if sums_up else frozenset[str]()
-        if now.lane not in self._found and (divergence := _compare(recorded[place], now, left_out)) is not None:
-            self._found[now.lane] = divergence
+        left_out = self._left_out | SPENDING if sums_up else self._left_out
+        same = recorded[place].calls_before == now.calls_before and same_event(then, record, left_out)
+        if not same:
+            self._found.setdefault(now.lane, Parting(recorded[place], now, None, left_out))
         return True
 
     def events(self) -> int:
         """Return how many recorded events have been compared."""
         return sum(min(self._seen[lane], len(recorded)) for lane, recorded in self._lanes.items())
 
-    def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
-        """Return where the replay is not what was recorded: at most one divergence a lane, in the recording's order.
+    def partings(self, *, cut_short: bool) -> list[Parting]:
+        """Return where the runs part, at most one place a lane, in the recording's order.
 
-        With `cut_short` the replay may lack what agents write because they end. Everything else that was recorded has
+        With `cut_short` the other run may lack what agents write because they end. Everything else that was recorded has
         to come out again, whether the recording is whole or not.
         """
         found = dict(self._found)
         for lane, recorded in self._lanes.items():
-            left = [each.record for each in recorded[self._seen[lane] :]]
-            missing = next((record for record in left if not (cut_short and is_ending(record))), None)
+            left = recorded[self._seen[lane] :]
+            missing = next((each for each in left if not (cut_short and is_ending(each.record))), None)
             if missing is not None:
-                found.setdefault(lane, _missing(missing))
-        return tuple(sorted(found.values(), key=lambda each: (each.seq is None, each.seq or 0)))
+                found.setdefault(lane, Parting(missing, None, None, self._left_out))
+        return sorted(found.values(), key=lambda each: each.place)
+
+    def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
+        """Return where a replay is not what was recorded; see `partings`."""
+        return tuple(each.divergence() for each in self.partings(cut_short=cut_short))
 
     def is_comparable(self, record: Record) -> bool:
         """Return whether this version knows the event, and it tells what the agent did."""
@@ -129,7 +207,7 @@ class Comparison:
             self.not_compared.add(event.kind)
             return False
         self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__ or ())
-        return is_compared(event)
+        return self._compares(event)
 
 
 def is_ending(record: Record) -> bool:
@@ -142,41 +220,20 @@ def is_ending(record: Record) -> bool:
     return record.kind in ENDINGS or (isinstance(event, ToolCallCompleted) and event.ended == "cancelled")
 
 
-def _compare(recorded: Placed, now: Placed, left_out: AbstractSet[str]) -> Divergence | None:
-    if not same_event(recorded.record, now.record, left_out):
-        return _difference(recorded.record, now.record)
-    if recorded.calls_before != now.calls_before:
-        record = recorded.record
-        what = "other calls had ended when this one started, which has to run alone"
-        return Divergence(record.owner, _where(record), what, recorded.calls_before, now.calls_before, record.seq)
-    return None
+def _compared(placed: Placed, left_out: AbstractSet[str]) -> dict[str, Any]:
+    before = {"calls_before": placed.calls_before} if placed.calls_before else {}
+    return told(placed.record.event, left_out) | before
 
 
-def _extra(record: Record) -> Divergence:
-    what = f"the replay goes on with {record.kind}"
-    return Divergence(record.owner, _where(record), what, None, told(record.event), None)
-
-
-def _missing(record: Record) -> Divergence:
-    what = f"the replay has no {record.kind} here"
-    return Divergence(record.owner, _where(record), what, told(record.event), None, record.seq)
-
-
-def _difference(one: Record, other: Record) -> Divergence:
-    where = _where(one)
-    if one.kind != other.kind:
-        what = f"{other.kind} instead of {one.kind}"
-        return Divergence(one.owner, where, what, told(one.event), told(other.event), one.seq)
-    if one.iteration != other.iteration:
-        what = f"{one.kind} comes in another turn"
-        return Divergence(one.owner, where, what, one.iteration, other.iteration, one.seq)
-    found = differences(told(one.event), told(other.event), SHOWN)
-    if not found:  # a field that a newer version added to a part of an event
-        return Divergence(one.owner, where, f"{one.kind} differs", told(one.event), told(other.event), one.seq)
-    first, *more = found
-    besides = ", ".join(each.path for each in more)
-    what = f"{first.path} of {one.kind} differs{f', and {besides}' if besides else ''}"
-    return Divergence(one.owner, where, what, first.original, first.replay, one.seq)
+def _named(placed: Placed | None) -> str:
+    """Return the kind of an event with its tool, or the role of a message."""
+    if placed is None:
+        return "nothing"
+    event = placed.record.event
+    if isinstance(event, MessageAdded):
+        return f"the {event.role} message"
+    tool = getattr(event, "tool", None)
+    return f"{event.kind} ({tool})" if tool else event.kind
 
 
 def _where(record: Record) -> str:

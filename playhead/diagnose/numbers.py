@@ -151,13 +151,9 @@ def _all_readings(token: str) -> list[Decimal]:
     """Return every number that a token may be or hold."""
     if token.isdecimal():
         return [Decimal(token)] if len(token) <= _LONGEST else []
-    found = [each for part in _parts(token) for each in _readings(part)]
+    parts = (token, *_MARKS.split(token))  # it may be a row of a table
+    found = [each for part in parts if len(part) <= _LONGEST for each in _readings(part)]
     return found + [Decimal(piece) for piece in _DIGITS.findall(token) if len(piece) <= _LONGEST]
-
-
-def _parts(token: str) -> list[str]:
-    """Return a token as it is and, as it may be a row of a table, what its marks part; nothing that is too long."""
-    return [part for part in (token, *_MARKS.split(token)) if len(part) <= _LONGEST]
 
 
 def _readings(token: str) -> tuple[Decimal, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.call_words import KEY, form_of
 from playhead.diagnose.deeds import deeds_of_tool, is_named, words_of
+from playhead.diagnose.vocabulary import KEY, form_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,24 +39,13 @@ def _other_values(reason: str, spec: ToolSpec, arguments: object) -> Iterator[st
 
 
 def _same(key: str, value: str | float) -> bool:
-    if isinstance(value, str):
-        return key in value.lower()
-    return _number(key) == float(value)
+    return key in str(value).lower()
 
 
 def _is_labelled(key: str, parameter: str, reason: str) -> bool:
     words = "|".join(re.escape(word) for word in words_of(parameter) if word not in _LABELS and len(word) > 2)  # noqa: PLR2004 - "to", "in"
-    return (
-        bool(words)
-        and re.search(rf"\b(?:{words})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*{re.escape(key)}\b", reason) is not None
-    )
-
-
-def _number(key: str) -> float | None:
-    try:
-        return float(key)
-    except ValueError:
-        return None
+    label = rf"\b(?:{words})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*"
+    return bool(words) and re.search(rf"{label}{re.escape(key)}\b", reason) is not None
 
 
 def _other_tool(reason: str, spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> str | None:
@@ -76,4 +65,4 @@ def _other_tool(reason: str, spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> s
 
 
 def _has(reason: str, word: str) -> bool:
-    return re.search(rf"\b{re.escape(word.removesuffix('e'))}(?:e?[sd]|es|ing|\w?ing|\w?ed)?e?\b", reason) is not None
+    return re.search(rf"\b{re.escape(word.removesuffix('e'))}", reason) is not None

@@ -69,7 +69,9 @@ def check(recording: Recording, change: Planted) -> None:
     found = diff.first_divergence
     assert found is not None, change.kind
     where = (recording.run_id, change.kind, found.change, found.what)
-    if (found.original_seq, found.replay_seq) != (change.original_seq, change.replay_seq):
+    if change.original_seq is None:
+        assert found.replay_seq == change.replay_seq, where
+    elif found.original_seq != change.original_seq:
         assert change.kind.startswith("missing"), where
         assert is_equal_neighbour(recording, change.original_seq, found.original_seq), where
     assert apply_edits(diff.tool_sequence, tool_sequence(recording)) == tool_sequence(other), where

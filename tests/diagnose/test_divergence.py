@@ -136,7 +136,7 @@ def test_a_missing_an_extra_and_a_changed_event_are_each_named(recording: Record
     )
     assert (found[1].owner, found[1].what, found[1].seq) == (
         "root/else@0.0",
-        "the replay goes on with tools-defined",
+        "only the replay has tools-defined here",
         None,
     )
     shorter = Comparison(recording.records, open_ended=False)

@@ -70,7 +70,7 @@ async def test_a_changed_result_is_noticed(tmp_path: Path) -> None:
     first_divergence = outcome.divergences[0]
     assert (first_divergence.where, first_divergence.what) == (
         "outside the loop: message-added",
-        "content of message-added differs",
+        "content of the user message differs",
     )
 
 

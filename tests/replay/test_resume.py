@@ -179,7 +179,7 @@ async def test_code_that_changes_its_mind_is_stopped_too(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Session, "emit", emit)
     model = ScriptedModel(SHOP)
-    with pytest.raises(DivergedError, match="content of message-added differs"):
+    with pytest.raises(DivergedError, match="content of the user message differs"):
         await resume(make(None, model), path, run_id="on")
     assert (DONE, model.requests) == ([], [])
     ending = load_recording(path.parent / "on.jsonl").ending
