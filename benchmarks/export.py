@@ -101,10 +101,9 @@ def in_a_process(what: str, endpoint: str | None) -> dict[str, float]:
 def stored(endpoint: str) -> tuple[int, dict[str, tuple[float, float]]]:
     """Return the spans of a stored run, and what it takes to read, fold and encode it, and to do all of it and send."""
     from playhead.spans import SpanBuilder, spans_of  # noqa: PLC0415 - the same
-    from playhead.spans.delivery import Otlp  # noqa: PLC0415 - the same
+    from playhead.spans.delivery import Otlp, Pump  # noqa: PLC0415 - the same
     from playhead.spans.destination import named  # noqa: PLC0415 - the same
     from playhead.spans.encoding import encode  # noqa: PLC0415 - as export does
-    from playhead.spans.pump import Pump  # noqa: PLC0415 - the same
     from playhead.spans.run_export import RunExport  # noqa: PLC0415 - the same
     from playhead.spans.sources import TraceSource  # noqa: PLC0415 - the same
     from playhead.trace.line import Record  # noqa: PLC0415 - the same
@@ -112,10 +111,11 @@ def stored(endpoint: str) -> tuple[int, dict[str, tuple[float, float]]]:
 
     def export() -> int:
         pump = Pump(Otlp(named(endpoint)))
-        pump.runs.append(RunExport("run", path, lambda: TraceSource(path), SpanBuilder))
+        run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder)
+        pump.runs.append(run)
         while pump.step() == "sent":
             pass
-        return pump.totals.accepted
+        return run.accepted
 
     with tempfile.TemporaryDirectory() as folder:
         path = asyncio.run(playhead_loop(STEPS, Path(folder), fetch_async))

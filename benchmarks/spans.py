@@ -19,7 +19,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from benchmarks.step_cost import playhead_loop
 from playhead import tool
-from playhead.spans import SpanBuilder, SpanOptions, resource_of, spans_of
+from playhead.spans import SpanBuilder, SpanOptions, spans_of
 from playhead.spans.encoding import encode
 from playhead.trace.reader import Problem, scan
 
@@ -62,7 +62,7 @@ def read(path: Path) -> Iterator[Record]:
 def send(path: Path, options: SpanOptions, level: int | None) -> int:
     """Do all that an export does but for the sending, in batches; return how many bytes it would send."""
     size, batch = 0, []
-    for span in spans_of(read(path), options, resource=resource_of()):
+    for span in spans_of(read(path), options):
         batch.append(span)
         if len(batch) == BATCH:
             size += len(packed(encode(batch), level))
@@ -78,14 +78,13 @@ def packed(body: bytes, level: int | None) -> bytes:
 def row(path: Path, cap: int | None) -> str:
     """Return a line of the table."""
     records, options = list(read(path)), SpanOptions(max_messages=cap)
-    resource = resource_of()
 
     def fold() -> list[Any]:
-        builder = SpanBuilder(options, resource)
+        builder = SpanBuilder(options)
         return [span for record in records for span in builder.feed(record)]
 
     def live() -> None:
-        builder = SpanBuilder(options, resource)
+        builder = SpanBuilder(options)
         for record in records:
             for span in builder.feed(record):
                 encode([span])

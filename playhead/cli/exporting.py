@@ -10,10 +10,10 @@ from playhead.cli import exits
 from playhead.cli.output import note
 from playhead.spans import SpanBuilder
 from playhead.spans.cursor import Cursor
+from playhead.spans.delivery import Pump
 from playhead.spans.notices import Undelivered, count_undelivered, notices
-from playhead.spans.pump import Pump
 from playhead.spans.run_export import RunExport
-from playhead.spans.sources import SILENT_S, TraceSource, is_over, is_running, perhaps_on
+from playhead.spans.sources import TraceSource, is_over, is_running, unseen_host
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ class Export:
             pump.finished()
             if step != "stuck" or pump.stopped is None:
                 late_at = time.monotonic() + self._patience_s
-            elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at:
+            elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.again_at) > late_at:
                 return  # trying again is of no use: somebody has to mend the endpoint, or the time for it is over
             if step == "idle" and not (self._follow and pump.runs):
                 return
             if step != "sent":
-                wait_s = min(pump.patience.again_at - time.monotonic(), 1.0) if step == "stuck" else POLL_S
+                wait_s = min(pump.again_at - time.monotonic(), 1.0) if step == "stuck" else POLL_S
                 time.sleep(max(wait_s, POLL_S))
 
     def _summaries(self) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class Export:
                 "path": str(path),
                 "to": self._where,
                 "sent": run.accepted,
-                "refused": run.refused,
+                "refused": len(run.refused),
                 "skipped": run.skipped - run.refused_before,
                 "refused_before": run.refused_before,
                 "undelivered": left.get(run, nothing).spans,
@@ -116,16 +116,15 @@ class Export:
 
     def _perhaps_on(self, run: RunExport) -> str | None:
         """Return the other machine on which a run may go on, so that its open spans are not sent."""
-        return None if self._assume_dead or run.done or run.path is None else perhaps_on(run.path)
+        return None if self._assume_dead or run.done or run.path is None else unseen_host(run.path)
 
     def _note_unseen(self) -> None:
         """Say of which runs it cannot be seen whether they go on, and what to do then."""
         for run in self._pump.runs:
             if (host := self._perhaps_on(run)) is not None:
                 note(
-                    f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it goes on there cannot be "
-                    f"seen from here. Its open spans are sent when it has been silent for {SILENT_S / 60:.0f} minutes, or at "
-                    "once with --assume-dead"
+                    f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it is still running there cannot "
+                    "be seen from here. Its open spans are sent with --assume-dead"
                 )
 
     def _note_mishaps(self) -> None:
@@ -136,10 +135,10 @@ class Export:
             if run.refused_before:
                 said.append("what was refused before is sent again by the same command without --resume")
             if run.cursor is not None and run.cursor.error is not None:
-                said.append(f"what was sent cannot be written down: {run.cursor.error}: {run.cursor.path}")
+                said.append(run.cursor.warning)
             for what in said:
                 note(f"{run.run_id}: {what}")
-        for remark in pump.totals.remarks:
+        for remark in pump.remarks:
             note(f"{where} takes the spans, and says: {remark}")
         if pump.stopped is not None:
             without = sum(not (run.accepted or run.skipped) for run in pump.runs)

@@ -105,9 +105,9 @@ def export(  # noqa: PLR0913 - the options
 
     The spans follow from the trace: sent twice, they are the same spans under the same ids. What a collector has
     acknowledged is kept beside the traces, also by live export, so that --resume sends exactly what is missing, whatever
-    happened to the process or the collector. Spans that a dead run has left open are sent as interrupted. A run of another
-    machine (or of a container that has another name now) is dead when nobody holds its lock and its trace was silent for
-    10 minutes, or with --assume-dead; until then its open spans wait, and the exit code says so.
+    happened to the process or the collector. Spans that a dead run has left open are sent as interrupted. Whether a run of
+    another machine (or of a container that has another name now) is dead cannot be seen: its open spans wait for
+    --assume-dead, and the exit code is 1 until then.
 
     The collector, headers, timeout and compression are as the standard OTEL_EXPORTER_OTLP_… variables say.
     """

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
-from playhead.spans.messages import content_shown
-from playhead.spans.texts import clean, cleaned, json_taken_apart, present
+from playhead.spans.messages import clean, cleaned, content_shown, json_taken_apart, present
 from playhead.spans.tree import OK, SAMPLED, failed, parsed, root_span_of
 from playhead.trace.events import RunStarted
 from playhead.trace.format import ANSWERED

@@ -12,7 +12,7 @@ from openinference.semconv.trace import OpenInferenceLLMProviderValues as Provid
 from openinference.semconv.trace import SpanAttributes as S
 
 from playhead.spans.masking import IMAGES_LEFT_OUT
-from playhead.spans.texts import clean, cleaned, json_of, json_taken_apart
+from playhead.spans.messages import clean, cleaned, json_of, json_taken_apart
 from playhead.spans.tree import OK, failed
 
 if TYPE_CHECKING:

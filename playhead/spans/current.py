@@ -1,4 +1,4 @@
-"""The live export of this process: asked for by the environment, or by the program."""
+"""The live export of this process, which the environment or the program turns on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UsageError
@@ -15,7 +16,7 @@ from playhead.spans.destination import (
     from_environment,
     is_wanted,
     named,
-    not_offered,
+    other_exporters,
     require_opentelemetry,
 )
 from playhead.spans.live import LiveExport
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import SpanProcessor
 
-    from playhead.spans.builder import SpanBuilder
     from playhead.spans.delivery import Sink
     from playhead.spans.masking import SpanOptions
+    from playhead.spans.run import SpanBuilder
     from playhead.trace.recorder import Recorder, Subscriptions
 
 log = logging.getLogger("playhead")
@@ -37,13 +38,13 @@ _ELSEWHERE: Final = Again("--to URL", "a processor is handed no recorded run, bu
 
 
 class _Current:
-    """What sends the runs of this process."""
+    """The export of this process."""
 
     export: LiveExport | None = None
     registered = False
     lock = threading.Lock()
     refused = False
-    """Whether it was said that the environment asks for what cannot be."""
+    """Whether a warning was logged that what the environment names is impossible."""
 
 
 def live_export(
@@ -53,10 +54,10 @@ def live_export(
     service_name: str | None = None,
     options: SpanOptions | None = None,
 ) -> LiveExport:
-    """Send the spans of the runs that begin in this process from now on, while they go on.
+    """Send the spans of the runs that begin in this process from now on, while they are running.
 
-    Without it they are sent, too, when `OTEL_EXPORTER_OTLP_ENDPOINT` is set; it is for programs that say where to, or
-    that want to `flush` and `shutdown` themselves. No run waits for it, and none fails because of it.
+    Runs are sent without this call, too, when `OTEL_EXPORTER_OTLP_ENDPOINT` is set; it is for programs that name the endpoint
+    themselves, or that `flush` and `shutdown`. No run waits for it, and none fails because of it.
 
     Args:
         endpoint: the collector, such as `http://localhost:4318`; None: as the environment says. Without either, nothing
@@ -67,18 +68,20 @@ def live_export(
         options: what the spans show.
 
     Raises:
-        UsageError: the endpoint is no URL, a variable has a value that cannot be, or other spans are exported already.
+        UsageError: the endpoint is no URL, a variable has an invalid value, or other spans are exported already.
     """
-    destination = from_environment() if endpoint is None else named(endpoint, headers)
-    if destination is None or (endpoint is None and not is_wanted()):
-        return _NoExport()
+    destination = named(endpoint, headers) if endpoint is not None else from_environment() if is_wanted() else None
+    if destination is None:
+        nothing = LiveExport("nowhere", _never)
+        nothing.shutdown()
+        return nothing
     header = " --header NAME=env:VARIABLE" if headers else ""
     again = Again() if endpoint is None else Again(f"--resume --to {destination.name}{header}")
     return _begin(_to(destination, service_name, options, again))
 
 
 def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -> LiveExport:
-    """Hand the spans of the runs that begin in this process from now on to a span processor of an application's own.
+    """Hand the spans of the runs that begin in this process from now on to an application's own span processor.
 
     Its `on_end` is called from Playhead's thread. Whether the spans arrive, only the processor knows: no cursor is kept.
     A recorded run cannot be handed to it later; `playhead export RUN --to URL` sends it to a collector, as a whole.
@@ -97,34 +100,28 @@ def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -
 
 
 def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
-    """Send a run that begins now, if the program or the environment asks for it; never raises."""
+    """Send a run that begins now, if the program or the environment turned that on; never raises."""
     try:
-        export = _Current.export
-        if export is None and not _Current.refused:
-            export = _asked_for()
+        export = _Current.export or _automatic()
         if export is not None and not _is_suppressed():
             export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
-        _refuse(f"{type(error).__name__}: {error}")
-
-
-def _asked_for() -> LiveExport | None:
-    """Return the live export that the environment asks for; what it asks for that there is not, is said once."""
-    if is_wanted():
-        with _Current.lock:  # several first runs may begin at once
-            return _Current.export or _automatic()
-    if other := not_offered():
-        _refuse(other)
-    return None
+        _refuse(str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}")
 
 
 def _automatic() -> LiveExport | None:
-    try:
-        destination = from_environment()
-    except UsageError as error:
-        _refuse(str(error))
+    """Return the live export that the environment turns on, if it does."""
+    if _Current.refused:
         return None
-    return None if destination is None else _begin(_to(destination, None, None, Again()))
+    if not is_wanted():
+        if other := other_exporters():
+            _refuse(other)
+        return None
+    with _Current.lock:  # several first runs may begin at once
+        destination = from_environment()
+        if _Current.export is None and destination is not None:
+            return _begin(_to(destination, None, None, Again()))
+        return _Current.export
 
 
 def _refuse(why: str) -> None:
@@ -144,11 +141,10 @@ def _to(destination: Destination, service: str | None, options: SpanOptions | No
 
 
 def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:
-    from playhead.spans.builder import SpanBuilder  # noqa: PLC0415 - in the thread
-    from playhead.spans.masking import SpanOptions  # noqa: PLC0415 - the same
+    from playhead.spans.masking import SpanOptions  # noqa: PLC0415 - in the thread
+    from playhead.spans.run import SpanBuilder  # noqa: PLC0415 - the same
 
-    shown = options or SpanOptions()
-    return lambda: SpanBuilder(shown, service=service)
+    return partial(SpanBuilder, options or SpanOptions(), service=service)
 
 
 def _begin(export: LiveExport) -> LiveExport:
@@ -164,13 +160,13 @@ def _begin(export: LiveExport) -> LiveExport:
 
 
 def at_exit() -> None:
-    """Deliver what is left, for two seconds at most, and say what could not be."""
+    """Deliver what is left, for two seconds at most, and warn of what could not be."""
     if _Current.export is not None:
         _Current.export.shutdown()
 
 
 def _forget_parent() -> None:
-    """Begin anew in a forked child: its own runs are sent when it has some, its parent's never."""
+    """Begin anew in a forked child: its own runs are sent, its parent's never."""
     _Current.lock = threading.Lock()
     if _Current.export is not None:
         _Current.export.forget_parent()
@@ -179,19 +175,11 @@ def _forget_parent() -> None:
 def _is_suppressed() -> bool:
     """Return whether the run begins under `suppress_tracing`, or inside a trace that its application does not sample."""
     context, trace = sys.modules.get("opentelemetry.context"), sys.modules.get("opentelemetry.trace")
-    if context is None or trace is None:  # who never loaded them has suppressed nothing
+    if context is None or trace is None:  # an application that never loaded them suppresses nothing
         return False
     outer = trace.get_current_span().get_span_context()
     suppressed = context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY)  # noqa: SLF001 - as the libraries read it
     return bool(suppressed) or (outer.is_valid and not outer.trace_flags.sampled)
-
-
-class _NoExport(LiveExport):
-    """Stands where nothing is exported."""
-
-    def __init__(self) -> None:
-        super().__init__("nowhere", _never)
-        self._stopped = True
 
 
 def _never() -> tuple[Sink, Callable[[], SpanBuilder]]:

@@ -1,8 +1,8 @@
-"""How far a run has come on its way to a destination: what need not be sent again.
+"""How far a run has come on its way to a destination, so that no span is sent again.
 
 `<folder of the trace>/.export/<destination>/<run id>.json`, written whole and readable by its owner only. It says that
 every span which closed up to the event `seq` is settled: accepted, or refused for good. A file that is missing, older or
-broken costs no span: what it does not say is sent again, under the same ids.
+broken loses no span: spans that it does not mention are sent again, under the same ids.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class Cursor:
         """Why it could not be written the last time; None when it could."""
 
     def load(self, first: str) -> Reached:
-        """Return what was reached by the trace whose first event has this hash; nothing when none can be believed."""
+        """Return what was reached by the trace whose first event has this hash; nothing when the file is not about it."""
         try:
-            said = json.loads(read_plain(self.path, _LARGEST, os.geteuid()))
-            if said.get("first") != first or any(said.get(name) != value for name, value in self._about.items()):
+            content = json.loads(read_plain(self.path, _LARGEST, os.geteuid()))
+            if content.get("first") != first or any(content.get(name) != value for name, value in self._about.items()):
                 return Reached()
-            reached = Reached.model_validate(said.get("reached"))
+            reached = Reached.model_validate(content.get("reached"))
         except (OSError, ValueError, TypeError, ValidationError):
             return Reached()
         self._saved = reached.seq
         return reached
 
     def save(self, first: str, reached: Reached) -> None:
-        """Write down what was reached; never less than before, and never raises. A disk that is full may have room later."""
+        """Write down what was reached; never less than before, and never raises. A full disk may have room later."""
         if reached.seq < self._saved:
             return
         try:
@@ -79,9 +79,14 @@ class Cursor:
             return
         self._saved, self.error = reached.seq, None
 
+    @property
+    def warning(self) -> str:
+        """The sentence about a cursor that could not be written."""
+        return f"what was sent cannot be written down: {self.error}: {self.path}"
+
 
 def _make(folder: Path) -> None:
-    """Make the folder for nobody but the user; raises `OSError` when others can write into it."""
+    """Make the folder for its owner only; raises `OSError` when others can write into it."""
     for each in (folder.parent, folder):
         with suppress(FileExistsError):
             each.mkdir(mode=0o700)

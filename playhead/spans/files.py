@@ -5,38 +5,28 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.json_format import MessageToDict
+from openinference.semconv.trace import SpanAttributes
 
 from playhead.spans.delivery import Delivered
 from playhead.spans.encoding import request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import IO
 
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.trace import SpanContext
 
 _IDS: Final = ("traceId", "spanId", "parentSpanId")
-KIND: Final = "openinference.span.kind"
-
-
-class Text(Protocol):
-    """Where text can be written."""
-
-    def write(self, text: str, /) -> int:
-        """Write text."""
-        ...
-
-    def flush(self) -> None:
-        """Hand over what was written."""
-        ...
 
 
 class SpanFile:
     """Takes spans as text."""
 
-    def __init__(self, file: Text, form: str) -> None:
+    def __init__(self, file: IO[str], form: str) -> None:
         self._file, self._form = file, form
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
@@ -53,53 +43,45 @@ class SpanFile:
 
 def otlp_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
     """Return a request as OTLP's JSON: ids in hexadecimal digits, 64-bit integers as text, enumerations as numbers."""
-    said: dict[str, Any] = MessageToDict(request_of(spans), use_integers_for_enums=True)
-    for resource in said.get("resourceSpans", ()):
-        for scope in resource.get("scopeSpans", ()):
-            for span in scope.get("spans", ()):
-                for holder in (span, *span.get("links", ())):  # protobuf's own JSON says ids in base 64
-                    holder.update({name: base64.b64decode(holder[name]).hex() for name in _IDS if name in holder})
-    return said
+    request: dict[str, Any] = MessageToDict(request_of(spans), use_integers_for_enums=True)
+    for resource in request.get("resourceSpans", ()):
+        for span in resource["scopeSpans"][0]["spans"]:
+            for holder in (span, *span.get("links", ())):  # protobuf's own JSON writes ids in base 64
+                holder.update({name: base64.b64decode(holder[name]).hex() for name in _IDS if name in holder})
+    return request
 
 
 def openinference_json(span: ReadableSpan) -> dict[str, Any]:
     """Return a span in the form in which Phoenix shows and takes spans, with its attributes flat."""
-    attributes = dict(span.attributes or {})
-    context = span.get_span_context()
+    attributes = _listed(span.attributes)
     return {
         "name": span.name,
-        "context": {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"} if context else None,
+        "context": _ids(span.context),
         "parent_id": None if span.parent is None else f"{span.parent.span_id:016x}",
-        "span_kind": attributes.get(KIND, "UNKNOWN"),
+        "span_kind": attributes.get(SpanAttributes.OPENINFERENCE_SPAN_KIND, "UNKNOWN"),
         "start_time": _time(span.start_time),
         "end_time": _time(span.end_time),
         "status_code": span.status.status_code.name,
         "status_message": span.status.description or "",
-        "attributes": _listed(attributes),
+        "attributes": attributes,
         "events": [
             {"name": event.name, "timestamp": _time(event.timestamp), "attributes": _listed(event.attributes)}
             for event in span.events
         ],
-        "links": [
-            {
-                "context": {"trace_id": f"{link.context.trace_id:032x}", "span_id": f"{link.context.span_id:016x}"},
-                "attributes": _listed(link.attributes),
-            }
-            for link in span.links
-        ],
+        "links": [{"context": _ids(link.context), "attributes": _listed(link.attributes)} for link in span.links],
         "resource": _listed(span.resource.attributes),
     }
+
+
+def _ids(context: SpanContext | None) -> dict[str, str] | None:
+    return context and {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
 def _listed(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in (attributes or {}).items()}
 
 
-def _time(nanoseconds: int | None) -> str | None:
-    """Return a time as ISO 8601 with microseconds, which is what a trace knows; None when no calendar has it."""
+def _time(nanoseconds: int | None) -> str:
+    """Return a time as ISO 8601 with microseconds, the resolution of a trace."""
     seconds, microseconds = divmod((nanoseconds or 0) // 1000, 1_000_000)
-    try:
-        whole = datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return None if nanoseconds is None else whole.isoformat(timespec="microseconds")
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds).isoformat(timespec="microseconds")

@@ -1,7 +1,7 @@
-"""Live export: the spans of this process's runs, sent while they go on by one thread, and without the agent's help.
+"""Live export: one thread sends the spans of this process's runs while they are running.
 
-The thread reads the traces as they are written, so an agent's side does nothing for an event, and what waits for a
-collector that is down waits in the file. Of a run without a file the agent's side puts its records into a short queue.
+The thread reads the traces as they are written, so an event costs the agent nothing, and what waits for a collector that is
+down waits in the file. The records of a run without a file go into a bounded queue.
 """
 
 from __future__ import annotations
@@ -14,38 +14,34 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError
 from playhead.spans.cursor import Cursor
-from playhead.spans.notices import Again, command, count_undelivered, message, notices
+from playhead.spans.notices import Again, count_undelivered, message, notices
 from playhead.spans.run_export import RunExport
 from playhead.spans.sources import QueueSource, TraceSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from playhead.spans.builder import SpanBuilder
-    from playhead.spans.delivery import Sink
+    from playhead.spans.delivery import Pump, Sink
     from playhead.spans.destination import Destination
-    from playhead.spans.pump import Pump
+    from playhead.spans.run import SpanBuilder
     from playhead.trace.recorder import Recorder, Subscriptions
 
 log = logging.getLogger("playhead")
 
-POLL_S: Final = 0.5
-"""Seconds between two looks at the traces of runs that go on."""
-EXIT_S: Final = 2.0
+_POLL_S: Final = 0.5
+"""Seconds between two looks at the traces of running runs."""
+_EXIT_S: Final = 2.0
 """Seconds that the end of a process waits at most."""
 _TO_COUNT_S: Final = 0.4
 """Seconds of these in which what was not delivered is counted."""
-_SAID_AFTER_S: Final = 30.0
-"""Seconds after which it is said that a destination takes nothing; by then it is no restart of it."""
+_WARN_AFTER_S: Final = 30.0
+"""Seconds after which a destination that takes nothing is warned of; a restart of it takes less."""
 MAX_RUNS: Final = 10_000
-"""Runs that wait for a destination; those that come then wait for `playhead export --resume`."""
-_KNOWN: Final = 1_000
-"""Of these, so many whose traces are known, to say how they are sent."""
+"""Runs that wait for a destination; later ones wait for `playhead export --resume`."""
 
 
 class LiveExport:
-    """Sends the runs that begin in this process from now on; never raises into a run, and never holds one up."""
+    """Sends the runs that begin in this process from now on; never raises into a run, and never delays one."""
 
     def __init__(
         self,
@@ -60,35 +56,32 @@ class LiveExport:
 
         Args:
             name: where the spans go, as it may be shown.
-            connect: makes what takes the spans, and what makes a run's folder of events; called in the thread.
-            destination: whose cursors are kept; None: nothing is acknowledged, so none are.
-            again: what sends recorded runs that did not arrive.
+            connect: makes the sink, and what makes a run's builder of spans; called in the thread.
+            destination: the destination of the cursors; None: nothing is acknowledged, so there are none.
+            again: the command that sends recorded runs that did not arrive.
             on_flush: called by `flush` and `shutdown` when everything was handed over, with the seconds that are left;
-                what returns False has not done it.
+                False means that it did not finish.
         """
         self.name = name
         self._connect, self._destination, self._again = connect, destination, again or Again()
         self._on_flush = on_flush
         self._stopped = False
-        self._begin_anew()
+        self.forget_parent()
 
-    def _begin_anew(self) -> None:
-        """Forget all runs: at the start, and in a forked child, for they are its parent's."""
+    def forget_parent(self) -> None:
+        """Forget all runs: in a forked child they are its parent's."""
         self._lock, self._ending = threading.Lock(), threading.Lock()
         self._new: list[RunExport] = []
-        self._first_turned_away: list[Path] = []
-        self._turned_away = self._lost_runs = self._remarks = 0
+        self._remarks = 0
         self._readers = 2
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._changed = threading.Condition()
-        self._hurry = self._said = self._unwritten = False
+        self._hurry = self._has_warned = self._is_full = self._unwritten = False
         self._end_at = 0.0
         self._broken: str | None = None
         self._make_builder: Callable[[], SpanBuilder] | None = None
-
-    forget_parent = _begin_anew
 
     # --- the agent's side -------------------------------------------------------------------------------------------
 
@@ -99,9 +92,8 @@ class LiveExport:
         if self._broken is not None or len(self._runs()) >= MAX_RUNS:
             self._turn_away(recorder)
             return
-        run = self._export_of(run_id, recorder, subscriptions)
         with self._lock:
-            self._new.append(run)
+            self._new.append(self._export_of(run_id, recorder, subscriptions))
         self._start()
         self._wake.set()
 
@@ -118,7 +110,7 @@ class LiveExport:
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Deliver every span that is complete by now; return whether that was done in time.
 
-        What is recorded after the call is not waited for, so that it returns however busy the application is.
+        It does not wait for what is recorded after the call, so it returns however busy the application is.
         """
         late_at = time.monotonic() + timeout_s
         if self._thread is None or not self._thread.is_alive():
@@ -127,22 +119,23 @@ class LiveExport:
         with self._changed:
             self._hurry = True
             self._wake.set()
-            done = self._changed.wait_for(lambda: all(run.has_come_to(seq) for run, seq in marks), timeout_s)
-        return done and self._flush_within(late_at) and all(run.failure is None for run, _ in marks)
+            done = self._changed.wait_for(lambda: all(run.has_settled(seq) for run, seq in marks), timeout_s)
+        return done and self._flush(late_at) and all(run.failure is None for run, _ in marks)
 
-    def shutdown(self, timeout_s: float = EXIT_S) -> None:
-        """Deliver what is left, and say what could not be; runs that begin later are not sent. Again, it does nothing."""
+    def shutdown(self, timeout_s: float = _EXIT_S) -> None:
+        """Deliver what is left, and warn of what could not be; runs that begin later are not sent. Again, it does nothing."""
         with self._ending:  # of two threads that end the process, the second waits for the first
             if not self._stopped:
                 self._end(timeout_s)
 
     def _turn_away(self, recorder: Recorder) -> None:
-        """Leave a run to `playhead export`, if it has a trace."""
-        if recorder.writer is None:
-            self._lost_runs += 1
-        else:
-            self._turned_away += 1
-            self._first_turned_away += [recorder.writer.path] if self._turned_away <= _KNOWN else []
+        """Leave a run, and those that begin until the destination takes spans again, to `playhead export`; warn once."""
+        if self._is_full:
+            return
+        self._is_full = True
+        why = self._why_not() or "too many runs wait"
+        sends = "" if recorder.writer is None else f"; {self._again.since(recorder.writer.path)}"
+        log.warning("runs that begin now are not sent to %s (%s)%s", self.name, why, sends)
 
     def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
         writer = recorder.writer
@@ -156,7 +149,7 @@ class LiveExport:
         return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.next_seq)
 
     def _builder(self) -> SpanBuilder:
-        assert self._make_builder is not None  # noqa: S101 - the thread has connected before it asks
+        assert self._make_builder is not None  # noqa: S101 - the thread connects first
         return self._make_builder()
 
     def _start(self) -> None:
@@ -167,14 +160,14 @@ class LiveExport:
             self._thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
             try:
                 self._thread.start()
-            except RuntimeError as error:  # no thread to be had: too many, or the interpreter is going down
+            except RuntimeError as error:  # no thread can start: too many, or the interpreter is shutting down
                 self._break(str(error))
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         try:
-            from playhead.spans.pump import Pump  # noqa: PLC0415 - in the thread, as all that follows
+            from playhead.spans.delivery import Pump  # noqa: PLC0415 - in the thread, as all that follows
 
             sink, self._make_builder = self._connect()
             _suppress_instrumentation()
@@ -191,20 +184,20 @@ class LiveExport:
         except Exception as error:  # noqa: BLE001 - live export ends, and nothing else
             self._break(f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300])
         finally:
-            self._let_go()
+            self._close_runs()
 
     def _round(self, pump: Pump) -> None:
-        """Send until nothing is left, nobody takes it, or the process ends."""
+        """Send until nothing is left, the destination takes nothing, or the process ends."""
         while (left := self._time_left()) is None or left > 0:
             if self._hurry:
-                self._hurry, pump.patience.again_at = False, 0.0
-            with self._lock:  # before each request: a run that is busy may never come to its end
+                self._hurry, pump.again_at = False, 0.0
+            with self._lock:  # before each request: a busy run may never end
                 pump.runs += self._new
                 self._new.clear()
             step = pump.step(timeout_s=left)
             for run in pump.finished():
-                self._tell_of(run)
-            self._tell(pump)
+                self._warn_of_run(run)
+            self._warn_of_destination(pump)
             with self._changed:
                 self._changed.notify_all()
             if step != "sent":
@@ -215,33 +208,33 @@ class LiveExport:
         return self._end_at - time.monotonic() if self._stopped else None
 
     def _wait(self, pump: Pump) -> None:
-        stuck_s = pump.patience.again_at - time.monotonic()
-        self._wake.wait(stuck_s if stuck_s > 0 else POLL_S if pump.runs or self._new else None)
+        stuck_s = pump.again_at - time.monotonic()
+        self._wake.wait(stuck_s if stuck_s > 0 else _POLL_S if pump.runs or self._new else None)
         self._wake.clear()
 
-    def _tell(self, pump: Pump) -> None:
+    def _warn_of_destination(self, pump: Pump) -> None:
         """Say once what is wrong with the destination."""
-        for remark in pump.totals.remarks[self._remarks :]:
+        for remark in pump.remarks[self._remarks :]:
             self._remarks += 1
             log.warning("%s takes the spans, and says: %s", self.name, remark)
-        failing, stopped = pump.patience.failing_since, pump.stopped
+        failing, stopped = pump.failing_since, pump.stopped
         if failing is None or stopped is None:
-            self._said = False
-        elif not (self._said or self._stopped) and (
-            stopped.meaning == "unusable" or time.monotonic() - failing > _SAID_AFTER_S
+            self._has_warned = False
+        elif not (self._has_warned or self._stopped) and (
+            stopped.meaning == "unusable" or time.monotonic() - failing > _WARN_AFTER_S
         ):
-            self._said = True
+            self._has_warned = True
             log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, stopped.reason)
 
-    def _tell_of(self, run: RunExport) -> None:
-        """Say what is not as it should be of a run that is done, or given up."""
+    def _warn_of_run(self, run: RunExport) -> None:
+        """Say what went wrong with a run that is done, or given up."""
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
         if run.failure is not None and run.path is not None and run.path.exists():
-            log.warning("run %s: %s: %s", run.run_id, self._again.how, command([run.path], self._again))
+            log.warning("run %s: %s", run.run_id, self._again.command([run.path]))
         if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
             self._unwritten = True
-            log.warning("what was sent cannot be written down: %s: %s", run.cursor.error, run.cursor.path)
+            log.warning("%s", run.cursor.warning)
 
     def _break(self, why: str) -> None:
         self._broken = why
@@ -250,7 +243,7 @@ class LiveExport:
     # --- both -------------------------------------------------------------------------------------------------------
 
     def _runs(self) -> list[RunExport]:
-        """Return the runs that are not done, the first first."""
+        """Return the runs that are not done, in the order in which they began."""
         with self._lock:
             return [*(self._pump.runs if self._pump else ()), *self._new]
 
@@ -263,16 +256,10 @@ class LiveExport:
             self._thread.join(max(self._end_at - time.monotonic(), 0.0))
         runs = self._runs()
         for run in runs:
-            self._tell_of(run)
+            self._warn_of_run(run)
         if undelivered := count_undelivered([run for run in runs if not run.done], started + timeout_s):
             log.warning("%s", message(undelivered, self.name, self._why_not(), self._again))
-        if self._turned_away:
-            sends = f"{self._again.how}: {command(self._first_turned_away, self._again)}"
-            log.warning("%d more runs were not sent to %s; %s", self._turned_away, self.name, sends)
-        if self._lost_runs:
-            said = "%d more runs were not sent to %s, and have no trace: they are lost"
-            log.warning(said, self._lost_runs, self.name)
-        self._let_go()
+        self._close_runs()
 
     def _why_not(self) -> str | None:
         """Return why there are spans that were not delivered, if that is known."""
@@ -281,37 +268,24 @@ class LiveExport:
             return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
         return reason
 
-    def _let_go(self) -> None:
-        """Close the runs, when both have ended that read them: the thread, and the count of what is left."""
+    def _close_runs(self) -> None:
+        """Close the runs when both of their readers have ended: the thread, and the count of what is left."""
         with self._lock:
             self._readers -= 1
         if not self._readers:
             for run in self._runs():
                 run.close()
 
-    def _flush_within(self, late_at: float) -> bool:
-        """Flush what the spans were handed to, in a thread of its own, for it may take no notice of the time."""
-        if self._on_flush is None:
-            return True
-        done: list[bool] = []
-        thread = threading.Thread(target=lambda: done.append(self._flush(late_at)), daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # no thread to be had
-            return False
-        thread.join(max(late_at - time.monotonic(), 0.0))
-        return done == [True]
-
     def _flush(self, late_at: float) -> bool:
         try:
             return self._on_flush is None or self._on_flush(max(late_at - time.monotonic(), 0.0)) is not False
-        except Exception as error:  # noqa: BLE001 - a processor is code of the user's
+        except Exception as error:  # noqa: BLE001 - a processor is the application's code
             log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
             return False
 
 
 def _end_with_worker(end: Callable[[], None]) -> None:
-    """End with a process of `multiprocessing`, too: one that was forked ends without what `atexit` would do."""
+    """End with a process of `multiprocessing`, too: one that was forked ends without `atexit`."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(None, end, exitpriority=0)

@@ -28,8 +28,7 @@ from openinference.semconv.trace import (
 )
 
 from playhead.errors import UsageError, did_you_mean
-from playhead.spans.messages import INPUT, message_attributes
-from playhead.spans.texts import JSON, as_input, as_output, clean, shown
+from playhead.spans.messages import INPUT, JSON, as_input, as_output, clean, message_attributes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from playhead.spans.cursor import NOTHING, Reached
 from playhead.spans.destination import plain
@@ -18,30 +17,10 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import ReadableSpan
 
-    from playhead.spans.builder import SpanBuilder
     from playhead.spans.cursor import Cursor
-    from playhead.spans.delivery import Delivered, Refusal
+    from playhead.spans.run import SpanBuilder
     from playhead.spans.sources import Source
     from playhead.trace.reader import Problem
-
-NAMED: Final = 5
-"""Spans of a refusal that are named."""
-_LONGEST_NAME: Final = 80
-_OR_OTHERS: Final = "; or spans of another run are meant"
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Spans of a run that the destination does not take."""
-
-    count: int
-    """How many."""
-    reason: str
-    """In the destination's words."""
-    spans: tuple[str, ...] = ()
-    """Names and ids of the first of those that may be meant."""
-    among: int | None = None
-    """Of how many spans it is some, when the destination did not say which of them; None: all of those that may be meant."""
 
 
 class Closed(NamedTuple):
@@ -60,43 +39,41 @@ class RunExport:
         self,
         run_id: str,
         path: Path | None,
-        opened: Callable[[], Source],
-        builder: Callable[[], SpanBuilder],
+        open_source: Callable[[], Source],
+        make_builder: Callable[[], SpanBuilder],
         cursor: Cursor | None = None,
         *,
         resume: bool = False,
         next_seq: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Export a run; nothing is opened before the first span is asked for.
+        """Export a run; nothing is opened before the first span is taken.
 
         Args:
             run_id: the run.
             path: its trace; None when it has none.
-            opened: opens where its records come from.
-            builder: makes what folds them.
-            cursor: where to write down what was settled; None when nobody will ask.
+            open_source: opens where its records come from.
+            make_builder: makes the builder of its spans.
+            cursor: the file of what was settled; None: it is not kept.
             resume: whether to leave out what the cursor says is settled.
-            next_seq: returns the number of the event that the run records next; known of those of this process.
+            next_seq: returns the number of the event that the run records next; for runs of this process.
         """
         self.run_id, self.path, self.cursor = run_id, path, cursor
         self.next_seq = next_seq
         self.reached = Reached()
         """What is settled by now."""
-        self.accepted = self.refused = 0
-        """What became of the spans of this export."""
-        self.refusals: list[Refused] = []
-        """What was refused by this export."""
-        self.smaller: list[str] = []
-        """Names and ids of spans that were accepted only without their content, for they were too large."""
+        self.accepted = 0
+        """Spans that this export delivered."""
+        self.refused: list[tuple[str, str]] = []
+        """Names and ids of the spans that the destination refused in this export, and why."""
         self.skipped = self.refused_before = 0
-        """Spans that were settled before; of these, the ones that were refused: nobody has them."""
+        """Spans that were settled before; of these, the ones that were refused."""
         self.interrupted = 0
         """Spans that were still open when the run was over."""
         self.left_out = 0
-        """Events that belong to nothing that began."""
+        """Events that are part of no span."""
         self.failure: str | None = None
-        """Why it cannot be read on; None while it can."""
-        self._opened, self._make_builder, self._resume = opened, builder, resume
+        """Why the trace cannot be read; None while it can."""
+        self._open_source, self._make_builder, self._resume = open_source, make_builder, resume
         self._source: Source | None = None
         self._builder: SpanBuilder | None = None
         self._lock = threading.Lock()  # of the reading: the end of a process reads on, to count
@@ -115,7 +92,7 @@ class RunExport:
 
     @property
     def lost(self) -> int:
-        """Events that were never folded."""
+        """Events that a full queue dropped."""
         return 0 if self._source is None else self._source.lost
 
     @property
@@ -123,7 +100,7 @@ class RunExport:
         """What is wrong with the file."""
         return () if self._source is None else self._source.problems
 
-    def has_come_to(self, seq: int) -> bool:
+    def has_settled(self, seq: int) -> bool:
         """Return whether every span that closed up to this event is settled."""
         return self.done or self.reached.seq >= seq
 
@@ -133,26 +110,23 @@ class RunExport:
             while not (self._waiting or self._counted) and (closed := self._read_on()):
                 self._waiting.extend(closed)
             if self._counted or not self._waiting:
-                self._note_down()
+                self._note_settled()
                 return None
             self._under_way.append(self._waiting.popleft())
             return self._under_way[-1]
 
-    def settle(self, count: int, delivered: Delivered, batch: Sequence[Closed]) -> None:
-        """Note that the first `count` of the spans that were taken are settled, as it was delivered of this batch."""
+    def settle(self, count: int, refused: Sequence[tuple[ReadableSpan, str]]) -> None:
+        """Note that the first `count` of the spans that were taken are settled: accepted, but for those refused."""
         for _ in range(count):
             self._under_way.popleft()
-        refusals = [found for each in delivered.refusals if (found := self._refused(each, batch)) is not None]
-        refused = sum(each.count for each in refusals)
-        self.refusals += refusals
-        self.smaller += [name_of(batch[at].span) for at in delivered.without_content if batch[at].run is self]
-        self.accepted, self.refused = self.accepted + count - refused, self.refused + refused
-        self.reached.accepted += count - refused
-        self.reached.refused += refused
-        self._note_down()
+        self.refused += [(_name_of(span), reason) for span, reason in refused]
+        self.accepted += count - len(refused)
+        self.reached.accepted += count - len(refused)
+        self.reached.refused += len(refused)
+        self._note_settled()
 
     def count_rest(self, late_at: float) -> int | None:
-        """Return how many spans are not settled, with those that are open, for now the run is over; it is not read on after this.
+        """Return how many spans are not settled, with those that are open; the run is not delivered any further.
 
         None when some of its events were lost or cannot be read, or reading them takes beyond `late_at`, in monotonic seconds.
         """
@@ -170,17 +144,10 @@ class RunExport:
                 return None
         return None
 
-    def rest(self) -> None:
-        """Hold no file open until it is read on."""
-        with self._lock:
-            if self._source is not None:
-                self._source.rest()
-
     def close(self) -> None:
-        """Let go of the file and of what was folded; what is not settled by then is for another export."""
+        """Drop the builder; what is not settled by then is for another export."""
         if self.cursor is not None and self.cursor.error is not None:
             self.cursor.save(self._first, self.reached)
-        self.rest()
         self._builder = self._reading = None
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -195,7 +162,8 @@ class RunExport:
 
     def _closings(self) -> Iterator[Sequence[Closed] | None]:
         """Yield what each event closes, and at the end what is still open; None while nothing more has come."""
-        source, builder = self._begin_reading()
+        source = self._source = self._open_source()
+        builder = self._builder = self._make_builder()
         while True:
             for record in source.new():
                 spans = builder.feed(record)
@@ -205,71 +173,50 @@ class RunExport:
                 self._at = record.seq
                 if isinstance(record.event, RunCompleted) and record.owner == "root":
                     self._ended = True
-                if spans and not self._is_known(len(spans), record.seq <= self._from.seq):
+                if spans and not self._skip(len(spans), was_settled=record.seq <= self._from.seq):
                     yield [Closed(self, record.seq, span) for span in spans]
             if source.over:
                 break
             yield None
         left = [] if source.lost else builder.interrupted()
         self.interrupted = len(left)
-        sent_before = self._from.seq == self._from.interrupted_at == self._at
-        if left and not self._is_known(len(left), sent_before):
+        was_settled = self._from.seq == self._from.interrupted_at == self._at
+        if left and not self._skip(len(left), was_settled=was_settled):
             yield [Closed(self, self._at + 1, span) for span in left]
 
-    def _begin_reading(self) -> tuple[Source, SpanBuilder]:
-        self._source, self._builder = self._opened(), self._make_builder()
-        return self._source, self._builder
-
     def _begin(self, first: str) -> bool:
-        """Find out how far the run came whose first line has this hash; return whether anything is left."""
+        """Load how far the run came whose first line has this hash; return whether anything is left."""
         self._first = first
-        found = None if self.cursor is None else self.cursor.load(first)
-        if found is not None and self._resume:
-            self.reached, self._from = found, found.model_copy()
-            self.refused_before = found.refused
-            self.skipped = found.accepted + found.refused if found.complete else 0
+        reached = None if self.cursor is None else self.cursor.load(first)
+        if reached is not None and self._resume:
+            self.reached, self._from = reached, reached.model_copy()
+            self.refused_before = reached.refused
+            self.skipped = reached.accepted + reached.refused if reached.complete else 0
         return not self.reached.complete
 
-    def _is_known(self, spans: int, known: bool) -> bool:  # noqa: FBT001 - what it says
-        self.skipped += spans if known else 0
-        return known
+    def _skip(self, spans: int, *, was_settled: bool) -> bool:
+        self.skipped += spans if was_settled else 0
+        return was_settled
 
     # --- what is settled ----------------------------------------------------------------------------------------------
 
-    def _refused(self, refusal: Refusal, batch: Sequence[Closed]) -> Refused | None:
-        """Return what was refused of this run, at most; None when its spans are not meant."""
-        meant = batch[refusal.first : refusal.last + 1]
-        own = [each for each in meant if each.run is self]
-        if not own:
-            return None
-        names = tuple(name_of(each.span) for each in own[:NAMED])
-        among = None if refusal.count == len(meant) else len(own)
-        reason = refusal.reason if among is None or len(own) == len(meant) else refusal.reason + _OR_OTHERS
-        return Refused(min(refusal.count, len(own)), reason, names, among)
-
-    def _note_down(self) -> None:
+    def _note_settled(self) -> None:
         """Keep what is settled: all that closed before the first span that is not."""
-        following = self._under_way or self._waiting
-        if following:
-            self._write(following[0].seq - 1, interrupted_at=self.reached.interrupted_at)
-        elif self._drained and not self._counted:
-            self._write(self._at, complete=self._ended, interrupted_at=self._at if self.interrupted else None)
-            self._all_settled = True
-        elif not self._counted:
-            self._write(self._at, interrupted_at=self.reached.interrupted_at)
-
-    def _write(self, seq: int, *, interrupted_at: int | None, complete: bool = False) -> None:
-        reached = self.reached
-        known = {"seq": max(seq, self._from.seq), "complete": complete, "interrupted_at": interrupted_at}
-        if reached.complete or reached == reached.model_copy(update=known):
+        following, interrupted_at, complete = self._under_way or self._waiting, self.reached.interrupted_at, False
+        seq = following[0].seq - 1 if following else self._at
+        if self._counted and not following:
             return
-        self.reached = reached.model_copy(update=known)
+        if self._drained and not following:
+            interrupted_at, complete = self._at if self.interrupted else None, self._ended
+            self._all_settled = True
+        known = {"seq": max(seq, self._from.seq), "complete": complete, "interrupted_at": interrupted_at}
+        newer = self.reached.model_copy(update=known)
+        if self.reached.complete or self.reached == newer:
+            return
+        self.reached = newer
         if self.cursor is not None:
-            self.cursor.save(self._first, self.reached)
+            self.cursor.save(self._first, newer)
 
 
-def name_of(span: ReadableSpan) -> str:
-    """Return a span's name and id, as one plain line."""
-    context = span.context
-    name = plain(span.name)[:_LONGEST_NAME]
-    return f"{name} {context.span_id:016x}" if context is not None else name
+def _name_of(span: ReadableSpan) -> str:
+    return f"{plain(span.name)} {span.context.span_id:016x}" if span.context else plain(span.name)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import time
 from collections import deque
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, RunIdError, TraceNotFoundError
@@ -21,29 +19,26 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 MAX_QUEUED: Final = 5_000
-"""Events of a run without a file that wait; what comes then is lost, and counted."""
-SILENT_S: Final = 600.0
-"""Seconds without a word in its trace after which a run of another machine is over, if nobody holds its lock. A call of a
-model ends by then; and what goes on after all sends its spans when they close."""
+"""Events of a run without a file that wait; later ones are lost and counted."""
 
 
 class TraceSource:
-    """A run's file, read as far as it is written. The trace is the source: what waits in it is not in memory."""
+    """A run's file, read as far as it is written. Between two reads no file is open: an agent needs the descriptors."""
 
     def __init__(self, path: Path, ended: Callable[[], bool] | None = None) -> None:
         """Read a trace.
 
         Args:
             path: the file.
-            ended: says whether a run whose end is not in the file has ended all the same; None: its lock does.
+            ended: returns whether a run has ended whose end is not in the file; None: its lock tells.
 
         Raises:
             TraceNotFoundError: there is no such file, or it cannot be read.
         """
-        self._is_over = ended or (lambda: is_over(path))
+        self._has_ended = ended or (lambda: is_over(path))
         self._file = _TraceFile(path)
         self._lines = Following(path, self._file)
-        self._ended = False
+        self._end_is_read = False
         self.lost = 0
         self.over = False
         """Whether everything was read that will ever be there."""
@@ -52,18 +47,13 @@ class TraceSource:
 
     def new(self) -> Iterator[Record]:
         """Yield the records of the lines that are whole by now; raises like `playhead.trace.reader.scan`."""
-        over = self._ended or self._is_over()  # asked before: what is written until then is read
+        ended = self._end_is_read or self._has_ended()  # before reading: what is written until then is read
         yield from self._records(self._lines.new())
         if self._file.failure is not None:
             raise self._file.failure
-        if (over or self._ended) and not self.over:
+        if (ended or self._end_is_read) and not self.over:
             self.over = True
-            self.rest()
             yield from self._records(self._lines.ending())
-
-    def rest(self) -> None:
-        """Hold no file open until it is read on: an agent needs the descriptors of its process."""
-        self._file.rest()
 
     def _records(self, items: Iterator[Record | Problem]) -> Iterator[Record]:
         for item in items:
@@ -71,62 +61,44 @@ class TraceSource:
                 self.problems.append(item)
                 continue
             if isinstance(item.event, RunCompleted) and item.owner == "root":
-                self._ended = True
+                self._end_is_read = True
             yield item
 
 
 class _TraceFile(io.BufferedIOBase):
-    """A trace that is read as it grows, and need not be open in between."""
+    """A trace that grows. It is opened for each read; an error while it is opened again is kept in `failure`."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._offset = path, 0
-        self._identity: tuple[int, int] | None = None
         self.failure: PlayheadError | None = None
-        """Why it could not be opened again."""
-        self._opened = ExitStack()
-        self._file: io.BufferedIOBase | None = None
-        self._open()
+        self._identity: tuple[int, int] | None = None
+        self._read(0)
 
     def read1(self, size: int = -1, /) -> bytes:
-        """Return what comes next; nothing when it cannot be opened again."""
+        """Return what comes next."""
         try:
-            file = self._file or self._open()
+            content = self._read(size)
         except PlayheadError as error:
-            self.failure = error
-            return b""
-        content = file.read1(size)
+            self.failure, content = error, b""
         self._offset += len(content)
         return content
 
-    def rest(self) -> None:
-        """Be closed until it is read on."""
-        self._file = None
-        self._opened.close()
-
-    def close(self) -> None:
-        """Close it for good."""
-        self.rest()
-        super().close()
-
-    def _open(self) -> io.BufferedIOBase:
-        """Open it where it was left; raises like `open_trace`, and when another file has its name by now."""
-        file = self._opened.enter_context(open_trace(self._path))
-        status = os.fstat(file.fileno())
-        identity = status.st_dev, status.st_ino
-        if self._identity not in (None, identity):
-            raise TraceNotFoundError(f"{self._path} is another file now than the one that was read")
-        self._identity = identity
-        if self._offset:
+    def _read(self, size: int) -> bytes:
+        with open_trace(self._path) as file:
+            status = os.fstat(file.fileno())
+            identity = status.st_dev, status.st_ino
+            if self._identity not in (None, identity):
+                raise TraceNotFoundError(f"{self._path} is another file now than the one that was read")
+            self._identity = identity
             file.seek(self._offset)
-        self._file = file
-        return file
+            return file.read(size)
 
 
 class QueueSource:
-    """The records of a run that no file holds: some wait here, and what does not fit in is lost and counted."""
+    """The records of a run that no file holds: a bounded queue; what does not fit in is lost and counted."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
-        """Begin with nothing; `is_over` says whether the run has ended."""
+        """Begin with nothing; `is_over` returns whether the run has ended."""
         self._records: deque[Record] = deque()
         self._is_over = is_over
         self.next_seq = 0
@@ -136,7 +108,7 @@ class QueueSource:
         """Events that did not fit in. What came before the first of them is delivered, nothing after it."""
 
     def put(self, record: Record) -> None:
-        """Take one more record, from the agent's side."""
+        """Take one more record, in the agent's thread."""
         self.next_seq = record.seq + 1
         if self.lost or len(self._records) >= MAX_QUEUED:
             self.lost += 1
@@ -153,51 +125,39 @@ class QueueSource:
         """Whether everything was yielded that will ever come."""
         return (self._is_over() or self.lost > 0) and not self._records
 
-    def rest(self) -> None:
-        """Do nothing: there is no file."""
-
 
 Source = TraceSource | QueueSource
 """Where the records of a run come from."""
 
 
-# --- whether a run whose trace has no end goes on ---------------------------------------------------------------------
+# --- whether a run whose trace has no end is still running ------------------------------------------------------------
 
 
 def is_over(path: Path, *, assume_dead: bool = False) -> bool:
     """Return whether nothing more comes; `assume_dead`: also when that cannot be seen from here."""
-    return not is_running(path) and (assume_dead or perhaps_on(path) is None)
+    return not is_running(path) and (assume_dead or unseen_host(path) is None)
 
 
 def is_running(path: Path) -> bool:
-    """Return whether a run goes on for certain: its process, wherever it is, holds the lock."""
+    """Return whether the run's process, on this machine or in a container on it, holds the run's lock."""
     control = _control_of(path)
     return control is not None and control.held
 
 
-def perhaps_on(path: Path) -> str | None:
-    """Return the other machine on which a run may go on, as it calls itself; None when it does not, or the lock tells.
+def unseen_host(path: Path) -> str | None:
+    """Return the other host on which a run may still be running; None when its lock tells whether it does.
 
-    A lock is not seen on every machine that sees the file, and a container that starts again has another name. So one
-    that was silent for `SILENT_S` is over.
+    A lock is not seen on every machine that sees the file, and a container that starts again has another host name.
     """
     control = _control_of(path)
     if control is None or control.process.host == os.uname().nodename or control.held:
         return None
-    return control.process.host if silent_s(path) < SILENT_S else None
-
-
-def silent_s(path: Path) -> float:
-    """Return the seconds since something was written into a trace."""
-    try:
-        return time.time() - path.stat().st_mtime
-    except OSError:
-        return SILENT_S
+    return control.process.host
 
 
 def _control_of(path: Path) -> Control | None:
     try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where nothing is known of it
+        from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where there are no locks
 
         return Control.of(path)
     except (ImportError, RunIdError):

@@ -10,19 +10,22 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from openinference.instrumentation import REDACTED_VALUE
+from openinference.instrumentation._genai_conversion import get_genai_attributes
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
-from openinference.semconv.trace import SpanAttributes
+from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from playhead.spans.gen_ai import gen_ai_attributes
-from playhead.spans.texts import clean, json_taken_apart, present
+from playhead.spans.messages import clean, json_taken_apart, present
 from playhead.trace import VERSION
 from playhead.trace.format import ulid_number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from opentelemetry.sdk.resources import Resource
 
     from playhead.spans.masking import Masking
@@ -154,10 +157,10 @@ class SpanTree:
     def _readable(self, span: OpenSpan, now: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
         metadata = {**self._metadata, OURS: present(span.metadata)}
         attributes = {
-            SpanAttributes.OPENINFERENCE_SPAN_KIND: span.kind.value,
+            S.OPENINFERENCE_SPAN_KIND: span.kind.value,
             **self._common,
             **attributes,
-            SpanAttributes.METADATA: json_taken_apart(metadata),
+            S.METADATA: json_taken_apart(metadata),
         }
         if self._gen_ai:
             attributes |= gen_ai_attributes(attributes, span.events)
@@ -242,3 +245,34 @@ def parsed(number: str | None, digits: int = 32) -> int:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+# --- the second set of attributes -----------
+
+_ALSO: Final = {
+    Kind.AGENT.value: {"agent.id": "gen_ai.agent.id"},
+    Kind.LLM.value: {
+        S.LLM_COST_TOTAL: "gen_ai.usage.cost",
+        S.LLM_RESPONSE_MODEL_NAME: "gen_ai.response.model",
+        S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: "gen_ai.usage.reasoning.output_tokens",
+    },
+    Kind.TOOL.value: {S.INPUT_VALUE: "gen_ai.tool.call.arguments", S.OUTPUT_VALUE: "gen_ai.tool.call.result"},
+}
+"""Attributes that each kind of span has under another name as well."""
+
+
+def gen_ai_attributes(attributes: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:
+    """Return the attributes of OpenTelemetry's GenAI conventions that follow from a span's; phases have none.
+
+    OpenInference's own instrumentation makes them; others that backends read are added. (`gen_ai.usage.cost` is in no
+    convention: Langfuse reads it.) What the span hides is hidden here, too.
+    """
+    also = _ALSO.get(attributes[S.OPENINFERENCE_SPAN_KIND])
+    if also is None:
+        return {}
+    made: dict[str, Any] = {**get_genai_attributes(attributes)}
+    made |= {name: attributes.get(known) for known, name in also.items()}
+    made["error.type"] = next(
+        (found for each in events if (found := (each.attributes or {}).get(EXCEPTION_TYPE))), None
+    )
+    return {name: value for name, value in made.items() if value is not None and value != REDACTED_VALUE}

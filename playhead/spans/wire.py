@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import gzip
-import queue
-import re
-import threading
 import time
-import zlib
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import requests
 from google.protobuf.json_format import Parse, ParseError
@@ -27,190 +21,134 @@ if TYPE_CHECKING:
     from playhead.spans.destination import Destination
 
 Meaning = Literal["accepted", "too-large", "refused", "failed", "unavailable", "unusable"]
-"""`refused`: these spans, and for good. `failed`: the collector broke, for now or because of these spans. `unavailable`:
-for now. `unusable`: whatever is sent, until somebody mends it."""
+"""`refused`: some of these spans, for good. `failed`: the collector broke, for now or because of these spans. `unavailable`:
+for now. `unusable`: the endpoint takes no request until somebody changes its address, key or certificate."""
 
 _FOR_NOW: Final = frozenset({408, 425, 429, 502, 503, 504})
 _OF_THE_ENDPOINT: Final = frozenset({401, 402, 403, 404, 405, 406, 407, 410, 415, 421, 426, 451})
-"""Statuses that say nothing of the spans: a key, an address or a protocol is wrong, and can be mended."""
+"""Statuses that are about a key, an address or a protocol, and not about the spans."""
 _LARGEST_ANSWER: Final = 64 * 1024
 """Bytes of an answer that are read."""
-LONGEST_PAUSE_S: Final = 300.0
-"""Seconds that a collector may ask to be left alone; more is cut."""
+_LONGEST_PAUSE_S: Final = 300.0
+"""The longest pause in seconds that a collector may request."""
 _LEVEL: Final = 1
 """Of gzip: the text of spans shrinks to a fifth at the fastest level, and little more at the slowest."""
-_HEADERS: Final = {
-    "accept-encoding": "identity",
-    "content-type": "application/x-protobuf",
-    "user-agent": f"playhead/{VERSION}",
-}
 _PROTOBUF: Final = ("", "application/x-protobuf", "application/protobuf", "application/octet-stream")
-"""Types of content that may be OTLP's own answer; servers that name none are believed when their bytes are."""
+"""Content types of OTLP's own answer; some servers send none."""
 _LATE: Final = "it did not answer in time"
 _WRONG_ADDRESS: Final = "the address is that of a page, a proxy or a login: name the collector's own, and its key"
-_TEXT: Final = re.compile(r"[\x20-\x7e]{4,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request."""
+    """The result of a request."""
 
     meaning: Meaning
     reason: str = ""
-    """In words, safe to be shown; of one that accepts, why it rejects some spans all the same, or a warning."""
-    rejected: int = 0
-    """Spans of a request that is accepted which are rejected all the same."""
+    """In words, safe to show; of a request that is accepted, the collector's warning."""
     retry_after_s: float | None = None
-    """Seconds after which the collector wants to be asked again."""
+    """Seconds that the collector asks to wait."""
 
 
 class Wire:
-    """Sends bytes to one destination, over one connection. For one thread."""
+    """Sends requests to one destination, over one connection. For one thread."""
 
     def __init__(self, destination: Destination) -> None:
-        self.destination = destination
-        self._session: requests.Session | None = None
+        self._destination = destination
+        self._session = session = requests.Session()
+        session.auth = lambda request: request  # else a .netrc would replace the headers
+        session.cert = destination.client
+        session.headers.update({"accept-encoding": "identity", "content-type": "application/x-protobuf"})
+        session.headers["user-agent"] = f"playhead/{VERSION}"
+        if destination.compression == "gzip":
+            session.headers["content-encoding"] = "gzip"
+        session.headers.update(destination.headers)
 
     def post(self, body: bytes, *, timeout_s: float | None = None) -> Answer:
-        """Send a request; never raises for what the network or the collector does.
-
-        It is made in a thread of its own: the time limits of `requests` are for each read, so one that drips would take for ever.
-        """
-        seconds = min(self.destination.timeout_s, timeout_s or self.destination.timeout_s)
-        session = self._session = self._session or self._new_session()
-        answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        context = contextvars.copy_context()
-
-        def ask() -> None:
-            answers.put(context.run(self._asked, session, body, seconds))
-
+        """Send a request; never raises for what the network or the collector does."""
+        seconds = min(self._destination.timeout_s, timeout_s or self._destination.timeout_s)
+        packed = gzip.compress(body, _LEVEL, mtime=0) if self._destination.compression == "gzip" else body
         try:
-            threading.Thread(target=ask, name="playhead-request", daemon=True).start()
-            answer = answers.get(timeout=seconds)
-        except queue.Empty:
-            answer = Answer("unavailable", _LATE)
-        except RuntimeError as error:  # no thread to be had
-            answer = Answer("unavailable", str(error))
-        if answer.meaning == "unavailable":
-            self.close()
-        return answer
-
-    def close(self) -> None:
-        """Close the connection; the next request opens another."""
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
-
-    def _new_session(self) -> requests.Session:
-        there = self.destination
-        session = requests.Session()
-        session.auth = lambda request: request  # else a .netrc would replace the headers
-        session.cert = there.client
-        session.headers.update(_HEADERS)
-        if there.compression != "none":
-            session.headers["content-encoding"] = there.compression
-        session.headers.update(there.headers)
-        return session
-
-    def _asked(self, session: requests.Session, body: bytes, seconds: float) -> Answer:
-        try:
-            with session.post(
-                self.destination.address,
-                data=self._packed(body),
+            with self._session.post(
+                self._destination.address,
+                data=packed,
                 timeout=seconds,
-                verify=self.destination.certificate,  # here, for REQUESTS_CA_BUNDLE stands before that of a session
+                verify=self._destination.certificate or True,  # here: REQUESTS_CA_BUNDLE overrides a session's
                 allow_redirects=False,  # the headers are for this address
                 stream=True,
             ) as response:
-                return self._meaning(response, _read(response, time.monotonic() + seconds))
+                return self._meaning(response, _start_of(response, time.monotonic() + seconds))
+        except known.SSLError:
+            return Answer("unusable", "the TLS certificate is not trusted, or TLS is not spoken there")
+        except known.Timeout:
+            return Answer("unavailable", _LATE)
+        except (known.InvalidURL, known.InvalidSchema, known.InvalidHeader, known.MissingSchema) as error:
+            return Answer("unusable", f"the request cannot be made ({type(error).__name__})")
         except known.RequestException as error:
-            return Answer(*self._failure(error))
-        except (OSError, ValueError) as error:  # a certificate's file, for one
-            missing = self.destination.missing_file
-            return Answer("unusable", missing) if missing else Answer("unavailable", type(error).__name__)
+            return Answer("unavailable", _cause(error) + self._destination.hint)
+        except OSError as error:  # requests' own words, which name the file of a certificate that does not exist
+            return Answer("unusable", self._safe(str(error)))
 
-    def _packed(self, body: bytes) -> bytes:
-        if self.destination.compression == "gzip":
-            return gzip.compress(body, _LEVEL, mtime=0)
-        return zlib.compress(body, _LEVEL) if self.destination.compression == "deflate" else body
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        self._session.close()
 
     def _meaning(self, response: requests.Response, body: bytes) -> Answer:
         status = response.status_code
-        if 200 <= status < 300:  # noqa: PLR2004 - as HTTP has it
+        if response.ok and not response.is_redirect and status < 300:  # noqa: PLR2004 - as HTTP has it
             return self._taken(response, body)
-        text = " ".join(_TEXT.findall(body.decode("utf-8", "replace")))
+        text = body.decode("utf-8", "replace").strip()
         line = f"{status} {response.reason or ''}".strip()
         reason = self._safe(f"{line}: {text}" if text else line)
         if status == requests.codes.request_entity_too_large:
             return Answer("too-large", reason)
         if status in _FOR_NOW or status >= 500:  # noqa: PLR2004 - as HTTP has it
             pause = _pause(response.headers.get("retry-after"))
-            return Answer("unavailable" if status in _FOR_NOW else "failed", reason, retry_after_s=pause)
-        if status < 400:  # noqa: PLR2004 - redirects are not followed
-            return Answer("unusable", reason + self._leading(response))
+            return Answer("unavailable" if status in _FOR_NOW else "failed", reason, pause)
+        if status < 400:  # noqa: PLR2004 - as HTTP has it
+            return Answer("unusable", f"{line}: redirects are not followed; {_WRONG_ADDRESS}")
         return Answer("unusable" if status in _OF_THE_ENDPOINT else "refused", reason)
 
     def _taken(self, response: requests.Response, body: bytes) -> Answer:
-        """Return what an answer of success means: that of a login page, nothing was taken."""
+        """Return what an answer of success means: a login page answers 200, too, and takes nothing."""
         kind = response.headers.get("content-type", "")
-        said = read_answer(body, kind)
-        if said is not None:
-            return Answer("accepted", self._safe(said.reason), said.spans)
+        answer = read_answer(body, kind)
+        if answer is not None:
+            return Answer(answer.meaning, self._safe(answer.reason))
         what = self._safe(kind.partition(";")[0].strip()) or "something else"
         return Answer("unusable", f"{response.status_code}, but with {what} instead of OTLP's answer; {_WRONG_ADDRESS}")
 
-    def _leading(self, response: requests.Response) -> str:
-        """Return where a redirect leads, without what may be a key: nothing is sent there unless somebody names it."""
-        location = response.headers.get("location", "")
-        try:
-            there = urlsplit(urljoin(self.destination.address, location))
-            port = f":{there.port}" if there.port else ""
-        except ValueError:
-            return ""
-        place = self._safe(f"{there.scheme}://{there.hostname}{port}{there.path}")
-        return f"; it leads to {place}: if that is the collector, name this address" if location else ""
-
-    def _failure(self, error: known.RequestException) -> tuple[Meaning, str]:
-        """Return what a failed request means; of its own words nothing is said, for they may repeat headers."""
-        if isinstance(error, known.SSLError):
-            return "unusable", "the TLS certificate is not trusted, or TLS is not spoken there"
-        if isinstance(error, known.Timeout):
-            return "unavailable", _LATE
-        if isinstance(error, (known.InvalidURL, known.InvalidSchema, known.InvalidHeader, known.MissingSchema)):
-            return "unusable", f"the request cannot be made ({type(error).__name__})"
-        return "unavailable", _cause(error) + self.destination.hint
-
     def _safe(self, text: str) -> str:
         """Return somebody else's text as one plain line without secrets."""
-        return plain(self.destination.without_secrets(text))
+        return plain(self._destination.without_secrets(text))
 
 
-def _read(response: requests.Response, late_at: float) -> bytes:
-    """Return the start of an answer, as far as it comes in time."""
+def _start_of(response: requests.Response, late_at: float) -> bytes:
+    """Return the start of an answer; raises `Timeout` when it comes too slowly."""
     body = b""
-    for chunk in response.iter_content(4096):
+    for chunk in response.iter_content(64):
         body += chunk
-        if len(body) >= _LARGEST_ANSWER or time.monotonic() > late_at:
+        if time.monotonic() > late_at:
+            raise known.Timeout
+        if len(body) >= _LARGEST_ANSWER:
             break
     return body
 
 
 def _pause(retry_after: str | None) -> float | None:
-    """Return the seconds that a `Retry-After` asks for: a number, or a date."""
-    if retry_after is None:
-        return None
+    """Return the seconds of a `Retry-After`: a number, or a date."""
     try:
-        seconds = float(retry_after)
+        seconds = float(retry_after or "")
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+            seconds = parsedate_to_datetime(retry_after or "").timestamp() - time.time()
         except (ValueError, OverflowError, TypeError):
             return None
-    return min(max(seconds, 0.0), LONGEST_PAUSE_S) if seconds == seconds else None  # noqa: PLR0124 - not a number
+    return min(max(seconds, 0.0), _LONGEST_PAUSE_S) if seconds == seconds else None  # noqa: PLR0124 - not a number
 
 
 def _cause(error: BaseException) -> str:
-    """Return the system's word for why there is no connection: the innermost error's."""
+    """Return the system's word for why there is no connection: the innermost error's, as the others repeat headers."""
     found: Any = error
     for _ in range(10):
         if isinstance(found, OSError) and isinstance(found.strerror, str):
@@ -222,36 +160,26 @@ def _cause(error: BaseException) -> str:
     return "there is no connection"
 
 
-class Rejected(NamedTuple):
-    """What is said of a request that was taken."""
-
-    spans: int = 0
-    """How many of its spans were rejected; which ones, OTLP does not say."""
-    reason: str = ""
-    """In the collector's words."""
-
-
-def read_answer(content: bytes, content_type: str) -> Rejected | None:
+def read_answer(content: bytes, content_type: str) -> Answer | None:
     """Return what the answer to a request that was taken says; None when no collector answers like this.
 
-    OTLP's answer is an `ExportTraceServiceResponse`, as protobuf or as JSON; nearly always it is empty. A page with the status
-    200 comes from something else: a login, a proxy, or a site at that address.
-
-    Args:
-        content: the body.
-        content_type: the header that names its type; empty when there is none.
+    OTLP's answer is an `ExportTraceServiceResponse`, as protobuf or as JSON; nearly always it is empty. One that rejects spans
+    does not say which.
     """
     kind = content_type.partition(";")[0].strip().lower()
-    if not content.strip():
-        return Rejected()
-    said = ExportTraceServiceResponse()
+    message = ExportTraceServiceResponse()
     try:
-        if kind.endswith("json") or content.lstrip().startswith(b"{"):
-            Parse(content, said, ignore_unknown_fields=True)
+        if not content.strip():
+            pass
+        elif kind.endswith("json") or content.lstrip().startswith(b"{"):
+            Parse(content, message, ignore_unknown_fields=True)
         elif kind in _PROTOBUF:
-            said.ParseFromString(content)
+            message.ParseFromString(content)
         else:
             return None
     except (DecodeError, ParseError, ValueError, RecursionError):
         return None
-    return Rejected(max(said.partial_success.rejected_spans, 0), said.partial_success.error_message)
+    partial = message.partial_success
+    if partial.rejected_spans > 0:
+        return Answer("refused", partial.error_message or "no reason given")
+    return Answer("accepted", partial.error_message)

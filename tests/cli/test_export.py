@@ -17,7 +17,7 @@ import pytest
 from playhead.trace.control import Control
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import EVIL, record_hostile_run, record_run
-from tests.spans.collector import Collector, Reply, rejecting
+from tests.spans.collector import OK, Collector, Reply, rejecting
 from tests.spans.spans import ids_of
 
 if TYPE_CHECKING:
@@ -190,14 +190,16 @@ def test_another_recording_is_not_written_over(store: Path, tmp_path: Path) -> N
 
 def test_refused_spans_are_an_error_that_names_them(store: Path) -> None:
     """The rest is sent; `--resume` does not send them again, says that nobody has them, and that all is not well."""
-    collector = Collector(rejecting(2, "too old"))
+    rejected = rejecting(1, "too old")
+    collector = Collector(rule=lambda sent: rejected if any(s.name.startswith("tool:") for s in sent.spans) else OK)
     result = playhead("export", "good", "--to", collector.address)
     assert result.exit_code == 1
-    assert "2 refused" in result.stdout
-    assert "refused 2 of 4 spans, not saying which of them: too old (llm:scripted/model " in result.stderr
+    assert "1 refused" in result.stdout
+    assert "refused 1 span: too old (tool:" in result.stderr
+    before = len(collector.requests)
     again = playhead("export", "good", "--to", collector.address, "--resume")
-    assert (again.exit_code, len(collector.requests)) == (1, 1)
-    assert "there already, 2 refused before" in again.stdout
+    assert (again.exit_code, len(collector.requests)) == (1, before)
+    assert "there already, 1 refused before" in again.stdout
     assert "sent again by the same command without --resume" in again.stderr
     collector.close()
 

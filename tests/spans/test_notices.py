@@ -1,63 +1,104 @@
-"""What live export says of spans that did not arrive as they are: all of it, and no more than is known."""
+"""The words for spans that did not arrive as they are, and the command that sends them."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from opentelemetry.sdk.trace import SpanProcessor
+
 from playhead import Agent, tool
-from playhead.spans import live, live_export, pump
-from playhead.spans.delivery import Delivered
-from playhead.spans.notices import in_words
-from playhead.spans.pump import MAX_REMARKS, Totals
-from playhead.spans.run_export import Refused
+from playhead.spans import SpanBuilder, delivery, export_to, live, live_export
+from playhead.spans.delivery import Delivered, Pump
+from playhead.spans.notices import Again, Undelivered, count_undelivered, message
+from playhead.spans.run_export import RunExport
+from playhead.spans.sources import QueueSource, TraceSource
 from playhead.testing import ScriptedModel, call, text
 from tests.cli.command_line import playhead
 from tests.spans.collector import Collector, Received, Reply, rejecting
-from tests.spans.spans import agent, record_run
+from tests.spans.spans import agent, ids_of, record_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pytest
+    from opentelemetry.sdk.trace import ReadableSpan
 
 DEAD = "http://127.0.0.1:9"
+WHERE = "http://h/v1/traces"
 
 
-def test_spans_that_went_without_their_content_are_said(
+def export_of(run_id: str, path: Path | None) -> RunExport:
+    """Return the export of a run, of which nothing was read yet."""
+    if path is None:
+        return RunExport(run_id, None, lambda: QueueSource(lambda: False), SpanBuilder)
+    return RunExport(run_id, path, lambda: TraceSource(path), SpanBuilder)
+
+
+def test_what_was_not_delivered_is_one_sentence_with_the_command_that_sends_it(tmp_path: Path) -> None:
+    """A few runs are named by their traces, many by the time of the first; those of another folder have their own command."""
+    kept = "The trace keeps them; to send them: playhead export"
+    one = (export_of("a", tmp_path / "a.jsonl"),)
+    start = f"at least 1,200 spans of run a could not be delivered to {WHERE}"
+    assert message(Undelivered(one, 1200, False), WHERE, None, Again("--resume --to x")) == (
+        f"{start}. {kept} {tmp_path}/a.jsonl --resume --to x"
+    )
+    runs = tuple(export_of(name, record_run(tmp_path / "many", name)) for name in "abcd")
+    assert message(count_undelivered((*runs, *one), float("inf")), WHERE, "why", Again()) == (
+        f"at least 32 spans of 5 runs could not be delivered to {WHERE} (why). {kept} --since 2026-09-21T14:13:20Z --resume "
+        f"--trace-dir {tmp_path}/many; playhead export {tmp_path}/a.jsonl --resume"
+    )
+    assert message(Undelivered((export_of("a", None),), 1, True), WHERE, None, Again()) == (
+        f"1 span of run a could not be delivered to {WHERE}; they are lost, as these runs have no trace"
+    )
+
+
+def test_what_cannot_be_counted_in_time_is_not_guessed(tmp_path: Path) -> None:
+    """`at least` says so; and a file that is gone has no number at all."""
+    late = count_undelivered([export_of("run", record_run(tmp_path))], 0.0)
+    assert (len(late.runs), late.spans, late.all_counted) == (1, 0, False)
+    assert count_undelivered([export_of("gone", tmp_path / "gone.jsonl")], float("inf")).all_counted is False
+
+
+def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
     tmp_path: Path, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A backend that takes no large spans does not make them smaller without a word."""
+    """No command hands them to it, so the message names what a collector can be sent; with an address, it works."""
 
-    @tool(read_only=True)
-    def read() -> str:
-        """Read a long text."""
-        return "x" * 20_000
+    class Stuck(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            del span
+            stuck.wait(5)
 
-    handle = live_export(collect(most_bytes=10_000).address)
-    model = ScriptedModel([call("read"), text("done")])
-    result = Agent(model, tools=[read], trace=tmp_path).run_sync("go")
-    assert handle.flush(5)
+    stuck = threading.Event()
+    handle = export_to(Stuck())
+    path = record_run(tmp_path)
+    handle.shutdown(0.2)
+    stuck.set()
     (said,) = caplog.messages
-    start = f"run {result.run_id}: 2 spans were too large for {handle.name}, and sent without content: tool:read "
-    assert said.startswith(start)
-    assert ", llm:scripted/model " in said
+    assert "a processor is handed no recorded run, but a collector can be sent all of it: playhead export " in said
+    collector = collect()
+    result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert collector.counts == Counter(ids_of(path))
 
 
-def test_refusals_are_put_into_words() -> None:
-    """Those for one reason in one line; of an unknown part of several spans, all that may be meant."""
-    refusals = [
-        Refused(1, "bad", ("a 1",)),
-        Refused(1, "too old", ("b 2", "c 3", "d 4"), among=3),
-        Refused(1, "bad", ("e 5",)),
-        Refused(9, "worse", ("f 6",)),
-    ]
-    assert in_words(refusals) == [
-        "1 of 3 spans, not saying which of them: too old (b 2, c 3, d 4)",
-        "2 spans: bad (a 1, e 5)",
-        "9 spans: worse (f 6, …)",
-    ]
+def test_runs_that_are_not_taken_are_named_by_a_command_that_sends_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Memory is bounded, however long a collector is away: once, with the address and the time of the first of them."""
+    monkeypatch.setattr(live, "MAX_RUNS", 0)
+    collector = collect()
+    handle = live_export(collector.address)
+    paths = [record_run(tmp_path, name) for name in "abcd"]
+    handle.shutdown(0.5)
+    (said,) = caplog.messages
+    assert said.startswith(f"runs that begin now are not sent to {handle.name} (too many runs wait); to send them: ")
+    assert playhead(*said.partition("playhead ")[2].split()).exit_code == 0
+    assert collector.counts == Counter(span for path in paths for span in ids_of(path))
 
 
 def test_every_lost_span_of_a_run_without_a_trace_is_counted(caplog: pytest.LogCaptureFixture) -> None:
@@ -79,52 +120,32 @@ def test_every_lost_span_of_a_run_without_a_trace_is_counted(caplog: pytest.LogC
     (said,) = caplog.messages
     assert said == (
         f"6 spans of run {result.run_id} could not be delivered to {DEAD}/v1/traces (connection refused); "
-        "they are lost, for nothing was recorded in a file"
+        "they are lost, as these runs have no trace"
     )
 
 
-def test_a_batch_of_several_runs_blames_each_for_no_more_than_it_knows(
-    tmp_path: Path, collect: Callable[..., Collector]
+def test_refused_spans_are_named_by_their_reason(
+    tmp_path: Path, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where a rejected span may be another run's, that is said."""
-    from playhead.spans import SpanBuilder
-    from playhead.spans.delivery import Otlp
-    from playhead.spans.destination import named
-    from playhead.spans.pump import Pump
-    from playhead.spans.run_export import RunExport
-    from playhead.spans.sources import TraceSource
-
-    pump = Pump(Otlp(named(collect(rejecting(1, "too old")).address)))
-    runs = [
-        RunExport(path.stem, path, lambda path=path: TraceSource(path), SpanBuilder)  # type: ignore[misc]
-        for path in (record_run(tmp_path, "a", 0), record_run(tmp_path, "b", 0))
-    ]
-    pump.runs.extend(runs)
-    assert pump.step() == "sent"
-    said = [in_words(run.refusals)[0].partition(" (")[0] for run in runs]
-    assert said == ["1 of 2 spans, not saying which of them: too old; or spans of another run are meant"] * 2
-    for run in runs:
-        run.close()
-    pump.sink.close()
-
-
-def test_a_refused_span_is_not_its_batch(tmp_path: Path, collect: Callable[..., Collector]) -> None:
-    """The run's other spans arrive, and its cursor says which one did not."""
+    """The run's other spans arrive, and the spans of one reason are one line."""
     collector = collect(rule=_no_tools)
     handle = live_export(collector.address)
-    agent(tmp_path, 1).run_sync("Find it.")
+    result = agent(tmp_path, 7).run_sync("Find it.")
     assert handle.flush(5)
     assert {each.name.partition(":")[0] for each in collector.taken} == {"llm", "agent"}
+    (said,) = caplog.messages
+    assert said.startswith(f"run {result.run_id}: {handle.name} refused 7 spans: 422 Unprocessable")
+    assert (said.count("tool:lookup "), said.endswith(", …)")) == (5, True)
 
 
 def _no_tools(received: Received) -> Reply:
-    return Reply(400 if any(span.name.startswith("tool:") for span in received.spans) else 200)
+    return Reply(422 if any(span.name.startswith("tool:") for span in received.spans) else 200)
 
 
 def test_a_warning_of_a_collector_that_takes_everything_is_passed_on_once(
     tmp_path: Path, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A partial success that rejects nothing says something all the same; each text once, as one plain line."""
+    """A partial success that rejects nothing has a text all the same; each text once, as one plain line."""
     collector = collect(rejecting(0, "kept for \x1b[1m1 hour\nonly"), usual=rejecting(0, "cut"))
     handle = live_export(collector.address)
     for _ in range(3):
@@ -136,12 +157,25 @@ def test_a_warning_of_a_collector_that_takes_everything_is_passed_on_once(
     ]
 
 
-def test_warnings_of_a_collector_are_bounded() -> None:
-    """One that counts something in each is not passed on for ever, and that is said."""
-    totals = Totals()
-    for number in range(50):
-        totals.add(Delivered(1, remarks=[f"{number} cut"] * 2))
-    assert totals.remarks == [*(f"{number} cut" for number in range(MAX_REMARKS)), pump._MORE_REMARKS]
+def test_warnings_of_a_collector_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that counts something in each is not passed on for ever."""
+    monkeypatch.setattr(delivery, "MAX_SPANS", 1)
+
+    class Talkative:
+        calls = 0
+
+        def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
+            self.calls += 1
+            return Delivered(len(spans), remarks=[f"{self.calls} cut"] * 2)
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    pump = Pump(Talkative())
+    pump.runs.append(export_of("run", record_run(tmp_path, steps=20)))
+    while pump.step() == "sent":
+        pass
+    assert pump.remarks == [f"{number} cut" for number in range(1, delivery.MAX_REMARKS + 1)]
 
 
 def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_alike(
@@ -171,6 +205,6 @@ def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_al
     assert handle.flush(5)
     said = [each.removeprefix("run run: ") for each in caplog.messages]
     assert [each.partition(": ")[2].partition(":")[0] for each in said[:3]] == ["bad-line", "chain", "gap"]
-    assert said[3].endswith("to nothing that began, and is in no span")
+    assert said[3].startswith("events that are part of no span")
     shown = playhead("export", path, "--to", collector.address)
     assert [each.removeprefix("run: ") for each in shown.stderr.splitlines()] == said

@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from playhead.errors import TraceNotFoundError
 from playhead.spans import SpanBuilder, cursor, spans_of
 from playhead.spans.cursor import Cursor, Reached
-from playhead.spans.delivery import Delivered, Refusal
+from playhead.spans.delivery import Delivered, Pump
 from playhead.spans.destination import named
-from playhead.spans.pump import Pump
-from playhead.spans.run_export import Refused, RunExport
+from playhead.spans.run_export import RunExport
 from playhead.spans.sources import TraceSource
 from playhead.spans.wire import Answer
 from tests.spans.spans import id_of, ids_of, record_run
@@ -22,7 +23,6 @@ from tests.trace.traces import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
 
@@ -41,7 +41,7 @@ class Backend:
         ids = [id_of(each) for each in spans[: self.room]]
         self.room -= len(ids)
         self.taken += [each for each in ids if not self.refuses(each)]
-        refused = [Refusal(place, place, 1, "no") for place, each in enumerate(ids) if self.refuses(each)]
+        refused = {place: "no" for place, each in enumerate(ids) if self.refuses(each)}
         stopped = None if len(ids) == len(spans) else Answer("unavailable", "full")
         return Delivered(len(ids), refused, stopped=stopped)
 
@@ -157,8 +157,7 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     second = ids_of(path)[1]
     backend = Backend(refuses=lambda each: each == second)
     run = export(path, backend)
-    assert (run.accepted, run.refused) == (7, 1)
-    assert run.refusals == [Refused(1, "no", (f"tool:lookup {second}",))]
+    assert (run.accepted, run.refused) == (7, [(f"tool:lookup {second}", "no")])
     said = json.loads(Cursor(path, HERE).path.read_text())["reached"]
     assert (said["accepted"], said["refused"], said["complete"]) == (7, 1, True)
     again = Backend()
@@ -237,7 +236,7 @@ def test_a_damaged_trace_is_sent_as_far_as_it_can_be_read(tmp_path: Path) -> Non
 
 def test_several_runs_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is long does not keep the others waiting until it is through."""
-    monkeypatch.setattr("playhead.spans.pump.MAX_SPANS", 3)
+    monkeypatch.setattr("playhead.spans.delivery.MAX_SPANS", 3)
     paths = [record_run(tmp_path, name) for name in ("a", "b")]
     backend = Backend()
     pump = Pump(backend)
@@ -285,3 +284,19 @@ def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, mo
 def full(*_: object) -> None:
     """Write nothing."""
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(("replaced", "why"), [(False, "no such file"), (True, "another file now")])
+def test_a_trace_that_is_gone_when_it_is_opened_again_is_an_error(tmp_path: Path, replaced: bool, why: str) -> None:
+    """No file is open between two reads; a file that is gone is no run that has ended, and another one is not read on."""
+    path = record_run(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]))
+    open_before = sorted(Path("/proc/self/fd").iterdir())
+    source = TraceSource(path, lambda: True)
+    assert sorted(Path("/proc/self/fd").iterdir()) == open_before
+    path.rename(tmp_path / "kept.jsonl")
+    if replaced:
+        path.write_bytes(b"".join(lines))
+    with pytest.raises(TraceNotFoundError, match=why):
+        list(source.new())

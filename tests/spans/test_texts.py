@@ -10,7 +10,7 @@ from hypothesis import given
 from openinference.instrumentation import using_metadata, using_session, using_tags, using_user
 
 from playhead import Agent, Context, tool
-from playhead.spans.texts import clean, json_taken_apart
+from playhead.spans.messages import clean, json_taken_apart
 from playhead.testing import ScriptedModel, call, text
 from tests.spans.span_runs import recorded, spans_in
 from tests.trace.strategies import any_texts, json_values

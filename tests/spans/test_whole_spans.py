@@ -11,6 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from playhead import Agent, Execution, tool
 from playhead.compose.killswitches import max_iterations
+from playhead.spans.run import resource_of
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted, ToolsDefined, VerifierVerdict
 from playhead.trace.events.control import GuardrailViolation
@@ -355,25 +356,30 @@ def test_models_and_providers(
 
 
 def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
-    """An argument stands before the standard variables, these before the application, and it before the default."""
-    from playhead.spans import resource_of
+    """An argument overrides the standard variables, these the application, and it the default."""
+
+    def resource(service: str | None = None, **application: str) -> dict[str, Any]:
+        run = started(telemetry=TelemetryContext(service=application))
+        return dict(resource_of(run, service).attributes)
 
     for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
         monkeypatch.delenv(name, raising=False)
-    assert dict(resource_of().attributes) == {"service.name": "playhead"}
+    assert resource() == {"service.name": "playhead"}
     application = {"service.name": "web", "service.namespace": "a\0", "openinference.project.name": "theirs"}
-    assert dict(resource_of(application=application).attributes) == {**application, "service.namespace": "a\ufffd"}
+    assert resource(**application) == {**application, "service.namespace": "a\ufffd"}
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.version=2,deployment.environment.name=staging,team=a")
     monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
     monkeypatch.setenv("PHOENIX_PROJECT_NAME", "agents")
-    assert dict(resource_of(version="3", application=application).attributes) == {
+    expected = {
         "service.name": "shop",
         "service.namespace": "a\ufffd",
-        "service.version": "3",
+        "service.version": "2",
         "deployment.environment.name": "staging",
         "openinference.project.name": "agents",
         "team": "a",
     }
+    assert resource(**application) == expected
+    assert resource("given", **application) == {**expected, "service.name": "given"}
 
 
 def test_more_may_come() -> None:
