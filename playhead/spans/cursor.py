@@ -7,12 +7,11 @@ broken loses no span: spans that it does not mention are sent again, under the s
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.format import checked_run_id
@@ -44,12 +43,23 @@ class Reached(BaseModel, strict=True):
     """The last event of the run when its open spans were sent as interrupted."""
 
 
+class _File(BaseModel, strict=True):
+    """The content of a cursor's file."""
+
+    destination: str
+    account: str
+    run: str
+    first: str
+    """The hash of the trace's first event."""
+    reached: Reached
+
+
 class Cursor:
     """The file that says how far a run has come."""
 
     def __init__(self, trace_path: Path, destination: Destination) -> None:
-        self.path = trace_path.parent / FOLDER / destination.key / f"{checked_run_id(run_id_of(trace_path))}.json"
-        self._about = {"destination": destination.name, "account": destination.account, "run": run_id_of(trace_path)}
+        self._run, self._destination = checked_run_id(run_id_of(trace_path)), destination
+        self.path = trace_path.parent / FOLDER / destination.key / f"{self._run}.json"
         self._saved = NOTHING
         self.error: str | None = None
         """Why it could not be written the last time; None when it could."""
@@ -57,14 +67,13 @@ class Cursor:
     def load(self, first: str) -> Reached:
         """Return what was reached by the trace whose first event has this hash; nothing when the file is not about it."""
         try:
-            content = json.loads(read_plain(self.path, _LARGEST, os.geteuid()))
-            if content.get("first") != first or any(content.get(name) != value for name, value in self._about.items()):
-                return Reached()
-            reached = Reached.model_validate(content.get("reached"))
-        except (OSError, ValueError, TypeError, ValidationError):
+            file = _File.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
+        except (OSError, ValueError):
             return Reached()
-        self._saved = reached.seq
-        return reached
+        if file != self._file(first, file.reached):
+            return Reached()
+        self._saved = file.reached.seq
+        return file.reached
 
     def save(self, first: str, reached: Reached) -> None:
         """Write down what was reached; never less than before, and never raises. A full disk may have room later."""
@@ -72,12 +81,15 @@ class Cursor:
             return
         try:
             _make(self.path.parent)
-            said = {**self._about, "first": first, "reached": reached.model_dump()}
-            os.close(create_file(self.path, json.dumps(said).encode(), replace=True))
+            os.close(create_file(self.path, self._file(first, reached).model_dump_json().encode(), replace=True))
         except OSError as error:
             self.error = error.strerror or type(error).__name__
             return
         self._saved, self.error = reached.seq, None
+
+    def _file(self, first: str, reached: Reached) -> _File:
+        there = self._destination
+        return _File(destination=there.name, account=there.account, run=self._run, first=first, reached=reached)
 
     @property
     def warning(self) -> str:

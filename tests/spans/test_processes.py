@@ -54,7 +54,7 @@ def test_after_sigkill_what_is_missing_is_sent(
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
     late_at = time.monotonic() + 10
-    while arrived and not any('"accepted": 7' in each.read_text() for each in (tmp_path / FOLDER).rglob("run.json")):
+    while arrived and not any('"accepted":7' in each.read_text() for each in (tmp_path / FOLDER).rglob("run.json")):
         assert time.monotonic() < late_at
         time.sleep(0.01)
     process.kill()

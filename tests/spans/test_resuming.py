@@ -270,7 +270,7 @@ def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, mo
     """At the end at the latest."""
     path = record_run(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(cursor, "write_over", full)
+        patch.setattr(cursor, "create_file", full)
         run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder, Cursor(path, HERE))
         pump = Pump(Backend())
         pump.runs.append(run)
@@ -281,7 +281,7 @@ def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, mo
     assert export(path, Backend()).accepted == 0
 
 
-def full(*_: object) -> None:
+def full(*_: object, **__: object) -> None:
     """Write nothing."""
     raise OSError(errno.ENOSPC, "No space left on device")
 
