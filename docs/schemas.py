@@ -36,13 +36,13 @@ _OURS: Final = "x-playhead"
 _VALUE: Final = {"$ref": "#/$defs/Value"}
 
 TAGS: Final[dict[str, tuple[str, Schema]]] = {
-    "text": (
-        "Text with lone surrogates: `text` has U+FFFD in their places, `surrogates` are [place, code] pairs.",
-        {"text": _TEXT, "surrogates": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}},
-    ),
+    "text": ("Text with lone surrogates, which are U+FFFD here.", {"text": _TEXT, "lossy": _LOSSY}),
     "int": ("An integer of 2^53 or more: decimal, or hexadecimal (0x…) when very long.", {"value": _TEXT}),
     "float": ("`NaN`, `Infinity` or `-Infinity`.", {"value": _TEXT}),
-    "bytes": ("Bytes: `utf8` when they are text, else `base64`.", {"utf8": _TEXT, "base64": _TEXT}),
+    "bytes": (
+        "Bytes: `utf8` when they are text, else each as the character `latin1`.",
+        {"utf8": _TEXT, "latin1": _TEXT},
+    ),
     "set": ("A set; the items are sorted by their JSON.", {"items": {"type": "array", "items": _VALUE}}),
     "dict": (
         "A dictionary with other keys than strings, or with the key `$type`: [key, value] pairs in order.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from playhead.errors import MissingDependencyError, SettingsError, UsageError
-from playhead.trace.secret_words import forms_of, words_of
+from playhead.trace.redaction import forms_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

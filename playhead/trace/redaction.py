@@ -8,13 +8,17 @@ the format itself. Exceptions and log lines, which leave a run beside its trace,
 from __future__ import annotations
 
 import base64
+import json
 import logging
+import re
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from urllib.parse import quote, quote_plus, unquote
 from weakref import WeakSet
 
 from pydantic import BaseModel
@@ -22,7 +26,7 @@ from pydantic_core import to_json
 
 from playhead.errors import PlayheadError
 from playhead.trace.parameters import unrecorded_values
-from playhead.trace.secret_words import forms_of, looks_secret, words_of
+from playhead.trace.types import ID
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -31,39 +35,21 @@ RedactText = Callable[[str], str]
 
 MIN_SECRET: Final = 6
 """Shorter "secrets" would redact half of any text; local servers accept keys such as `none`."""
-IDENTITIES: Final = frozenset(
-    {
-        "args_fingerprint",
-        "args_hash",
-        "call_id",
-        "earlier_trace_id",
-        "finish_reason",
-        "format",
-        "id",
-        "key",
-        "model",
-        "name",
-        "path",
-        "purpose",
-        "replay_of",
-        "resumed_from",
-        "run_id",
-        "span_id",
-        "status",
-        "strategy",
-        "switch",
-        "tag",
-        "terminated_by",
-        "terminated_source",
-        "tool",
-        "tool_call_id",
-        "trace_id",
-        "type",
-    }
-)
-"""Fields that tie events together, and words of the kernel's own: only known secrets are replaced in them."""
 FAILED: Final = "[redaction failed]"
 """Stands for a leaf whose redactor raised or returned no text: rather nothing than the wrong thing."""
+
+
+_LONGEST: Final = 8192
+"""Characters of a text that is split into words, such as the JSON of a service account; a longer one is one word."""
+_MOST: Final = 1000
+"""Words kept of a value, the longest ones: a value with more of them is a document."""
+_PART: Final = re.compile(r"[^\s;,]+")
+"""`session=abc`, `Bearer`, an address."""
+_PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
+"""What stands between the marks of an address, a cookie or a list."""
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_SCHEMES: Final = frozenset({"basic", "bearer", "digest", "token"})
+_LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
 
 class Redactor:
@@ -81,8 +67,6 @@ class Redactor:
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
         if self._functions:
             self._redact_log()
-        self.failures = 0
-        """Leaves that a function failed on; each was replaced by `FAILED`."""
 
     def add_secret(self, secret: str, name: str) -> bool:
         """Redact this value from now on; `name` says in the trace what stood there, such as `OPENAI_API_KEY`.
@@ -125,12 +109,14 @@ class Redactor:
 
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return the event, or a value inside it, redacted; its type stays what it is."""
-        words = _words_of_the_format(type(model))
-        texts = {name: value for name, value in model.__dict__.items() if name not in words}
-        changed = model.model_copy(update={name: self._redact_field(name, value) for name, value in texts.items()})
+        fields = {
+            name: self._redact_field(model.__dict__[name], is_id=is_id)
+            for name, is_id in _texts_of(type(model)).items()
+        }
+        changed = model.model_copy(update=fields)
         if model.__pydantic_extra__:  # of a newer format: its names are not ours, and could be anything
             extra = {
-                self.redact_secrets(name): self._redact_field(name, value)
+                self.redact_secrets(name): self._redact_field(value, is_id=False)
                 for name, value in model.__pydantic_extra__.items()
             }
             object.__setattr__(changed, "__pydantic_extra__", extra)
@@ -143,7 +129,7 @@ class Redactor:
         if isinstance(value, list):
             return [self.redact(item) for item in value]
         if isinstance(value, dict):
-            return self._redact_tag(value) if TYPE_TAG in value else self._redact_dict(value)
+            return self._redact_dict(value)
         return self._redact_number(value)
 
     def redact_secrets(self, text: str) -> str:
@@ -176,49 +162,37 @@ class Redactor:
     def _replace(self, words: Mapping[str, str]) -> None:
         self._redact_log()
         self._replacements = _with(self._replacements, words)
-        self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
+        self._needles = tuple(to_json(form)[1:-1] for form, _ in self._replacements)
         self.active = True
 
-    def _redact_field(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event
+    def _redact_field(self, value: Any, *, is_id: bool) -> Any:  # noqa: ANN401 - any field of any event
         if isinstance(value, BaseModel):
             return self.redact_model(value)
         if isinstance(value, tuple):
-            return tuple(self._redact_field(name, item) for item in value)
-        return self.redact_identity(value) if name in IDENTITIES and isinstance(value, str) else self.redact(value)
+            return tuple(self._redact_field(item, is_id=is_id) for item in value)
+        return self.redact_identity(value) if is_id and isinstance(value, str) else self.redact(value)
 
     def redact_text(self, text: str) -> str:
         """Return a text redacted."""
-        return scrub(self._applied(text))
-
-    def _applied(self, text: str) -> str:
         text = self.redact_secrets(text)
         for function in self._functions:
             try:
                 text = str.__str__(function(text))
-            except Exception:  # noqa: BLE001 - user code; the leaf is withheld and counted
-                self.failures += 1
+            except Exception:  # noqa: BLE001 - user code; the leaf is withheld
                 return FAILED
-        return text
+        return scrub(text)
 
     def _redact_dict(self, value: dict[str, Any]) -> dict[str, Any]:
-        redacted: dict[str, Any] = {}
+        tag = value.get(TYPE_TAG)
+        redacted: dict[str, Any] = {} if tag is None else {TYPE_TAG: tag}
         for key, item in value.items():
-            name = self.redact_text(key)
+            if key == TYPE_TAG:
+                continue
+            name = key if tag is not None else self.redact_text(key)
             while name in redacted:  # two keys that are the same now must not swallow each other
                 name += "'"
             redacted[name] = self.redact(item)
         return redacted
-
-    def _redact_tag(self, tag: dict[str, Any]) -> dict[str, Any]:
-        try:
-            text = base64.b64decode(tag["base64"], validate=True).decode(errors="surrogateescape")
-        except (KeyError, TypeError, ValueError):  # no bytes, or a tag that somebody else wrote
-            return {key: item if key == TYPE_TAG else self.redact(item) for key, item in tag.items()}
-        try:
-            redacted = self._applied(text).encode(errors="surrogateescape")
-        except UnicodeEncodeError:  # a function put in what stands for no byte
-            redacted = FAILED.encode()
-        return {**tag, "base64": base64.b64encode(redacted).decode()}
 
     def _redact_number(self, value: Any) -> Any:  # noqa: ANN401 - a number, a bool or None
         text = str(value)
@@ -244,16 +218,98 @@ def _replaced(text: str, replacements: Replacements) -> str:
 
 
 @cache
-def _words_of_the_format(model: type[BaseModel]) -> frozenset[str]:
-    return frozenset({"kind"} | {name for name, field in model.model_fields.items() if not _is_text(field.annotation)})
+def _texts_of(model: type[BaseModel]) -> dict[str, bool]:
+    """Return the fields that may hold text, and of each whether it is an id."""
+    fields = {
+        name: field for name, field in model.model_fields.items() if name != "kind" and _is_text(field.annotation)
+    }
+    return {name: ID in field.metadata or _is_id(field.annotation) for name, field in fields.items()}
+
+
+def _is_id(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
+    return ID in getattr(annotation, "__metadata__", ()) or any(map(_is_id, get_args(annotation)))
 
 
 def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
-    """Return whether a field may hold free text: not when it is a number or one of a few words."""
+    """Return whether a field may hold text: not when it is a number or one of a few words."""
     if get_origin(annotation) is Literal or annotation in {int, float, bool, type(None), ...}:
         return False
     parts = get_args(annotation)
     return any(map(_is_text, parts)) if parts else True
+
+
+def words_of(value: JsonValue) -> list[str]:
+    """Return every text in a value, its parts, and their decoded forms."""
+    words = {word for text in _texts_in(value) for word in _words(text) if word.lower() not in _SCHEMES}
+    return sorted(words, key=len)[-_MOST:]
+
+
+def looks_secret(word: str) -> bool:
+    """Return whether a word looks like a credential and unlike plain text: it is long, or mixes letters and digits."""
+    if any(map(str.isspace, word)) and len(word) < 2 * _LONG:
+        return False
+    return len(word) >= _LONG or (
+        len(word) >= _LONG_MIXED and any(map(str.isalpha, word)) and any(map(str.isdigit, word))
+    )
+
+
+def forms_of(secret: str) -> set[str]:
+    """Return a secret as plain text, escaped as JSON once and twice, and these encoded for a URL and in base64."""
+    once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
+    plain = {form.encode("utf-8", "replace") for form in (secret, *once)}
+    as_bytes = {form.decode("latin-1") for form in plain}  # inside bytes that are no UTF-8
+    return {secret, *once, *twice, *as_bytes, *(form for each in plain for form in _encoded(each))}
+
+
+def _encoded(secret: bytes) -> Iterator[str]:
+    """Yield a secret encoded for a URL, and in base64 at each offset inside a longer text such as `user:password`."""
+    yield quote(secret, safe="")
+    yield quote_plus(secret)
+    if len(secret) < _LONG_ENCODED:
+        return
+    for before, first in ((0, 0), (1, 2), (2, 3)):
+        last = (before + len(secret)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(bytes(before) + secret).decode()[first:last]
+
+
+def _texts_in(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        if value[:1] in {"{", "["} and len(value) <= _LONGEST:  # the JSON of a service account
+            with suppress(ValueError, RecursionError):
+                yield from _texts_in(json.loads(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(item)
+
+
+def _words(text: str) -> Iterator[str]:
+    text = text.strip()
+    yield text
+    if len(text) > _LONGEST:
+        return
+    for part in _PART.findall(text):
+        yield part
+        yield part.partition("=")[2]
+        yield from _decoded(part)
+    for piece in _PIECE.findall(text):
+        yield piece
+        yield unquote(piece)
+
+
+def _decoded(part: str) -> Iterator[str]:
+    """Yield `user:password` and the password of a `Basic` header, and other texts in base64."""
+    if _BASE64.fullmatch(part) is None:
+        return
+    with suppress(ValueError):
+        text = base64.b64decode(part, altchars=b"-_" if set(part) & {"-", "_"} else None, validate=True).decode()
+        if text.isprintable():
+            yield text
+            yield text.partition(":")[2]
 
 
 def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:

@@ -32,6 +32,9 @@ INTEGER_LIMIT: Final = 2**63
 """No integer of an event is as large: the sums and products of those that are would be numbers nobody can print."""
 Integer = Annotated[int, Field(ge=-INTEGER_LIMIT, lt=INTEGER_LIMIT)]
 """What every integer of an event is, other than those inside `JsonValue`s."""
+ID: Final = "id"
+Id = Annotated[str, ID]
+"""What ties events together, or a word of the kernel's own: only credentials are replaced in it, and no rule of the user sees it."""
 _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
 """Marks a field that the same run may have otherwise the next time: an id, a time, that it is a replay, or what follows from
@@ -273,7 +276,7 @@ def text_of(content: Content) -> str:
 class Alternative(Value):
     """An option that the model says it rejected."""
 
-    name: str | None = None
+    name: Id | None = None
     """Its name, where options have some: a thought's place in a search."""
     option: str
     """The option."""
@@ -297,9 +300,9 @@ class Rationale(Value):
 class ToolCall(Value):
     """A call that a model asked for."""
 
-    id: str
+    id: Id
     """The provider's id for the call; unique within the owner."""
-    name: str
+    name: Id
     """The tool's name as the model wrote it."""
     arguments: dict[str, JsonValue] | None = None
     """The arguments, or None when the model's text for them is no JSON object."""
@@ -318,16 +321,16 @@ class Message(Value):
     """Text, or parts."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls an assistant message asks for."""
-    tool_call_id: str | None = None
+    tool_call_id: Id | None = None
     """In a tool message, the call that this answers."""
-    name: str | None = None
+    name: Id | None = None
     """In a tool message, the tool's name."""
 
 
 class ToolSpec(Value):
     """A tool as the model and the trace know it: everything but the code."""
 
-    name: str
+    name: Id
     """Unique within an agent; letters, digits, `_` and `-`, at most 64."""
     description: str = ""
     """What the model is told about it."""
@@ -341,7 +344,7 @@ class ToolSpec(Value):
     """Nothing runs before an approver said yes to these arguments."""
     risk: Literal["low", "medium", "high", "critical"] = "low"
     """How bad a wrong call is, as declared."""
-    key: tuple[str, ...] | None = None
+    key: tuple[Id, ...] | None = None
     """The arguments that identify a call; None: all of them."""
     reads: tuple[str, ...] | None = None
     """Names of the resources that an answer depends on; None: not declared, so on everything."""
@@ -366,7 +369,7 @@ class Request:
     No pydantic model, because that would look at every message again in every step.
     """
 
-    model: str
+    model: Id
     """`provider/model`."""
     messages: tuple[Message, ...]
     """The messages, in send order."""
@@ -397,13 +400,13 @@ class Completion:
     """Its reasoning, when the provider shows it."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in its order."""
-    finish_reason: str | None = None
+    finish_reason: Id | None = None
     """Why it stopped, in the provider's word."""
     usage: Usage = field(default_factory=Usage)
     """Tokens as the provider counts them."""
     cost_usd: float | None = None
     """US dollars; None when the price is not known."""
-    model: str | None = None
+    model: Id | None = None
     """The model that answered, in the provider's word."""
 
 
@@ -425,7 +428,7 @@ class HookInfo(Value):
     at: str
     """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag; for guards and blocks the
     settings."""
-    name: str
+    name: Id
     """What events call it."""
     tags: tuple[str, ...] = ()
     """The tags that a function of the tag meant."""
@@ -444,7 +447,7 @@ class SourceInfo(Value):
 
     kind: SourceKind
     """What it is for."""
-    name: str
+    name: Id
     """Whose it is: a tool's name, a hook's with its place, an agent's."""
     fingerprint: str | None = None
     """Of its source: SHA-256, 16 digits; None when that is not known, "" when there is none to look at."""
@@ -462,7 +465,7 @@ SourceKind = Literal[
 class FallbackInfo(Value):
     """A model that takes over when the one before it does not answer."""
 
-    model: str
+    model: Id
     """`provider/model`."""
     address: str | None = None
     """As in the agent's header."""
@@ -509,7 +512,7 @@ class ContextProfile(Value):
 class Purpose(Value):
     """What a strategy asks the model for."""
 
-    name: str
+    name: Id
     """The purpose, as requests say it: `critique`."""
     asks_for: str
     """What it asks for, in a few words."""
@@ -536,9 +539,9 @@ class StrategyFacts(Value):
 class AgentHeader(Value):
     """Everything about an agent that is not code: what a replay needs to build it again."""
 
-    name: str
+    name: Id
     """The agent's name."""
-    model: str
+    model: Id
     """`provider/model` as asked for."""
     address: str | None = None
     """Where the provider was reached, without credentials; None for its usual address, or when the adapter does not say."""
@@ -547,7 +550,7 @@ class AgentHeader(Value):
     record_parameters: tuple[str, ...] = ()
     """Names of parameters that are recorded by value besides the known ones."""
     _values: dict[str, JsonValue] = PrivateAttr(default_factory=dict)
-    strategy: str = "reactive"
+    strategy: Id = "reactive"
     """The strategy's registered name."""
     strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The strategy's own settings."""
@@ -612,11 +615,11 @@ answer, but the run, its prompts or its tools are not wholly known, or not of on
 class ImportedFrom(Value):
     """Where an imported run comes from, and what of it could not be brought over."""
 
-    format: str
+    format: Id
     """The format of the export: `otlp-json`, `otlp-protobuf`, `phoenix`, `langfuse`, `openinference-jsonl`."""
     conventions: tuple[str, ...] = ()
     """By which conventions the spans tell of agents: `openinference`, `gen_ai`, `openllmetry`."""
-    trace_id: str
+    trace_id: Id
     """The trace's id, as it was exported."""
     root_span_id: str | None = None
     """Its outermost span, when the export holds one without a parent."""
@@ -641,18 +644,18 @@ class ImportedFrom(Value):
 class SpanIds(Value):
     """The span that the application's own tracer opened for something that is an event here."""
 
-    trace_id: str
+    trace_id: Id
     """Its trace, 32 hexadecimal digits."""
-    span_id: str
+    span_id: Id
     """The span, 16 hexadecimal digits."""
 
 
 class TelemetryContext(Value):
     """What the application's own tracing (OpenTelemetry, OpenInference) said when the run began."""
 
-    trace_id: str | None = None
+    trace_id: Id | None = None
     """The trace that the run joined, 32 hexadecimal digits; None: the run is a trace of its own."""
-    span_id: str | None = None
+    span_id: Id | None = None
     """The application's span that was open, 16 hexadecimal digits."""
     remote: bool = False
     """Whether that span is in another process."""
@@ -676,5 +679,5 @@ class TelemetryContext(Value):
     """What was put into the template, by name."""
     service: dict[str, str] = Field(default_factory=dict)
     """Who the application says that it is: `service.*`, `deployment.*` and `openinference.*` of its resource."""
-    earlier_trace_id: str | None = None
+    earlier_trace_id: Id | None = None
     """The trace of the run that this one continues, when that run had joined one, too."""

@@ -1,15 +1,14 @@
 """Any Python value as strict JSON, and back.
 
-What JSON cannot hold is written as an object with a `$type` key. `bytes`, `set`, `int` beyond 2^53, not-a-number,
-dictionaries with other keys than strings and text with lone surrogates come back as they were; tuples come back as
-lists. Data classes, pydantic models, dates, paths, UUIDs, decimals and enums become the plain JSON that stands for them
-everywhere. Cycles, values nested deeper than `MAX_DEPTH` and all other objects cannot come back: their tag says
-`"lossy": true`. docs/trace-format.md lists the tags.
+What JSON cannot hold is written as an object with a `$type` key. `bytes`, `set`, `int` beyond 2^53, not-a-number and
+dictionaries with other keys than strings come back as they were; tuples come back as lists. Data classes, pydantic models,
+dates, paths, UUIDs, decimals and enums become the plain JSON that stands for them everywhere. Text with lone surrogates,
+cycles, values nested deeper than `MAX_DEPTH` and all other objects cannot come back: their tag says `"lossy": true`.
+docs/trace-format.md lists the tags.
 """
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import hashlib
 import json
@@ -33,8 +32,6 @@ SAFE_INTEGER: Final = 2**53
 """From here on a double, and so JSON in most languages, no longer holds every integer (RFC 7493, 2.2)."""
 _LONGEST_DECIMAL_BITS: Final = 2048
 """617 digits. Python can be told to neither print nor read integers of over 640 digits; in hex it always does."""
-
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 JsonValue = Any
 """None, bool, int, float, str, or a list or dict of these. (A recursive alias costs pydantic milliseconds per model.)"""
@@ -300,11 +297,7 @@ def _torn(text: str) -> bool:
 
 
 def _text(value: str) -> JsonValue:
-    # The text itself stays as it is, so that redaction finds in it what it finds in any other.
-    if not _torn(value):
-        return value
-    places = [[match.start(), ord(match[0])] for match in _SURROGATE.finditer(value)]
-    return {TYPE_TAG: "text", "text": _SURROGATE.sub("\ufffd", value), "surrogates": places}
+    return {TYPE_TAG: "text", "text": scrub(value), "lossy": True} if _torn(value) else value
 
 
 def _int(value: int) -> JsonValue:
@@ -325,10 +318,11 @@ def float_name(value: float) -> str:
 
 
 def _bytes(value: bytes) -> JsonValue:
+    # As text in either case, so that redaction finds in it what it finds in any other.
     try:
         return {TYPE_TAG: "bytes", "utf8": value.decode()}
     except UnicodeDecodeError:
-        return {TYPE_TAG: "bytes", "base64": base64.b64encode(value).decode()}
+        return {TYPE_TAG: "bytes", "latin1": value.decode("latin-1")}
 
 
 def _opaque(value: object, error: Exception | None = None) -> JsonValue:
@@ -344,19 +338,8 @@ def _tried(text: Callable[[], str]) -> str:
         return f"<{type(error).__name__}>"
 
 
-def _restore_text(tag: dict[str, Any]) -> str:
-    characters = list(tag["text"])
-    for place, code in tag["surrogates"]:
-        if characters[place] != "\ufffd" or not _SURROGATE.match(chr(code)):
-            raise ValueError("the text has been changed, so the places no longer hold")
-        characters[place] = chr(code)
-    return "".join(characters)
-
-
 def _restore_bytes(tag: dict[str, Any]) -> bytes:
-    if "utf8" in tag:
-        return tag["utf8"].encode()  # type: ignore[no-any-return]
-    return base64.b64decode(tag["base64"], validate=True)
+    return bytes(tag["utf8"], "utf-8") if "utf8" in tag else bytes(tag["latin1"], "latin-1")
 
 
 def _restore_set(tag: dict[str, Any]) -> set[object]:
@@ -377,7 +360,6 @@ def _hashable(value: object) -> object:
 
 
 _RESTORE: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
-    "text": _restore_text,
     "int": lambda tag: int(tag["value"], 0),
     "float": lambda tag: float(tag["value"]),
     "bytes": _restore_bytes,

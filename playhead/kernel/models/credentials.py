@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from playhead.trace.parameters import unrecorded_values
-from playhead.trace.secret_words import looks_secret
+from playhead.trace.redaction import looks_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

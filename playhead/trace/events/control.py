@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from playhead.trace.types import VOLATILE, Dollars, EventBase, Integer, Rationale, StrategyFacts, Usage
+from playhead.trace.types import VOLATILE, Dollars, EventBase, Id, Integer, Rationale, StrategyFacts, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -14,7 +14,7 @@ class StrategySelected(EventBase):
     """A strategy was chosen for the task."""
 
     kind: Literal["strategy-selected"] = "strategy-selected"
-    strategy: str
+    strategy: Id
     """The strategy."""
     reason: str | None = None
     """Why this one."""
@@ -138,13 +138,13 @@ class ApprovalRequested(EventBase):
     """Somebody has to allow a call before it runs."""
 
     kind: Literal["approval-requested"] = "approval-requested"
-    call_id: str
+    call_id: Id
     """The call."""
-    tool: str
+    tool: Id
     """The tool."""
-    args_hash: Annotated[str, VOLATILE]
+    args_hash: Annotated[Id, VOLATILE]
     """Hash of exactly the arguments that are to be approved."""
-    switch: str | None = None
+    switch: Id | None = None
     """The killswitch that wants it; None when the tool itself requires approval."""
 
 
@@ -152,7 +152,7 @@ class ApprovalDecided(EventBase):
     """The answer to an approval request; anything but an explicit yes is a no."""
 
     kind: Literal["approval-decided"] = "approval-decided"
-    call_id: str
+    call_id: Id
     """The call."""
     approved: bool
     """Whether the call may run."""
@@ -160,7 +160,7 @@ class ApprovalDecided(EventBase):
     """The reason given."""
     by: str | None = None
     """Who decided."""
-    switch: str | None = None
+    switch: Id | None = None
     """As in the request."""
 
 
@@ -172,7 +172,7 @@ class BudgetReserved(EventBase):
     """The request."""
     attempt: Integer = 0
     """0 for the first attempt, then 1, 2 …"""
-    switch: str = "budget_limit"
+    switch: Id = "budget_limit"
     """Whose ledger it is, by the killswitch's name."""
     tokens: Integer | None = None
     """Tokens set aside; None when tokens are not limited."""
@@ -194,7 +194,7 @@ class KillswitchFired(EventBase):
     """A killswitch ended the run."""
 
     kind: Literal["killswitch-fired"] = "killswitch-fired"
-    switch: str
+    switch: Id
     """The switch's name."""
     reason: str
     """What it found."""
@@ -203,7 +203,7 @@ class KillswitchFired(EventBase):
     at: Literal["phase", "request", "response", "call", "approval", "result", "outside"] = "phase"
     """Where it fired: at a phase of the loop, before a request, after its answer, before a call, when it was denied, after
     its result, or from outside the loop, at any moment."""
-    terminated_by: str | None = None
+    terminated_by: Id | None = None
     """The reason code of the ending; None at a phase, whose `hook-fired` says it."""
     ends: str | None = None
     """The agent that it ends, with all below it; None: the one that the event belongs to."""
@@ -211,7 +211,7 @@ class KillswitchFired(EventBase):
     """The request, when it fired at one."""
     attempt: Integer | None = None
     """Which attempt at that request."""
-    call_id: str = ""
+    call_id: Id = ""
     """The call, when it fired at one."""
 
 
@@ -219,9 +219,9 @@ class FactRecorded(EventBase):
     """Something that steered the run and came from neither model nor tool: replays serve it back."""
 
     kind: Literal["fact-recorded"] = "fact-recorded"
-    name: str
+    name: Id
     """What was asked: `approval`, `clock`, `random`, …"""
-    key: str = ""
+    key: Id = ""
     """Tells apart questions of one name that are open at the same time."""
     value: JsonValue = None
     """The answer."""
@@ -231,7 +231,7 @@ class KernelStateSnapshot(EventBase):
     """Where the loop stands; never the whole state."""
 
     kind: Literal["kernel-state-snapshot"] = "kernel-state-snapshot"
-    status: str
+    status: Id
     """`thinking`, `acting`, `observing`, `done`, `failed`."""
     steps: Integer
     """Steps so far."""
@@ -241,7 +241,7 @@ class KernelStateSnapshot(EventBase):
     """Tokens so far."""
     cost_usd: Dollars = None
     """US dollars so far; None when a price is not known."""
-    terminated_by: str | None = None
+    terminated_by: Id | None = None
     """The reason code, once the run has ended."""
     termination_rationale: Rationale | None = None
     """Why, where the code alone does not say it."""

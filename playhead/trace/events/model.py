@@ -11,6 +11,7 @@ from playhead.trace.types import (
     Content,
     Dollars,
     EventBase,
+    Id,
     Integer,
     Range,
     Role,
@@ -46,9 +47,9 @@ class MessageAdded(EventBase):
     """Where the content stands, instead of `content`."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls an assistant message asks for, unless `ref` holds them."""
-    tool_call_id: str | None = None
+    tool_call_id: Id | None = None
     """In a tool message, the call that this answers."""
-    name: str | None = None
+    name: Id | None = None
     """In a tool message, the tool's name."""
     replaces: tuple[Integer, ...] = ()
     """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
@@ -73,7 +74,7 @@ class ToolsDefined(EventBase):
 class ErrorInfo(Value):
     """An error as data."""
 
-    type: str
+    type: Id
     """Name of the exception or of the failure."""
     message: str
     """What it said."""
@@ -89,7 +90,7 @@ class LlmRequested(EventBase):
     """Dense per owner: 0, 1, 2 …; a retried request keeps its number."""
     attempt: Integer = 0
     """0 for the first attempt, then 1, 2 …"""
-    model: str
+    model: Id
     """`provider/model` as asked for."""
     messages: tuple[Range, ...]
     """The messages, by inclusive id ranges in send order."""
@@ -99,7 +100,7 @@ class LlmRequested(EventBase):
     """Those whose descriptions stand in the system message instead, for an agent whose `tool_format` is `text`."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling and other parameters, as handed to the adapter."""
-    purpose: str = "think"
+    purpose: Id = "think"
     """What the call is for: `think`, or one of the purposes that the strategy declares, such as `critique`."""
     step: str | None = None
     """The step of a plan that it is made in."""
@@ -121,7 +122,7 @@ class LlmResponded(EventBase):
     """Its reasoning, when the provider shows it."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in its order."""
-    finish_reason: str | None = None
+    finish_reason: Id | None = None
     """Why it stopped, in the provider's word."""
     usage: Usage = Field(default_factory=Usage)
     """Tokens as the provider counts them."""
@@ -129,7 +130,7 @@ class LlmResponded(EventBase):
     """US dollars; None when the price is not known."""
     latency_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the request to the whole answer."""
-    model: str | None = None
+    model: Id | None = None
     """The model that answered, in the provider's word."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from playhead.trace.types import EventBase, Integer
+from playhead.trace.types import EventBase, Id, Integer
 from playhead.trace.values import JsonValue
 
 
@@ -42,9 +42,9 @@ class HookFired(EventBase):
     """What it asked for: `stop`, `terminate`, `skip`, `recover`, `resume`, `nudge`, `answer`, `switch-to`."""
     reason: str | None = None
     """Why, as the hook says."""
-    switch: str | None = None
+    switch: Id | None = None
     """The killswitch that the hook belongs to; `killswitch-fired` follows."""
-    terminated_by: str | None = None
+    terminated_by: Id | None = None
     """The reason code, for `stop` and `terminate`."""
     changes: dict[str, JsonValue] | None = None
     """For `recover`, the fields of the state that the hook set; for `nudge`, `answer` and `switch-to` what it gave."""
@@ -61,7 +61,7 @@ class HookFailed(EventBase):
     """The hook's name."""
     where: str
     """The tag, phase or event kind at which it failed."""
-    key: str = ""
+    key: Id = ""
     """Which emission of a tag, as in `emission-changed`."""
     error: str
     """What it raised, or what else was wrong."""
@@ -75,9 +75,9 @@ class EmissionChanged(EventBase):
     """A transform replaced a payload."""
 
     kind: Literal["emission-changed"] = "emission-changed"
-    tag: str
+    tag: Id
     """The tag of the payload."""
-    key: str = ""
+    key: Id = ""
     """Which emission of this tag: the call's id, or the place among the owner's emissions of the tag, from 0."""
     hook: str
     """Who replaced it."""
@@ -93,9 +93,9 @@ class EmissionSuppressed(EventBase):
     """A transform removed a payload."""
 
     kind: Literal["emission-suppressed"] = "emission-suppressed"
-    tag: str
+    tag: Id
     """The tag of the payload."""
-    key: str = ""
+    key: Id = ""
     """Which emission of this tag, as in `emission-changed`."""
     hook: str
     """Who removed it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from playhead.trace.types import Alternative, EventBase, Integer, Rationale
+from playhead.trace.types import Alternative, EventBase, Id, Integer, Rationale
 from playhead.trace.values import JsonValue
 
 
@@ -16,7 +16,7 @@ class Thought(EventBase):
     """The request whose answer holds it."""
     text: str | None = None
     """The thought; absent when it is the whole text of the answer."""
-    name: str | None = None
+    name: Id | None = None
     """Its place in a search: `2.1` follows from the second first thought."""
 
 
@@ -44,7 +44,7 @@ class PlanStepChanged(EventBase):
     """Id of the plan."""
     step_id: str
     """Id of the step."""
-    status: str
+    status: Id
     """The new state: `pending`, `in_progress`, `completed`, `failed`, `skipped`."""
     reason: str | None = None
     """Why it changed, when that is not plain."""
@@ -104,9 +104,9 @@ class RationaleMissing(EventBase):
     kind: Literal["rationale-missing"] = "rationale-missing"
     path: Literal["native", "text", "plan"]
     """How the call was asked for."""
-    call_id: str
+    call_id: Id
     """The call."""
-    tool: str
+    tool: Id
     """The tool."""
 
 

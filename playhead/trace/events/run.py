@@ -15,6 +15,7 @@ from playhead.trace.types import (
     Count,
     Dollars,
     EventBase,
+    Id,
     ImportedFrom,
     Integer,
     SpanIds,
@@ -77,9 +78,9 @@ class RunStarted(EventBase):
     """The first line of every file: what runs, on what, under which limits."""
 
     kind: Literal["run-started"] = "run-started"
-    format: str
+    format: Id
     """Version of the trace format, `major.minor`; a reader refuses another major."""
-    run_id: Annotated[str, VOLATILE]
+    run_id: Annotated[Id, VOLATILE]
     """The run's id, which is also the file's name."""
     agent: AgentHeader
     """Everything about the agent that is data."""
@@ -89,13 +90,13 @@ class RunStarted(EventBase):
     """Versions of Playhead and of Python."""
     redacted: Annotated[bool, VOLATILE] = False
     """Whether rules of the user's were applied to what follows; a replay may differ where they changed something."""
-    replay_of: Annotated[str | None, VOLATILE] = None
+    replay_of: Annotated[Id | None, VOLATILE] = None
     """Id of the run that this one replays."""
     replay_mode: Annotated[str | None, VOLATILE] = None
     """How it is replayed: `reproduce`, `replay`, `fork`."""
     overrides: Annotated[dict[str, JsonValue], VOLATILE] = Field(default_factory=dict)
     """What the replay was told to change, by the name of the override."""
-    resumed_from: Annotated[str | None, VOLATILE] = None
+    resumed_from: Annotated[Id | None, VOLATILE] = None
     """Id of the run that this one continues."""
     chat: Annotated[ChatTurn | None, VOLATILE] = None
     """The chat that this run is a turn of."""
@@ -113,9 +114,9 @@ class Ending(EventBase):
     kind: str
     status: Literal["done", "failed"]
     """`done` when the agent stopped in order, `failed` when something broke or a switch terminated it."""
-    terminated_by: str
+    terminated_by: Id
     """The reason code: `final_answer_tool`, `end_turn`, `max_iterations`, `llm_error`, …"""
-    terminated_source: str
+    terminated_source: Id
     """Who ended it: `kernel`, `strategy:<name>`, `killswitch:<name>`, …"""
     output: JsonValue = None
     """The answer, or the best there was."""
@@ -175,7 +176,7 @@ class AgentStarted(EventBase):
     """What it was asked."""
     parent: str
     """Owner that called it."""
-    call_id: str
+    call_id: Id
     """The call that it answers."""
     span: Annotated[SpanIds | None, VOLATILE] = None
     """The span that the application's own tracer opened for it; absent: none is known."""
@@ -193,7 +194,7 @@ class FinalAnswer(EventBase):
     kind: Literal["final-answer"] = "final-answer"
     output: JsonValue = None
     """The answer."""
-    format: str = "text"
+    format: Id = "text"
     """`text`, `json`, `markdown`, `csv` or `html`."""
     summary: str | None = None
     """The model's summary of what it did."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
 
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import VOLATILE, EventBase, Integer, Rationale, Role, SpanIds
+from playhead.trace.types import VOLATILE, EventBase, Id, Integer, Rationale, Role, SpanIds
 from playhead.trace.values import JsonValue, as_text
 
 if TYPE_CHECKING:
@@ -64,17 +64,17 @@ class ToolCallStarted(EventBase):
     """A call is about to be checked and run; written before its body may start."""
 
     kind: Literal["tool-call-started"] = "tool-call-started"
-    call_id: str
+    call_id: Id
     """Id of the call, unique within its owner."""
-    tool: str
+    tool: Id
     """The tool's name."""
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     args: JsonValue = None
     """The arguments that the body gets, or the model's text when it is no JSON object."""
-    args_hash: Annotated[str, VOLATILE]
+    args_hash: Annotated[Id, VOLATILE]
     """SHA-256 of the canonical JSON of `args`."""
-    args_fingerprint: Annotated[str | None, VOLATILE] = None
+    args_fingerprint: Annotated[Id | None, VOLATILE] = None
     """Where redaction changed `args`: a keyed fingerprint of what the body gets, empty where there was no key."""
     rationale: Rationale | None = None
     """The model's own reason for the call."""
@@ -92,7 +92,7 @@ class ToolCallRepaired(EventBase):
     """A malformed call was put right before it ran."""
 
     kind: Literal["tool-call-repaired"] = "tool-call-repaired"
-    call_id: str
+    call_id: Id
     """The call."""
     stage: str
     """What was put right: `json` (of a call in text), `name` or `arguments`."""
@@ -106,9 +106,9 @@ class ToolCallCompleted(EventBase):
     """A call is over: it returned, failed, was refused or was given up."""
 
     kind: Literal["tool-call-completed"] = "tool-call-completed"
-    call_id: str
+    call_id: Id
     """The call."""
-    tool: str
+    tool: Id
     """The tool's name."""
     position: Integer
     """Place of the call among those of its iteration, from 0."""
@@ -173,9 +173,9 @@ class ToolCallLate(EventBase):
 
     incidental: ClassVar = True
     kind: Literal["tool-call-late"] = "tool-call-late"
-    call_id: str
+    call_id: Id
     """The call."""
-    tool: str
+    tool: Id
     """The tool's name."""
     ok: bool
     """Whether it returned or raised."""
@@ -188,7 +188,7 @@ class ReplayServed(EventBase):
 
     incidental: ClassVar = True
     kind: Literal["replay-served"] = "replay-served"
-    call_id: str = ""
+    call_id: Id = ""
     """The call in the replay; empty for a request."""
     request: Integer | None = None
     """In a resumed run, the request to the model that was not asked again."""
@@ -209,7 +209,7 @@ class ReplayDiverged(EventBase):
     """What differs."""
     where: str
     """Owner, iteration and event."""
-    call_id: str | None = None
+    call_id: Id | None = None
     """The call that left the recording; absent when it was none."""
     expected: JsonValue = None
     """What the recording has."""
