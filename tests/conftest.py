@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from playhead.trace import fingerprint_key
+from playhead.trace import parameters
 from tests.proving import PROVE
 
 if TYPE_CHECKING:
@@ -67,5 +67,5 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def no_file_in_the_home_folder(monkeypatch: pytest.MonkeyPatch, own_settings: Path) -> None:
     """Keep the key of fingerprints out of the home folder of whoever runs the tests."""
-    real, key_in = Path.home() / ".playhead", fingerprint_key._key_in
-    monkeypatch.setattr(fingerprint_key, "_key_in", lambda folder: key_in(own_settings if folder == real else folder))
+    real, key_in = Path.home() / ".playhead", parameters._key_in
+    monkeypatch.setattr(parameters, "_key_in", lambda folder: key_in(own_settings if folder == real else folder))

@@ -30,8 +30,8 @@ from playhead.kernel.hooks import (
 from playhead.kernel.phases import is_taken_up, of_policy
 from playhead.kernel.session import Hooks
 from playhead.kernel.strategies.registry import make_strategy
-from playhead.trace import fingerprint_key
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
+from playhead.trace.parameters import fingerprint
 from playhead.trace.sources import source_info
 from playhead.trace.types import HookInfo, SourceInfo
 from playhead.trace.values import scrub, to_json
@@ -103,7 +103,7 @@ class ComposedHooks(Hooks):
     def sources(self) -> tuple[SourceInfo, ...]:
         """Return the fingerprints of the functions, and of what is emitted at the start."""
         seeds = (
-            SourceInfo(kind="emission", name=tag, fingerprint="", values=fingerprint_key.fingerprint(to_json(payload)))
+            SourceInfo(kind="emission", name=tag, fingerprint="", values=fingerprint(to_json(payload)))
             for tag, payload in self._seeds
         )
         given = (source_info(*each) for block in self._blocks() for each in block.functions)

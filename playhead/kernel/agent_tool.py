@@ -9,9 +9,9 @@ from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
 from playhead.kernel.guards import Composition
 from playhead.kernel.outcome import Outcome
-from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
 from playhead.trace.format import UNACCEPTED
+from playhead.trace.parameters import fingerprint
 from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
 from playhead.trace.values import as_text, from_json, scrub, to_json
 
@@ -214,4 +214,4 @@ def _declaration(name: str, agent: AgentTool) -> SourceInfo:
         [each.model for each in header.fallbacks],
         [each.spec.model_dump(mode="json") for each in (agent, *agent.tools.values())],
     ]
-    return SourceInfo(kind="agent", name=name, fingerprint="", values=fingerprint_key.fingerprint(parts))
+    return SourceInfo(kind="agent", name=name, fingerprint="", values=fingerprint(parts))

@@ -14,8 +14,8 @@ from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.replay.declared import reads_alike
 from playhead.replay.state import NOTHING, State, Touched, meet, touched, union
 from playhead.trace.events import ApprovalDecided, ErrorInfo, ToolCallCompleted, ToolCallStarted
-from playhead.trace.fingerprint_key import UNKNOWN
 from playhead.trace.owners import agent_path, lineage, owner_inside, parent_of, tool_of
+from playhead.trace.parameters import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from playhead.errors import UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
 from playhead.trace.events import ToolsDefined
-from playhead.trace.fingerprint_key import comparable
 from playhead.trace.owners import agent_path, tool_of
+from playhead.trace.parameters import comparable
 from playhead.trace.types import ToolSpec
 from playhead.trace.values import json_hash
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.errors import AmbiguousResultError
 from playhead.trace.events import AgentStarted
-from playhead.trace.fingerprint_key import comparable
+from playhead.trace.parameters import comparable
 from playhead.trace.values import JsonValue, json_hash
 
 if TYPE_CHECKING:

@@ -1,17 +1,25 @@
 """Which request parameters are recorded by value: only those known to say how a model samples.
 
 Any other parameter may be a credential. The trace records its name and a fingerprint of its value, which shows a change:
-`{"$type": "unrecorded", "fingerprint": …}`.
+`{"$type": "unrecorded", "fingerprint": …}`. Equal values have equal fingerprints, and a guess needs the key, which is made
+once for each user, `~/.playhead/fingerprint.key`, and never leaves the machine with a trace.
 """
 
 from __future__ import annotations
 
+import hmac
+import logging
+import os
 import re
+import secrets
+from contextlib import suppress
 from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.trace.fingerprint_key import UNKNOWN, comparable, fingerprint
-from playhead.trace.values import TYPE_TAG
+from playhead.trace.blobs import create_file
+from playhead.trace.values import TYPE_TAG, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -62,6 +70,11 @@ _SETTINGS: Final = frozenset(
 CONTAINERS: Final = frozenset({"extra_body", "extra_headers", "extra_query", "generation_config", "headers", "options"})
 """Parameters that hold others; each inner parameter is judged by its own name."""
 
+log = logging.getLogger("playhead")
+
+KEY_BYTES: Final = 32
+UNKNOWN: Final = ""
+"""The fingerprint of every value where there is no key: it shows that there was a value, and equals no other."""
 _TAG: Final = "unrecorded"
 _WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
@@ -77,6 +90,41 @@ _TEXTS: Final = frozenset(map(_folded, TEXTS))
 _INSIDE: Final = frozenset(map(_folded, _SETTINGS)) | _KNOWN
 _FREE_INSIDE: Final = _TEXTS | {"description", "schema"}
 _HOLDERS: Final = frozenset(map(_folded, CONTAINERS))
+
+
+def fingerprint(value: JsonValue) -> str:
+    """Return `<id of the key>:<HMAC-SHA256 of the canonical JSON>`, or `UNKNOWN` where no key can be had.
+
+    Two fingerprints say whether the values are equal only when their keys are the same: see `comparable`.
+    """
+    key = _key_in(Path(os.path.expanduser("~")) / ".playhead")  # noqa: PTH111 - `Path.home` raises where there is none
+    if key is None:
+        return UNKNOWN
+    return f"{sha256(key).hexdigest()[:8]}:{hmac.new(key, canonical_json(value), sha256).hexdigest()}"
+
+
+def comparable(one: str, other: str) -> bool:
+    """Return whether two fingerprints were made with the same key, so that they say whether their values are equal."""
+    return UNKNOWN not in (one, other) and one.partition(":")[0] == other.partition(":")[0]
+
+
+@lru_cache(maxsize=8)
+def _key_in(folder: Path) -> bytes | None:
+    """Return this user's key, made on first use; None, logged once, where it cannot be made or read."""
+    path = folder / "fingerprint.key"
+    try:
+        if not path.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # another process has just made one
+                os.close(create_file(path, secrets.token_bytes(KEY_BYTES)))
+        key = path.read_bytes()
+    except OSError as error:
+        log.warning("no fingerprints of unrecorded values are made: %s: %s", path, error.strerror or error)
+        return None
+    if len(key) == KEY_BYTES:
+        return key
+    log.warning("no fingerprints of unrecorded values are made: %s is not a valid key; remove it", path)
+    return None
 
 
 def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = "") -> dict[str, JsonValue]:
@@ -100,16 +148,11 @@ def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), wi
 
 
 def unrecorded_values(
-    parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = ""
+    parameters: Mapping[str, JsonValue], also: Collection[str] = ()
 ) -> Iterator[tuple[str, JsonValue]]:
     """Yield path and value of each parameter that would not be recorded by value."""
-    for name, value in parameters.items():
-        path = within + name
-        if _is_kept(name, value, is_named=path in also):
-            continue
-        if _is_container(name, value):
-            yield from unrecorded_values(value, also, f"{path}.")
-        else:
+    for path, _, value in _marks(recorded(parameters, also), parameters):
+        if not is_unrecorded(value):
             yield path, value
 
 
@@ -163,13 +206,20 @@ def is_unrecorded(value: JsonValue) -> bool:
     return isinstance(value, dict) and value.get(TYPE_TAG) == _TAG
 
 
-def unrecorded(parameters: Mapping[str, JsonValue], within: str = "") -> Iterator[tuple[str, str]]:
+def unrecorded(parameters: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     """Yield path (`extra_headers.Cookie`) and fingerprint of each unrecorded parameter."""
-    for name, value in parameters.items():
+    return ((path, str(mark.get("fingerprint", UNKNOWN))) for path, mark, _ in _marks(parameters, parameters))
+
+
+def _marks(
+    kept: Mapping[str, JsonValue], given: Mapping[str, JsonValue], within: str = ""
+) -> Iterator[tuple[str, dict[str, JsonValue], JsonValue]]:
+    """Yield the path of each unrecorded parameter, what stands there, and its value among those given."""
+    for name, value in kept.items():
         if is_unrecorded(value):
-            yield within + name, str(value.get("fingerprint", UNKNOWN))
+            yield within + name, value, given[name]
         elif isinstance(value, dict):
-            yield from unrecorded(value, f"{within}{name}.")
+            yield from _marks(value, given[name], f"{within}{name}.")
 
 
 def _is_container(name: str, value: JsonValue) -> bool:
@@ -187,11 +237,9 @@ def _is_plain(value: Any) -> bool:  # noqa: ANN401 - JSON
         return _WORD.fullmatch(value) is not None
     if isinstance(value, list):
         return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        is_number = value.get(TYPE_TAG) in {"float", "int"}
-        return is_number or all(_is_plain_setting(_folded(name), item) for name, item in value.items())
-    return True
-
-
-def _is_plain_setting(name: str, value: JsonValue) -> bool:
-    return name in _FREE_INSIDE or ((name in _INSIDE or name.isdecimal()) and _is_plain(value))
+    if not isinstance(value, dict) or value.get(TYPE_TAG) in {"float", "int"}:
+        return True
+    settings = ((_folded(name), item) for name, item in value.items())
+    return all(
+        name in _FREE_INSIDE or ((name in _INSIDE or name.isdecimal()) and _is_plain(item)) for name, item in settings
+    )

@@ -11,8 +11,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.trace.events import EventBase, HookFailed
-from playhead.trace.fingerprint_key import fingerprint
 from playhead.trace.line import Record, encode_data
+from playhead.trace.parameters import fingerprint
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import json_hash
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from playhead.trace import fingerprint_key
+from playhead.trace.parameters import fingerprint
 from playhead.trace.types import SourceInfo
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def source_info(kind: SourceKind, name: str, *things: object) -> SourceInfo:
     except Exception:  # noqa: BLE001 - anything that cannot be read is unknown
         return SourceInfo(kind=kind, name=name)
     code = sha256("\0".join(reading.code).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    values = fingerprint_key.fingerprint([*reading.values]) if reading.values else None
+    values = fingerprint([*reading.values]) if reading.values else None
     return SourceInfo(kind=kind, name=name, fingerprint=code if reading.code else "", values=values)
 
 

@@ -23,7 +23,7 @@ from playhead.kernel.models import resolve_model
 from playhead.replay import resume_sync
 from playhead.spans import current, live_export
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace import fingerprint_key
+from playhead.trace import parameters as request_parameters
 from tests.findings.adapter import agent, cli, replay, reproduce, run
 from tests.options import grouped
 
@@ -428,7 +428,7 @@ def test_a_fingerprint_of_another_key_proves_nothing(tmp_path: Path, monkeypatch
     """On another machine, or without a key, values are not compared, and that is said."""
     path = recorded(tmp_path)
     for key in (bytes(32), None):
-        monkeypatch.setattr(fingerprint_key, "_key_in", lambda _, key=key: key)
+        monkeypatch.setattr(request_parameters, "_key_in", lambda _, key=key: key)
         outcome = reproduce(path, agent=agent([], parameters=TOKEN))
         assert (outcome.identical, outcome.not_compared) == (
             True,

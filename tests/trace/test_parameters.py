@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import stat
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.trace.fingerprint_key import fingerprint
-from playhead.trace.parameters import known, recorded, unrecorded, unrecorded_values
+from playhead.trace.parameters import (
+    KEY_BYTES,
+    UNKNOWN,
+    comparable,
+    fingerprint,
+    known,
+    recorded,
+    unrecorded,
+    unrecorded_values,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KNOWN: dict[str, Any] = {
     "temperature": 0,
@@ -71,3 +84,33 @@ def test_a_program_may_name_more_parameters() -> None:
     kept = recorded(given, ["metadata", "extra_body.route"])
     assert (kept["metadata"], kept["extra_body"]["route"]) == ({"team": "x"}, "a")
     assert [path for path, _ in unrecorded(kept)] == ["extra_body.key"]
+
+
+def test_equal_values_have_equal_fingerprints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same value has the same fingerprint, another value another one, and neither shows the value."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    one, other = fingerprint({"email": "a@x.com"}), fingerprint({"email": "b@x.com"})
+    assert one == fingerprint({"email": "a@x.com"})
+    assert one != other
+    assert comparable(one, other)
+    assert "a@x" not in one
+    key = tmp_path / ".playhead" / "fingerprint.key"
+    assert (len(key.read_bytes()), stat.S_IMODE(key.stat().st_mode)) == (KEY_BYTES, 0o600)
+    assert [each.name for each in key.parent.iterdir()] == ["fingerprint.key"]
+
+
+def test_another_key_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fingerprints of two keys cannot be compared, also those of equal values."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    one = fingerprint("x")
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    assert not comparable(one, fingerprint("x"))
+
+
+def test_without_a_place_for_the_key_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no key can be written or read, every fingerprint is `UNKNOWN`, which is equal to nothing."""
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(3))
+    monkeypatch.setenv("HOME", str(file))
+    assert fingerprint("x") == UNKNOWN
+    assert not comparable(UNKNOWN, UNKNOWN)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.trace.events import EventBase, HookFailed, Thought
-from playhead.trace.fingerprint_key import fingerprint
 from playhead.trace.integrity import check_trace
+from playhead.trace.parameters import fingerprint
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash
