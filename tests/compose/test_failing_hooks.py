@@ -309,7 +309,7 @@ async def test_a_context_is_read_only(tmp_path: Path, plain: Any):
 
     def block(harness: Harness) -> None:
         for name in names:
-            harness.tap("**", lambda _, context, name=name: setattr(context, name, "x"), name=name)
+            harness.tap("**", lambda _, context, name=name: setattr(context, name, "x"), name=name)  # type: ignore[misc]
 
     run = await run_all(tmp_path, block)
     assert account(run) == plain

@@ -167,7 +167,7 @@ async def test_error_hooks_that_fail_keep_the_error(tmp_path: Path):
 
     def block(harness: Harness) -> None:
         for number, answer in enumerate(NO_RECOVERY):
-            harness.on_error("*", lambda _, context, answer=answer: answer(context.state), name=f"{number}")
+            harness.on_error("*", lambda _, context, answer=answer: answer(context.state), name=f"{number}")  # type: ignore[misc]
 
     run = await run_with(tmp_path, [call("lookup", key="a"), error("dead")], block)
     assert ending(run) == ended("failed", "llm_error", "found a", 2, error="dead")

@@ -71,23 +71,6 @@ def test_run_exits_as_documented(chat: ChatServer, tmp_path: Path, options: list
     assert (code == 2) == (not chat.requests and not (tmp_path / "traces").exists())
 
 
-@pytest.mark.parametrize(("strategy", "turns"), [("reactive", 10), ("direct", 1), ("reflexion", 5)])
-def test_a_strategy_keeps_its_own_limit_of_turns(chat: ChatServer, tmp_path: Path, strategy: str, turns: int) -> None:
-    """Without --max-iterations the header has what the same agent has in Python."""
-    from playhead.kernel.strategies.registry import strategy_class
-
-    run(chat, tmp_path, "--strategy", strategy, "--run-id", "mine")
-    shown = cli("show", tmp_path / "traces/mine.jsonl", "--kind", "run-started", "--json").stdout
-    assert f'"max_iterations": {strategy_class(strategy).max_iterations}' in shown, turns
-
-
-def test_settings_of_a_strategy_reach_it(chat: ChatServer, tmp_path: Path) -> None:
-    """--strategy-set takes JSON, and is recorded."""
-    run(chat, tmp_path, "--strategy", "reflexion", "--strategy-set", "max_retries=1", "--run-id", "mine")
-    shown = cli("show", tmp_path / "traces/mine.jsonl", "--kind", "run-started", "--json").stdout
-    assert '"max_retries": 1' in shown
-
-
 def test_a_trace_that_cannot_be_written(chat: ChatServer, tmp_path: Path) -> None:
     """The run goes on unrecorded and says so; told to stop then, it exits 3."""
     (tmp_path / "file").write_text("")
@@ -98,13 +81,6 @@ def test_a_trace_that_cannot_be_written(chat: ChatServer, tmp_path: Path) -> Non
         chat, tmp_path, PLAYHEAD_TRACE_DIR=str(tmp_path / "file/traces"), PLAYHEAD_ON_TRACE_ERROR="stop"
     )  # fmt: skip
     assert (stopped.returncode, stopped.stdout) == (3, "")
-
-
-def test_the_help_names_the_strategies() -> None:
-    """Nobody has to guess one."""
-    shown = "".join(cli("run", "--help").stdout.split())  # a name may be wrapped at its hyphens
-    for name in ("reactive", "reflexion", "plan-execute-reflect", "tree-of-thought", "direct", "code-action"):
-        assert name in shown
 
 
 @pytest.mark.parametrize(

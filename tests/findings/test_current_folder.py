@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead import tool
-from playhead.testing import call, text
+from playhead.testing import text
 from tests.findings.adapter import agent, process, run
 
 if TYPE_CHECKING:
@@ -68,24 +67,6 @@ def test_a_command_that_reads_imports_nothing_from_the_folder(folder, arguments)
     assert (as_module, as_script, imported(folder)) == (0, 0, [])
 
 
-@pytest.mark.parametrize("tools", [("--tools", "mine:lookup")])
-def test_resume_imports_what_it_names_and_no_other_module_of_the_folder(folder, tools):
-    """A resumed run takes its adapter from where it is installed, whatever the folder holds."""
-
-    @tool(read_only=True)
-    def lookup(key: str) -> str:
-        """Look a fact up."""
-        return "4180"
-
-    path = run(
-        agent([call("lookup", key="zed"), text("4180")], [lookup] if tools else [], trace=folder / "runs")
-    ).trace_path
-    assert path is not None
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-4]))
-    process("resume", path, "--model", "ollama/x", *NOBODY, *tools, cwd=folder)
-    assert imported(folder) == []
-
-
 @pytest.mark.parametrize("name", ["litellm", "json"])
 def test_a_name_that_stands_for_two_modules_is_refused(folder, name):
     """`--tools` never takes the wrong one of two modules: it names both, and neither is imported from the folder."""
@@ -93,15 +74,3 @@ def test_a_name_that_stands_for_two_modules_is_refused(folder, name):
     done = process("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", f"{name}:lookup", cwd=folder)
     assert (done.returncode, imported(folder)) == (2, [])
     assert f"the module {name!r} of {folder} has the name of another one (" in done.stderr
-
-
-def test_the_path_of_the_environment_says_which(folder):
-    """A folder that PYTHONPATH names is searched where PYTHONPATH says."""
-    (folder / "mine.py").write_text(POISON)
-    other = folder / "other"
-    other.mkdir()
-    (other / "mine.py").write_text("def lookup(key: str) -> str:\n    return key\n")
-    path = {"PYTHONPATH": f"{other}:{':'.join(each for each in sys.path if each)}"}
-    refused = process("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", "mine:lookup", cwd=folder, env=path)
-    taken = process("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", "mine:lookup", cwd=other, env=path)
-    assert (refused.returncode, taken.returncode, imported(folder)) == (2, 1, [])

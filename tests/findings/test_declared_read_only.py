@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import load_recording, tool
+from playhead import tool
 from playhead.compose.killswitches import tool_limit
 from playhead.errors import UsageError
 from playhead.importing import import_file
 from playhead.testing import call, text
 from tests.cli.conftest import ChatServer, saying
-from tests.findings.adapter import agent, answers, cli, events, replay, run
+from tests.findings.adapter import agent, answers, cli, replay
 from tests.importing.traces import Trace, calling
 
 if TYPE_CHECKING:
@@ -97,15 +97,6 @@ def test_what_is_not_declared_still_writes(tmp_path: Path):
     assert "another state of the world" in str(stopped)
 
 
-def test_the_first_difference_is_not_the_declaration(reads: Path):
-    """The diff points at what the replay did otherwise, not at what was declared for it."""
-    said = (does("lookup", "Zed"), does("search", "bars"), DONE)
-    result = replay(reads, said, read_only=["search", "lookup"], on_missing="lenient")
-    first = result.diff.first_divergence
-    assert first is not None
-    assert first.kind != "tools-defined"
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -123,70 +114,6 @@ def test_an_unknown_tool_is_refused(reads: Path, given: Any, message: str):
     with pytest.raises(UsageError) as refused:
         replay(reads, OTHERWISE, read_only=given)
     assert message in str(refused.value)
-
-
-def test_what_the_recording_says_otherwise_is_refused(tmp_path: Path):
-    """A tool that its own code declared to write something, and an agent, are not made read-only by a word."""
-
-    @tool(writes={"notes"})
-    def save(note: str) -> str:
-        """Save."""
-        return note
-
-    helper = agent([DONE], name="helper").as_tool()
-    path = run(agent([does("save", "x"), DONE], [save, helper], trace=tmp_path)).trace_path
-    with pytest.raises(UsageError, match="save is recorded as a tool that writes notes"):
-        replay(path, [DONE], read_only=["save"])
-    with pytest.raises(UsageError, match="no tool function 'helper'"):
-        replay(path, [DONE], read_only=["helper"])
-
-
-def test_tools_of_agents_below_are_meant_too(tmp_path: Path):
-    """A declaration holds for the tools of that name of every agent."""
-
-    @tool
-    def lookup(key: str) -> str:
-        """Look up."""
-        return key
-
-    def helper(*turns: Any) -> Any:
-        return agent(turns, [lookup], name="helper").as_tool()
-
-    asks = (call("helper", task="a"), DONE)
-    inner = (does("lookup", "Zed"), does("lookup", "Quill"), DONE)
-    path = run(agent(asks, [helper(*inner)], trace=tmp_path)).trace_path
-    for declared, rung in (((), "stale"), (("lookup",), "reordered")):
-        said = (asks[0], inner[1], inner[0], DONE, DONE)
-        result = replay(path, said, read_only=declared, on_missing="lenient")
-        below = next(owner for name, owner in result.recording.owners.items() if name.startswith("root/"))
-        assert [each.completed and each.completed.rung for each in below.calls.values()] == [rung, rung]
-
-
-def test_the_trace_of_the_replay_knows_it(reads: Path, tmp_path: Path):
-    """The replay's trace holds the declaration and the note, so a replay of it needs no declaration; the recording stays as it is."""
-    first = replay(reads, OTHERWISE, read_only=["search", "lookup"], trace=tmp_path).run
-    [defined] = events(first, "tools-defined")
-    assert {spec["name"]: spec.get("read_only", False) for spec in defined["tools"]} == {
-        "lookup": True,
-        "search": True,
-        "save": False,
-    }
-    assert any("declared read-only" in each["what"] for each in events(first, "replay-diverged"))
-    again = replay(first.trace_path, [does("lookup", "Zed"), does("search", "inns"), DONE])
-    assert answers(again) == [("lookup", "reordered", "high"), ("search", "reordered", "two")]
-    assert not any(spec.read_only for spec in load_recording(reads).root.own_tools.values())
-
-
-def test_the_debrief_of_the_replay_knows_it(tmp_path: Path):
-    """A call that is made again is worth a look alone where the tool may have changed something."""
-    path = import_of(tmp_path, ("lookup", "Zed", "high"), ("lookup", "Zed", "high"))
-    severities = {}
-    for declared in ((), ("lookup",)):
-        folder = tmp_path / f"{len(declared)}"
-        ran = replay(path, [does("lookup", "Zed")] * 2 + [DONE], read_only=declared, trace=folder).run
-        flags = json.loads(cli("debrief", ran.trace_path, "--json").stdout)["flags"]
-        severities[declared] = [each["severity"] for each in flags if each["rule"] == "repeated-after-success"]
-    assert severities == {(): ["high"], ("lookup",): ["info"]}
 
 
 # --- agent= -------------------------------------------------------------------------------------------------------------
@@ -275,11 +202,3 @@ def test_on_the_command_line(reads: Path, tmp_path: Path):
     assert (shown.returncode, outcome["verdict"], outcome["rungs"]) == (0, "changed", {"reordered": 3})
     assert "declared read-only for this replay, not by the recording: lookup, search" in outcome["notes"]
     assert plain.returncode == 4
-
-
-@pytest.mark.parametrize(("name", "nearest"), [("serach", "search"), ("look", "lookup"), ("Save", "save")])
-def test_a_slip_on_the_command_line(reads: Path, name: str, nearest: str):
-    """An unknown tool ends it before anybody is asked, with the nearest, in the option's own spelling."""
-    told = cli("replay", reads, "--model", "ollama/m", "--api-base", "http://127.0.0.1:9", "--read-only", name)
-    assert told.returncode == 2
-    assert f"(--read-only): the recording has no tool function {name!r}. Did you mean {nearest!r}?" in told.stderr

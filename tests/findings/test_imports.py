@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from playhead import load_recording
 from playhead.importing import import_file
 from playhead.testing import ScriptedModel, text
-from tests.findings.adapter import cli, replay
+from tests.findings.adapter import replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,15 +133,6 @@ def test_only_known_parameters_are_those_of_the_request(tmp_path: Path, given: A
     assert "OLD" not in json.dumps(load_recording(run.path).header.agent.parameters)
 
 
-def test_parameters_that_are_not_recorded_are_named(tmp_path: Path):
-    """The import says which parameters the recording lacks."""
-    path = written(tmp_path, program(lambda _: {"temperature": 0.5, "api_secret": "hush"}, AGENT))
-    said = cli("import", path, "--json", "--trace-dir", tmp_path / "runs").stdout
-    assert "api_secret" in said
-    assert "--set" in said
-    assert "hush" not in said + "".join(each.read_text() for each in (tmp_path / "runs").glob("*.jsonl"))
-
-
 def test_the_lines_that_are_advised_make_it_full(tmp_path: Path):
     """Without an agent's span every model call is a run of its own; with the lines that the import names, one `full` run is there."""
     path = written(tmp_path, program(lambda _: {"temperature": 0}))
@@ -156,15 +147,3 @@ def test_the_lines_that_are_advised_make_it_full(tmp_path: Path):
     )
     [run] = import_file(written(tmp_path, program(lambda _: {"temperature": 0}, lines)), tmp_path / "whole")
     assert (run.replayability, run.source.reasons) == ("full", ())
-
-
-def test_a_tool_that_is_declared_read_only_at_import(tmp_path: Path):
-    """`--read-only` marks it in the recording, also in one that was imported before, and an unknown name is said."""
-    path, runs = written(tmp_path, program(lambda _: {}, AGENT)), tmp_path / "runs"
-    assert cli("import", path, "--trace-dir", runs).returncode == 0
-    [before] = runs.glob("*.jsonl")
-    assert [each.read_only for each in load_recording(before).root.own_tools.values()] == [False]
-    said = cli("import", path, "--json", "--trace-dir", runs, "--read-only", "lookup", "--read-only", "lokup").stdout
-    assert "no agent of the run has: lokup" in said
-    [after] = runs.glob("*.jsonl")
-    assert [each.read_only for each in load_recording(after).root.own_tools.values()] == [True]

@@ -9,7 +9,6 @@ import pytest
 
 from playhead import tool
 from playhead.compose.killswitches import budget_limit, max_iterations
-from playhead.diagnose.runs import RunList
 from playhead.testing import call, error, text
 from playhead.trace.store import TraceStore
 from tests.cli.other_processes import begin, end, running
@@ -80,17 +79,3 @@ def test_running_dead_resumed_and_killed_are_four_things(tmp_path: Path) -> None
         "crashed": "interrupted",
     }
     assert endings(tmp_path)["alive"] == "interrupted"
-
-
-def test_what_it_took(tmp_path: Path) -> None:
-    """Time, tokens, cost and agent stand there, and what nobody counted is a question mark."""
-    run(agent([text("done")], name="guide", trace=tmp_path), run_id="mine")
-    (summary,) = TraceStore(tmp_path).summaries()
-    assert summary.duration_ms is not None
-    (said,) = map(json.loads, cli("list", "--json", "--trace-dir", tmp_path).stdout.splitlines())
-    assert (said["agent"], said["total_tokens"], said["cost_usd"]) == ("guide", summary.total_tokens, summary.cost_usd)
-    assert said["duration_ms"] == summary.duration_ms
-    head, row = cli("list", "--trace-dir", tmp_path, env={"COLUMNS": "160"}).stdout.splitlines()
-    assert head.split() == ["RUN", "STARTED", "ENDED", "TIME", "TOKENS", "COST", "AGENT", "MODEL", "TASK"]
-    assert "guide" in row
-    assert RunList([summary]).runs == [summary]

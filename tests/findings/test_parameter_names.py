@@ -8,7 +8,7 @@ import pytest
 
 from playhead import Agent
 from playhead.errors import UsageError
-from tests.findings.adapter import agent, cli, replay, run
+from tests.findings.adapter import agent, replay, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,13 +90,6 @@ def test_a_model_that_says_all_it_takes_refuses_all_else(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("key", ["apikey", "api-key", "API_KEY", "api_keys", "base_urls"])
-def test_a_slip_in_what_is_no_parameter_is_refused_too(key: str) -> None:
-    """A key that is meant for the adapter does not travel as a parameter."""
-    with pytest.raises(UsageError, match="no request parameter"):
-        agent([], parameters={key: "secret"})
-
-
 def test_overrides_of_a_replay(tmp_path: Path) -> None:
     """The same for `parameters`, to set or to remove, and for those of an agent below."""
     path = run(agent(["done"], trace=tmp_path)).trace_path
@@ -105,12 +98,3 @@ def test_overrides_of_a_replay(tmp_path: Path) -> None:
             replay(path, ["done"], overrides=overrides)
     with pytest.raises(UsageError, match="this model has no request parameter 'my_route'"):
         replay(path, overrides={"model": "ollama/m", "parameters": {"my_route": 1}})
-
-
-@pytest.mark.parametrize("model", ["ollama/m", "openai/m"])
-def test_on_the_command_line(tmp_path: Path, model: str) -> None:
-    """Exit 2, nothing is written."""
-    result = cli("run", "go", "--model", model, "--set", "temprature=0", "--trace-dir", tmp_path / "runs")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "Did you mean 'temperature'?" in result.stderr
-    assert not (tmp_path / "runs").exists()

@@ -18,7 +18,7 @@ from playhead.compose.typed import Options
 from playhead.kernel.tool_decorator import ToolOptions
 from playhead.testing import call, text
 from playhead.trace.sources import source_info
-from tests.findings.adapter import agent, process, reproduce, run
+from tests.findings.adapter import agent, reproduce, run
 from tests.findings.declarations import (
     ELSEWHERE,
     ENVIRONMENT,
@@ -31,16 +31,13 @@ from tests.findings.declarations import (
     code,
     load,
     missed,
-    said_by_other_processes,
     use_folder,
 )
 from tests.options import POLICIES, REQUIRE
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-SEEDS: Final = 3
-"""Of the trees of agents in which changes are planted; `make prove` takes as many as hold 500."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,15 +46,10 @@ def _folder(tmp_path: Path) -> None:
     use_folder(tmp_path / "code")
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", range(2))
 def test_planted_changes_are_noticed(tmp_path, seed):
-    """Nothing is said of the same declaration, made anew; each of the changes planted in it is noticed."""
+    """A reproduction by the same declaration reports nothing, and notices each change planted in it; `make prove` plants 500."""
     assert missed(seed, tmp_path, 5) == []
-
-
-def test_unchanged_agents_in_other_processes(tmp_path):
-    """Another process, with another seed of hashes, says nothing of the agents that one recorded."""
-    assert said_by_other_processes(0, tmp_path) == ""
 
 
 def test_everything_that_can_be_declared_is_planted():
@@ -88,7 +80,7 @@ CODE: Final[dict[str, tuple[str, str]]] = {
     "hook of a sub-agent": ("payload, context", "None"),
 }
 ALL: Final = [(what, how) for what in CODE for how in (HOW if "tool" in what else {**HOW, **MORE})]
-CASES: Final = ALL if "PROVE" in os.environ else ALL[::7]
+CASES: Final = sample(ALL, ALL[::11])
 
 
 def made(what: str, function: Any, **more: Any) -> Agent:
@@ -134,16 +126,6 @@ def test_changed_code_is_said(tmp_path, what, how):
         "root/sub@0.0" if "sub-agent" in what else "root",
     )
     assert str(change).endswith("differs")
-
-
-def test_what_is_said(tmp_path):
-    """Whose code it is stands in the sentence."""
-    args, result = CODE["hook"]
-    path = run(made("hook of a sub-agent", code(("body", 1), args, result), trace=tmp_path)).trace_path
-    outcome = reproduce(path, agent=made("hook of a sub-agent", code(("body", 2), args, result)))
-    assert [str(each) for each in outcome.changed_sources] == [
-        "the code of hook hook (on prompt.system) of root/sub@0.0 differs"
-    ]
 
 
 BODY: Final = "def made(payload, context):\n    return None\n"
@@ -290,30 +272,6 @@ def test_values_are_keyed(tmp_path, monkeypatch):
     assert source_info("hook", then.name, code(("closure", 1234), args, result)).fingerprint == then.fingerprint
 
 
-def test_the_command_line_says_it(tmp_path):
-    """`--agent` takes the agent of a file, and one line says what of its code differs."""
-    program = tmp_path / "shop.py"
-    program.write_text(
-        "from playhead import Agent, tool\nfrom playhead.testing import ScriptedModel, call, text\n"
-        "@tool\ndef look(key: str) -> str:\n    'Look.'\n    return key\n"
-        "def hook(payload, context):\n    return None\n"
-        "turns = [call('look', key='k'), text('done')]\n"
-        "agent = Agent(ScriptedModel(turns), tools=[look], compose=[lambda harness: harness.tap('**', hook)])\n"
-        "if __name__ == '__main__':\n    agent.run_sync('go')\n"
-    )
-    subprocess.run([sys.executable, program], cwd=tmp_path, check=True, timeout=60)
-    ask = ("reproduce", "latest", "--agent", "shop:agent")
-    same = process(*ask, cwd=tmp_path)
-    program.write_text(program.read_text().replace("return None", "return 0").replace("return key", "return key[:]"))
-    other = process(*ask, cwd=tmp_path)
-    assert (same.returncode, other.returncode) == (0, 0)
-    assert other.stdout.splitlines() == [
-        *same.stdout.splitlines(),
-        "but: the code of tool look differs; the code of hook hook (tap **) differs",
-    ]
-    assert "Known: agent" in process("reproduce", "latest", "--agent", "shop:agnt", cwd=tmp_path).stderr
-
-
 def test_code_without_a_source(tmp_path):
     """Of what was made from a text nobody knows the source: that is said, be it then or now."""
     names: dict[str, Any] = {}
@@ -359,23 +317,3 @@ def test_another_process_gives_the_same_fingerprints(tmp_path):
     ]
     assert told[0] == told[1]
     assert b"fingerprint=None" not in told[0]
-
-
-def test_a_hook_of_a_sub_agent_is_declared(tmp_path):
-    """A hook, a tap, a switch or a seed that was added to an agent below is no less a change than one of the root's."""
-    blocks: list[Any] = [
-        lambda harness: harness.on("prompt.system", lambda prompt, context: f"LIE.\n{prompt}"),
-        lambda harness: harness.tap("**", lambda payload, context: None),
-        lambda harness: harness.before("think", lambda context: None),
-        lambda harness: harness.emit("message.user", "Lie."),
-    ]
-
-    def tree(below: list[Any], middle: list[Any]) -> Agent:
-        deep = agent([text("deep")], name="deep", description="d", compose=below)
-        sub = agent([call("deep", task="t"), text("sub")], [deep], name="sub", description="d", compose=middle)
-        return agent([call("sub", task="t"), text("done")], [sub], trace=tmp_path)
-
-    path = run(tree([], [])).trace_path
-    assert reproduce(path, agent=tree([], [])).identical
-    assert [reproduce(path, agent=tree([block], [])).identical for block in blocks] == [False] * 4
-    assert [reproduce(path, agent=tree([], [block])).identical for block in blocks] == [False] * 4

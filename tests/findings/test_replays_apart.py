@@ -49,29 +49,12 @@ def test_where_they_are(folder: Path) -> None:
     assert len(replays_in(folder)) == 2
 
 
-def test_the_default_folder_too(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without `trace=`, in Python and on the command line."""
-    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path / "settings"))
-    from playhead.replay import replay_sync
-    from playhead.testing import ScriptedModel
-
-    done = replay_sync(folder / "first.jsonl", {"model": ScriptedModel([text("done")])})
-    assert done.run.trace_path is not None
-    assert done.run.trace_path.parent == tmp_path / "settings/replays"
-
-
 @pytest.mark.parametrize(("arguments", "runs"), [(["list"], 1), (["list", "--replays"], 3)])
 def test_list(folder: Path, arguments: list[str], runs: int) -> None:
     """Real runs; all with --replays, and each says what it replays."""
     found = said(folder, *arguments)
     assert len(found) == runs
     assert [each["run_id"] for each in found if each["replay_of"] is None] == ["first"]
-
-
-def test_what_is_hidden_is_said(folder: Path) -> None:
-    """Nobody has to wonder where his replays are."""
-    assert cli("list", "--trace-dir", folder).stderr == "2 replays are not shown; --replays shows them too\n"
-    assert cli("list", "--replays", "--trace-dir", folder).stderr == ""
 
 
 def test_stats(folder: Path) -> None:
@@ -105,12 +88,3 @@ def test_diff_finds_the_original(folder: Path) -> None:
     for name, original in ((once, "first"), (twice, once)):
         (diff,) = said(folder, "diff", name)
         assert (diff["original_run_id"], diff["replay_run_id"]) == (original, name)
-
-
-def test_completion_suggests_real_runs(folder: Path) -> None:
-    """A replay is suggested when --replays stands there."""
-    env = {"_PLAYHEAD_COMPLETE": "bash_complete", "PLAYHEAD_TRACE_DIR": str(folder)}
-    for words, found in (("playhead show ", {"first"}), ("playhead show --replays ", {"first", *replays_in(folder)})):
-        count = str(len(words.split()))
-        shown = cli(env={**env, "COMP_WORDS": words, "COMP_CWORD": count}).stdout
-        assert {line.partition(",")[2] for line in shown.splitlines()} - {"latest"} == found

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.repair import score_replies
 from playhead import tool
-from playhead.testing import call, text
+from playhead.testing import text
 from tests.findings.adapter import agent, run
+from tests.proving import sample
 
 RAN: list[str] = []
 NATIVE = '{"name": "delete_file", "arguments": {"path": "a.txt"}}'
@@ -62,18 +63,14 @@ def read_file(path: str) -> str:
 
 
 @pytest.mark.parametrize("options", [{}, {"repair": False}, {"tool_format": "text"}], ids=str)
-@pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("form", FORMS)
-def test_words_around_a_call_run_nothing(form: str, words: str, options: dict[str, Any]) -> None:
-    """No body of a tool with side effects runs from a reply that has words around its call, in any language or mode."""
-    run(agent([text(words.format(form)), text("done"), text("done")], [delete_file], **options))
-    assert RAN == []
+def test_words_around_a_call_run_nothing(form: str, options: dict[str, Any]) -> None:
+    """No tool with side effects runs from a reply with words around its call, in any language or mode.
 
-
-@pytest.mark.parametrize("form", FORMS)
-def test_with_native_calls_text_runs_no_side_effect(form: str) -> None:
-    """With native calls, no text runs a tool that has side effects, not even a reply that is nothing but the call."""
-    run(agent([text(form), text("done"), text("done")], [delete_file]))
+    With native calls it runs from no text at all, not even from a reply that is nothing but the call.
+    """
+    for words in WORDS if options.get("tool_format") == "text" else ("{}", *sample(WORDS, WORDS[::3])):
+        run(agent([text(words.format(form)), text("done"), text("done")], [delete_file], **options))
     assert RAN == []
 
 
@@ -111,29 +108,6 @@ def test_what_is_nearly_the_taught_form_runs_nothing(reply: str) -> None:
     assert RAN == []
 
 
-@pytest.mark.parametrize(
-    "before", ["<think>It was asked for.</think>\n", '<rationale call="1">{"why": "as asked"}</rationale>\n']
-)
-def test_thinking_and_reasons_are_not_the_reply(before: str) -> None:
-    """What the model thought, or states as its reason in the taught block, does not make the block another reply."""
-    run(agent([text(f"{before}{TAUGHT}"), text("done")], [delete_file], tool_format="text"))
-    assert RAN == ["a.txt"]
-
-
-def test_the_model_is_told_to_make_it_a_tool_call() -> None:
-    """What looks like a call and does not run is said, so that a model that meant it can make it."""
-    turns = [text(f"I do it:\n{NATIVE}"), call("delete_file", path="a.txt"), text("done")]
-    result = run(agent(turns, [delete_file]))
-    assert (RAN, result.output) == (["a.txt"], "done")
-
-
-def test_a_call_in_the_final_answer_is_text() -> None:
-    """A call that the output of `final-answer` holds is not made."""
-    turns = [text("I look."), call("final-answer", output=NATIVE), text("done")]
-    run(agent(turns, [delete_file], meta_tools=("final-answer",)))
-    assert RAN == []
-
-
 def test_words_around_a_program_run_nothing() -> None:
     """A program that may change something runs only where it is the whole reply."""
     program = '```python\ndelete_file(path="a.txt")\n```'
@@ -144,6 +118,6 @@ def test_words_around_a_program_run_nothing() -> None:
     assert RAN == ["a.txt"]
 
 
-def test_261_replies_in_five_languages_run_nothing() -> None:
+def test_many_replies_in_five_languages_run_nothing() -> None:
     """Replies that quote, refuse, plan, translate or forge a call run no body of a tool with side effects, in either format."""
     assert score_replies(Path(__file__).parents[2] / "benchmarks" / "replies.jsonl", verbose=True) == 0

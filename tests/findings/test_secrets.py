@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 import logging
 import re
 import threading
 import traceback
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,14 +16,14 @@ from urllib.parse import quote
 import pytest
 
 from playhead import Agent, load_recording
-from playhead.errors import DivergedError, ModelRequestError, NotReplayableError, RunError, UsageError
+from playhead.errors import ModelRequestError, NotReplayableError, RunError, UsageError
 from playhead.kernel.models import resolve_model
-from playhead.replay import resume_sync
 from playhead.spans import current, live_export
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import parameters as request_parameters
 from tests.findings.adapter import agent, cli, replay, reproduce, run
 from tests.options import grouped
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,52 +45,33 @@ SIGNED = "https://shop.blob.core.windows.net/c/f.json?sv=2024-05-04&se=2027-01-0
 
 SHAPES: dict[str, dict[str, Any]] = {
     "azure_ad_token": {"azure_ad_token": JWT},
-    "azure_username": {"azure_username": "SECRETname12345", "azure_password": "SECRETpw12345"},
     "azure_client_secret": {"tenant_id": "SECRETtenant12345", "client_id": "c", "client_secret": "SECRETclient~12345_x.y"},
-    "client_assertion": {"client_assertion": "SECRETassert1234567890"},
-    "aws_access_key_id": {"aws_access_key_id": "AKIASECRET1234567890"},
     "aws_secret_access_key": {"aws_secret_access_key": "wJalrSECRET1/K7MDENG/bPxRfiCY+XAMPLE=KEY"},
     "aws_session_token": {"aws_session_token": "FwoGSECRET1awssession//////////wEaDJ+x0Q=="},
-    "aws_web_identity_token": {"aws_web_identity_token": "SECRETidentity1234567890"},
     "aws_profile_name": {"aws_profile_name": "SECRETprofile1234", "aws_role_name": "arn:aws:iam::1:role/SECRETrole12"},
     "aws_bedrock_client": {"aws_bedrock_client": {"auth": ["SECRETbedrock1234567890"]}},
     "vertex_credentials": {"vertex_credentials": SERVICE_ACCOUNT},
-    "vertex_credentials as text": {"vertex_credentials": json.dumps(SERVICE_ACCOUNT)},
-    "vertex_ai_project": {"vertex_project": "SECRETproject123456", "vertex_location": "europe-west1"},
     "watsonx token": {"token": "SECRETwatsonx1234567890", "wx_credentials": {"apikey": "SECRETzen1234567890"}},
-    "sap credentials": {"auth": {"url": "https://x/oauth", "clientid": "SECRETsap!b123|x!y1", "clientsecret": "SECRETsap12345$z="}},
     "oci_key": {"oci_key": PEM, "oci_fingerprint": "12:SECRETaa12345:ff", "oci_user": "ocid1.user..SECRETuser123"},
-    "snowflake": {"snowflake_jwt": "pat/SECRETsnow1234567890"},
     "langfuse metadata": {"metadata": {"langfuse_secret_key": "sk-lf-SECRET1234567890", "user": "SECRETperson123"}},
     "user": {"user": "SECRETuser-4711@mail.example"},
     "Authorization": {"extra_headers": {"Authorization": f"Bearer {JWT}"}},
     "Authorization Basic": {"extra_headers": {"Authorization": f"Basic {BASIC}"}},
     "Authorization AWS4": {"extra_headers": {"authorization": "AWS4-HMAC-SHA256 Credential=AKIASECRET12345/eu, Signature=SECRETfe0123456789"}},
-    "x-api-key": {"extra_headers": {"x-api-key": "SECRETxapi1234567890"}},
-    "api-key": {"extra_headers": {"api-key": "SECRETazurekey1234567890"}},
     "Cookie": {"extra_headers": {"Cookie": "session=SECRETcookie1/234+567==; theme=dark; id=SECRETid12345"}},
-    "X-Auth-Token": {"extra_headers": {"X-Auth-Token": "SECRETxauth1234567890"}},
-    "Ocp-Apim-Subscription-Key": {"extra_headers": {"Ocp-Apim-Subscription-Key": "SECRETapim1234567890"}},
     "X-Goog-Api-Key": {"extra_headers": {"X-Goog-Api-Key": "AIzaSECRET1234567890", "X-Goog-IAM-Authorization-Token": "SECRETgoog1"}},
     "Proxy-Authorization": {"headers": {"Proxy-Authorization": f"Basic {BASIC}"}},
-    "cf-aig-authorization": {"extra_headers": {"cf-aig-authorization": "Bearer SECRETcloudflare1234567890"}},
-    "Helicone-Auth": {"extra_headers": {"Helicone-Auth": "Bearer sk-helicone-SECRET1234567"}},
     "x-portkey-config": {"extra_headers": {"x-portkey-config": json.dumps({"targets": [{"api_key": "SECRETportkey1234567890"}]})}},
-    "X-Amz-Security-Token": {"extra_headers": {"X-Amz-Security-Token": "SECRETamz1234567890", "X-Forwarded-User": "SECRETuser99"}},
     "body auth_token": {"extra_body": {"auth_token": "SECRETbody1234567890", "passphrase": "SECRETpassphrase1234", "min_p": 0.1}},
     "body nested": {"extra_body": {"provider": {"keys": [{"openai": {"value": "SECRETnested1234567890"}}]}}},
     "body data_sources": {
         "extra_body": {"data_sources": [{"type": "azure_search", "parameters": {"authentication": {"key": "SECRETsearch1234567890"}}}]}
     },
-    "body mcp server": {"extra_body": {"mcp_servers": [{"url": SIGNED, "authorization_token": "SECRETmcp1234567890"}]}},
     "known name, nested secret": {"thinking": {"type": "enabled", "token": "SECRETthinking1234567890"}},
     "tool_choice with headers": {"tool_choice": {"type": "mcp", "headers": {"Authorization": "Bearer SECRETchoice1234567890"}}},
-    "response_format with a key": {"response_format": {"type": "json_object", "api_key": "SECRETformat1234567890"}},
     "query key": {"extra_query": {"key": "SECRETquerykey1234567890", "api-version": "2024-06-01"}},
-    "query sig": {"extra_query": {"sig": "SECRETsig%2F1234567890%3D", "code": "SECRETcode123456=="}},
     "signed url": {"input_url": SIGNED},
     "url with a password": {"proxy": "http://SECRETproxyuser1:SECRETproxypw%21234@proxy.example:3128"},
-    "webhook": {"callback_url": "https://hooks.example/services/T000/B000/SECRETwebhook1234567890"},
     "unicode and quotes": {"credentials": 'SECRET"quo\\te12345 ключ-SECRET67890'},
 }  # fmt: skip
 
@@ -197,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", sample([*SHAPES], [*SHAPES][::4]))
 def test_a_parameter_that_is_a_credential_stays_in_the_process(
     shape: str,
     tmp_path: Path,
@@ -305,15 +284,6 @@ def test_the_command_line_says_no_secret(tmp_path: Path, server: Provider) -> No
     assert leaks(REAL, done.stdout, done.stderr, bytes_below(tmp_path)) == []
 
 
-@pytest.mark.parametrize("option", ["SECRET12345", "=SECRET12345", "extra_headers=env:MISSING", "api_key=SECRET12345"])
-def test_a_wrong_option_is_not_repeated(option: str, tmp_path: Path) -> None:
-    """What is wrong with `--set` is said without what may be the secret."""
-    done = cli(
-        "run", "go", "--model", "openai/x", "--set", option, "--trace-dir", tmp_path, env={"OPENAI_API_KEY": "x"}
-    )
-    assert (done.returncode, "SECRET" in done.stdout + done.stderr) == (2, False)
-
-
 def test_what_is_known_is_recorded_by_value_and_the_rest_as_present(tmp_path: Path) -> None:
     """The trace says which parameters were sent; `record_parameters` adds values, whole or one inside another."""
     parameters = {"temperature": 0, "metadata": {"team": "x"}, "extra_headers": {"X-Title": "Shop", "X-Key": "SECRET1"}}
@@ -383,34 +353,6 @@ def test_a_replay_names_the_parameters_that_it_lacks(tmp_path: Path) -> None:
     assert [change.name for change in other.diff.inputs] == ["parameters.extra_headers", "parameters.user"]
 
 
-def test_the_command_line_takes_what_a_replay_lacks(tmp_path: Path, server: Provider) -> None:
-    """`playhead replay` names the options that it needs, and takes them from the environment."""
-    path = recorded(tmp_path)
-    where = ["--model", "openai/x", "--api-base", f"http://127.0.0.1:{server.server_port}/v1"]
-    refused = cli("replay", path, *where, env=KEYS)
-    assert (refused.returncode, f"not what they were: {HOLES}. Give them with " in refused.stderr) == (3, True)
-    assert "(--set NAME=env:VARIABLE); None leaves one out" in refused.stderr
-    environment = {**KEYS, "HEADERS": json.dumps(TOKEN["extra_headers"])}
-    options = ["--set", "extra_headers=env:HEADERS", "--set", "user=null"]
-    done = cli("replay", path, *where, *options, env=environment)
-    assert "SECRETtoken12345" in str(server.requests)
-    assert leaks(TOKEN, done.stdout, done.stderr) == []
-
-
-def test_parameters_of_an_agent_below_are_named_with_it(tmp_path: Path) -> None:
-    """An agent below the root has parameters of its own; the message says where they are given."""
-    below = agent([text("inner")], name="scout", parameters={"user": "SECRETu1"})
-    path = run(agent([call("scout", task="look"), text("x")], [below], trace=tmp_path)).trace_path
-    overrides: dict[str, Any] = {"model": ScriptedModel([call("scout", task="look"), text("inner"), text("x")])}
-    with pytest.raises(
-        NotReplayableError,
-        match=r"of scout were there.*with agents=\{'scout': \{…\}\}, there with parameters=\{'user': …\}",
-    ):
-        replay(path, overrides=overrides)
-    done = replay(path, overrides={**overrides, "agents": {"scout": {"parameters": {"user": "SECRETu1"}}}})
-    assert done.verdict == "same"
-
-
 def test_reproduce_is_exact_and_notices_another_value(tmp_path: Path) -> None:
     """Without code the fingerprints are served; with it, an equal value is the same and another one a divergence."""
     path = recorded(tmp_path)
@@ -435,77 +377,6 @@ def test_a_fingerprint_of_another_key_proves_nothing(tmp_path: Path, monkeypatch
             ("parameters.extra_headers.X-Token", "parameters.user"),
         )
         assert reproduce(path).identical
-
-
-def test_a_run_goes_on_with_a_new_token(tmp_path: Path) -> None:
-    """A dead run is resumed with another value of what was not recorded, and with no other known parameter."""
-    ended = [call("look"), text("x")]
-
-    def look() -> str:
-        """Look."""
-        return "seen"
-
-    path = run(agent(ended, [look], parameters=TOKEN, trace=tmp_path)).trace_path
-    events = lines_of(path)
-    died = next(place for place, event in enumerate(events) if event["kind"] == "tool-call-completed")
-    dead = tmp_path / "dead" / "dead.jsonl"
-    dead.parent.mkdir()
-    rewrite(dead, events[: died + 1])
-    other = {**TOKEN, "extra_headers": {"X-Token": "SECRETnew12345", "anthropic-beta": "b"}}
-    with pytest.raises(DivergedError, match="its parameters differs"):
-        resume_sync(agent(ended, [look], parameters={**other, "temperature": 1}), dead)
-    model = ScriptedModel([text("x")])
-    result = resume_sync(Agent(model, tools=[look], parameters=other), dead, trace=tmp_path / "on")
-    assert (result.output, model.requests[-1].parameters) == ("x", other)
-    assert leaks(other, bytes_below(tmp_path / "on")) == []
-
-
-def test_a_hook_may_set_a_secret_for_one_request(tmp_path: Path) -> None:
-    """It is sent, not recorded, and kept out of the run's other texts; a replay that would lack it stops and names it."""
-
-    def sign(request: Request, _: object) -> Request:
-        return replace(request, parameters={**request.parameters, "extra_headers": {"X-Sig": "SECRETsig12345"}})
-
-    model = ScriptedModel([text("You sent SECRETsig12345")])
-    made = agent([], parameters={"seed": 1}, trace=tmp_path, compose=[lambda harness: harness.on("llm.request", sign)])
-    made.model = model
-    path = run(made).trace_path
-    assert model.requests[0].parameters == {"seed": 1, "extra_headers": {"X-Sig": "SECRETsig12345"}}
-    assert leaks({}, bytes_below(tmp_path)) == []
-    assert reproduce(path).identical
-    stopped = replay(path, [text("x")])
-    assert "not what they were: extra_headers.X-Sig" in str(stopped.stopped)
-
-
-def test_a_recording_of_an_older_version_keeps_what_it_has(tmp_path: Path) -> None:
-    """Values that such a trace holds reproduce as they are, and are sent by a replay, whose own trace does not hold them."""
-    path = run(agent([text("x")], parameters={"user": "SECRETold12345"}, trace=tmp_path)).trace_path
-    events = lines_of(path)
-    for event in (events[0]["data"]["agent"], *(each["data"] for each in events if each["kind"] == "llm-requested")):
-        event["parameters"] = {"user": "SECRETold12345"}
-    old = tmp_path / "old.jsonl"
-    rewrite(old, events)
-    assert reproduce(old).identical
-    model = ScriptedModel([text("x")])
-    replay(old, overrides={"model": model}, trace=tmp_path / "new")
-    assert (model.requests[0].parameters, leaks({}, bytes_below(tmp_path / "new"))) == ({"user": "SECRETold12345"}, [])
-
-
-def rewrite(path: Path, events: list[dict[str, Any]]) -> None:
-    """Write events as a trace of their own, with a chain that holds."""
-    head = ""
-    with path.open("wb") as file:
-        for event in events:
-            line = json.dumps({name: value for name, value in event.items() if name != "h"}, separators=(",", ":"))[:-1]
-            head = hashlib.sha256(head.encode() + line.encode()).hexdigest()
-            file.write(f'{line},"h":"{head}"}}\n'.encode())
-
-
-def test_a_recorded_parameter_without_its_value_is_no_parameter(tmp_path: Path) -> None:
-    """An agent made of a recording's parameters is refused where a value is missing: nothing else is sent in its place."""
-    header = load_recording(recorded(tmp_path)).header.agent
-    with pytest.raises(UsageError, match=f"{HOLES}: a recording says that it was there, not what it was"):
-        agent([], parameters=header.parameters)
 
 
 def test_ordinary_words_of_a_parameter_are_not_taken_out_of_texts(tmp_path: Path) -> None:

@@ -109,37 +109,3 @@ def test_the_folders_of_dead_runs_are_cleared(tmp_path, leaves):
     assert folders(tmp_path) == ["alive", "elsewhere", "own"]
     control.close()
     assert folders(tmp_path) == ["alive", "elsewhere"]
-
-
-def test_what_is_not_playheads_stays(tmp_path, leaves):
-    """Of a dead run's folder only what Playhead writes there is removed."""
-    leaves("dead", dies=True)
-    (tmp_path / FOLDER / "dead" / "notes.txt").write_text("mine")
-    Control.create(tmp_path / "own.jsonl").close()
-    assert [path.name for path in (tmp_path / FOLDER / "dead").iterdir()] == ["notes.txt"]
-
-
-def test_of_many_that_take_a_dead_run_over_one_does(tmp_path):
-    """Processes that begin the same run at the same moment: one has its folder, and the others are told."""
-    program = CREATES.replace("made = ", "sys.stdin.readline()\nmade = ").replace(
-        "sys.stdin.read()", "sys.stdin.readline()"
-    )
-    path = str(tmp_path / "run.jsonl")
-    programs = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, path],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for _ in range(6)
-    ]  # fmt: skip
-    for each in programs:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
-    said = []
-    for each in programs:
-        assert each.stdout is not None
-        said.append(each.stdout.readline())
-    for each in programs:
-        each.communicate("\n")
-    assert sorted(said) == [*[""] * 5, "made\n"]

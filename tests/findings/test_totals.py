@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,31 +16,30 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, Execution, ToolContext, load_recording, tool
+from playhead import Agent, ToolContext, load_recording, tool
 from playhead.compose.killswitches import (
     budget_limit,
     kill_file,
     max_iterations,
-    require_approval_for,
     timeout_after,
     tool_limit,
     watchdog,
 )
 from playhead.diagnose.statistics import run_statistics
-from playhead.errors import ModelUnavailableError
-from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.hooks import Terminate
 from playhead.testing import call, calls, error, text
 from playhead.trace.types import Usage
-from tests.findings.adapter import cli, replay, reproduce, run
+from tests.findings.adapter import cli, reproduce, run
 from tests.findings.totals import Billed, told_by_all, total_of
 from tests.importing.traces import Trace, imported
 from tests.kernel.strategies.looking import score, thoughts
 from tests.options import grouped
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SEEDS: Final = 500 if "PROVE" in os.environ else 12
+SEEDS: Final = sample(500, 8)
 """Random runs: a sample, and all with `make prove`."""
 
 
@@ -121,8 +118,13 @@ SWITCHES: Final[dict[str, tuple[Any, str]]] = {
 }
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
-@pytest.mark.parametrize("shape", ["a tool's own", "a sub-agent's", "nested twice", "beside each other"])
+SHAPES: Final = ("a tool's own", "a sub-agent's", "nested twice", "beside each other")
+
+
+@pytest.mark.parametrize(
+    ("switch", "shape"),
+    sample([(one, other) for one in SWITCHES for other in SHAPES], list(zip(SWITCHES, SHAPES, strict=True))),
+)
 def test_a_run_that_is_ended_from_outside(tmp_path, switch, shape):
     """What was spent below the root by then is in its totals, whatever it was spent by."""
     block, reason = SWITCHES[switch]
@@ -157,22 +159,10 @@ def test_a_run_that_is_ended_from_outside(tmp_path, switch, shape):
 IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
     "answered": ([call("sub", task="t"), call("asks", key="a"), text("done")], [asks], {}),
     "tool limit": ([call("sub", task="t")] * 4, [], {"compose": [tool_limit("asks", 1)]}),
-    "tool limit, failed": ([call("sub", task="t")] * 4, [], {"compose": [tool_limit(total=2, on_trigger="terminate")]}),
-    "tool limit, refused": (
-        [call("sub", task="t"), text("done")], [], {"compose": [tool_limit("asks", 1, on_trigger="refuse")]},
-    ),
     "budget": ([call("sub", task="t")] * 9, [], {"compose": [budget_limit(max_tokens=2000, output_cap=300)]}),
-    "turns": ([call("sub", task="t")] * 9, [], {"compose": [max_iterations(1)]}),
-    "a hook stops": (
-        [call("sub", task="t"), text("done")], [], {"compose": [lambda h: h.after("observe", lambda c: Stop("enough"))]},
-    ),
     "a hook fails it": (
         [call("sub", task="t"), text("done")], [], {"compose": [lambda h: h.after("act", lambda c: Terminate("no"))]},
     ),
-    "denied": (
-        [call("sub", task="t"), text("done")], [], {"compose": [require_approval_for(["asks"], lambda _: False)]},
-    ),
-    "the script ends": ([call("sub", task="t")], [], {}),
     "the provider fails": ([call("sub", task="t"), *[error("down", retryable=True)] * 3], [], {}),
     "it fails and comes back": ([error("busy", retryable=True), call("sub", task="t"), text("done")], [], {}),
     "a failure with a bill": (
@@ -181,7 +171,6 @@ IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
     ),
     "a tool breaks": ([call("breaks"), call("sub", task="t"), text("done")], [breaks], {}),
     "a tool is given up": ([call("gives_up", key="k"), text("done")], [gives_up], {}),
-    "a request is left running": ([call("leaks"), text("done")], [leaks], {}),
     "switched": (
         [call("asks", key="a")] * 9 + [text("done")] * 9, [asks],
         {"switching": True, "loop_detection": {"identical_calls": 2}},
@@ -216,24 +205,7 @@ def test_a_run_that_ends_in_itself(tmp_path, case):
     assert reproduce(result.trace_path).identical
 
 
-def test_an_agent_that_a_tool_enters(tmp_path):
-    """An agent inside a tool's body, with a body of its own that asks: each request is billed once, live and frozen."""
-
-    @tool
-    async def enters(context: ToolContext) -> str:
-        """Enter the sub-agent."""
-        return str(await context.tools.call("sub", task="go"))
-
-    sub, model = below(asks)
-    agent, root = made([call("enters"), call("enters"), text("done")], [enters, sub], trace=tmp_path)
-    result = run(agent)
-    spent([root, model], result.trace_path, result)
-    assert (result.usage.unknown, reproduce(result.trace_path).identical) == (None, True)
-    again = replay(result.trace_path, [call("enters"), call("enters"), text("other")], trace=tmp_path / "replays")
-    total_of(again.run.trace_path, again.run)
-
-
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("name", sample(["SIGINT", "SIGTERM", "SIGKILL"], ["SIGTERM", "SIGKILL"]))
 def test_a_process_that_is_ended(tmp_path, name):
     """Ctrl-C, SIGTERM and SIGKILL: what is in the file is in the totals, and a request that nobody answered is not known."""
     code = (
@@ -261,62 +233,11 @@ def test_a_process_that_is_ended(tmp_path, name):
     assert (listed["total_tokens"], stats["tokens_in"] + stats["tokens_out"]) == (84, 84)
 
 
-@pytest.mark.parametrize("how", ["terminate", "cancel"])
-async def test_a_run_that_its_program_ends(tmp_path, how):
-    """Through its handle, or by a scope around it."""
-    sub, model = below(asks, hangs)
-    agent, root = made([call("sub", task="t")], [sub], trace=tmp_path)
-    arrived = anyio.Event()
-
-    def hear(record: Any) -> None:
-        if record.event.tool == "hangs":
-            arrived.set()
-
-    agent.subscribe("tool-call-started", hear)
-    result = None
-    with anyio.CancelScope() as scope:
-        handle = agent.start("go", run_id="r")
-        await arrived.wait()
-        if how == "cancel":
-            scope.cancel()
-        else:
-            handle.terminate("enough")
-        result = await handle
-    if how == "cancel":
-        handle.terminate("cancelled")
-        with suppress(BaseException):
-            result = await handle
-    spent([root, model], tmp_path / "r.jsonl", result)
-
-
-async def test_a_stream_that_breaks_off(tmp_path):
-    """A refusal that comes after the first words is an attempt that may have been billed: its tokens are not known."""
-
-    class Breaks(Billed):
-        async def stream(self, request):
-            async for piece in super().stream(request):
-                yield piece
-                if len(self.sent) == 1:
-                    raise ModelUnavailableError("the connection broke")
-
-    model = Breaks([text(WORDS), text(WORDS)])
-    handle = Agent(model, trace=tmp_path, execution=Execution(retry_delay_s=0)).start("go", run_id="r")
-    assert [each async for each in handle]
-    result = await handle
-    total = total_of(tmp_path / "r.jsonl", result)
-    assert (total.unknown, total.cost_unknown, total.cost_usd) == (1, 1, 0.25)
-    assert (total.tokens_in, total.tokens_out) < (model.paid_in, model.paid_out)
-
-
 IMPOSSIBLE: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "negative": ({"output_tokens": -1}, "output_tokens -1"),
-    "too large": ({"input_tokens": 2**53 + 1}, "input_tokens 9007199254740993"),
-    "far too large": ({"output_tokens": 10**30}, "output_tokens 1000000000000000000000000000000"),
     "endless": ({"output_tokens": 10**5000}, "output_tokens too many digits"),
     "not a number": ({"output_tokens": float("nan")}, "output_tokens nan"),
-    "a fraction": ({"cache_read_tokens": 0.5}, "cache_read_tokens 0.5"),
     "a bool": ({"output_tokens": True}, "output_tokens True"),
-    "a text": ({"input_tokens": "12"}, "input_tokens '12'"),
     "nothing": ({"reasoning_tokens": None}, "reasoning_tokens None"),
 }
 
@@ -352,7 +273,7 @@ def test_impossible_numbers_of_tokens(tmp_path, case, how):
     ]
 
 
-@pytest.mark.parametrize("cost", [-0.5, float("nan"), float("inf"), 1e300, True, "0.5", object()])
+@pytest.mark.parametrize("cost", [-0.5, float("nan"), 1e300, "0.5"])
 def test_impossible_costs(tmp_path, cost):
     """A cost that can be none is not known, and the trace says so."""
 
@@ -390,20 +311,6 @@ def test_impossible_numbers_in_spans(tmp_path, odd, kept):
     assert len({total[:3] for total in told_by_all(recording.path).values()}) == 1
     named = [name for name, value in odd.items() if value is not None]
     assert [name for name in named if not any(name in each for each in ran.source.notes)] == []
-
-
-def test_sums_beyond_what_a_number_can_be(tmp_path):
-    """Two answers that are each as large as can be: the sum stays there, and is at least that."""
-    largest = Usage(input_tokens=2**53, output_tokens=1)
-    result = run(
-        Agent(
-            Billed([text("a", match="What of", usage=largest), calls(call("asks", key="a"), usage=largest), text("b")]),
-            tools=[asks],
-            trace=tmp_path,
-        )
-    )
-    assert (result.usage.input_tokens, result.usage.unknown) == (2**53, 1)
-    assert told_by_all(result.trace_path)["list"] == told_by_all(result.trace_path)["file"]
 
 
 def _records(path: Path | None) -> Any:

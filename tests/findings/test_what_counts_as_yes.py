@@ -1,4 +1,4 @@
-"""An object that claims to be a decision is none: only the types themselves are asked for, never what an object says it is."""
+"""Only a real `True` or a decision of the exact type counts: an object that claims to be one does not."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ import pytest
 from playhead import Approval, Verdict, tool
 from playhead.compose.killswitches import require_approval_for
 from playhead.errors import UsageError
-from playhead.kernel.hooks import Stop
 from playhead.replay import DID_NOT_HAPPEN, load_recording, resume_sync
 from playhead.testing import call, text
-from playhead.trace.events import ToolCallCompleted
-from playhead.trace.types import ToolCall
-from tests.findings.adapter import agent, observations, run
+from tests.findings.adapter import agent, run
 
 
 class Claims:
@@ -63,11 +60,6 @@ class Valid(Verdict):
 
     def __init__(self) -> None:
         super().__init__(valid=True)
-
-
-def _class(answer: object) -> str:
-    """Name a case by its class: the same in every process, which what `repr` says is not."""
-    return type(answer).__name__
 
 
 def posing(kind: type, **fields: Any) -> list[Any]:
@@ -127,11 +119,8 @@ def test_only_a_verdict_is_a_verdict(option, how):
         assert judged_as(said).output == "4180"
 
 
-@pytest.mark.parametrize(
-    "answer", [Mock(spec=type(DID_NOT_HAPPEN)), Claims(type(DID_NOT_HAPPEN)), type(DID_NOT_HAPPEN)], ids=_class
-)
-def test_only_the_word_itself_lets_a_call_run_again(tmp_path, answer):
-    """A resumed run repeats a side effect only for `DID_NOT_HAPPEN`, not for what claims to be it."""
+def test_only_the_word_itself_lets_a_call_run_again(tmp_path):
+    """A resumed run repeats a side effect only for `DID_NOT_HAPPEN`, not for an object that claims to be it."""
     ran: list[int] = []
 
     @tool
@@ -146,47 +135,7 @@ def test_only_the_word_itself_lets_a_call_run_again(tmp_path, answer):
     lines = path.read_bytes().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(lines) if b'"kind":"tool-call-completed"' in line)
     path.write_bytes(b"".join(lines[:cut]))
-    with pytest.raises(UsageError, match="DID_NOT_HAPPEN"):
-        resume_sync(agent(turns, [pay], trace=tmp_path), load_recording(path), unresolved={"call_0_0": answer})
+    for answer in (Mock(spec=type(DID_NOT_HAPPEN)), Claims(type(DID_NOT_HAPPEN)), type(DID_NOT_HAPPEN)):
+        with pytest.raises(UsageError, match="DID_NOT_HAPPEN"):
+            resume_sync(agent(turns, [pay], trace=tmp_path), load_recording(path), unresolved={"call_0_0": answer})
     assert ran == [1]
-
-
-@pytest.mark.parametrize(
-    ("tag", "kind"),
-    [("prompt.system", str), ("tool.call", ToolCall), ("tool.result", ToolCallCompleted), ("prompt.tools", list)],
-)
-def test_a_transform_returns_what_it_was_given(tag, kind):
-    """What only claims to be the payload's type is the hook's failure, and the payload stays as it was."""
-    ran: list[str] = []
-
-    @tool
-    def look(key: str) -> str:
-        """Look."""
-        ran.append(key)
-        return "4180"
-
-    for answer in (Mock(spec=kind), MagicMock(spec=kind), Claims(kind)):
-        offered: list[str] = []
-
-        def block(harness: Any, answer: Any = answer) -> None:
-            harness.on(tag, lambda payload, context: answer)
-
-        def turn(request: Any, offered: list[str] = offered) -> Any:
-            offered.append(request.messages[0].content)
-            return call("look", key="zed")
-
-        made = agent([turn, text("done")], [look], compose=[block])
-        result = run(made)
-        assert (result.output, observations(result), "Mock" in offered[0]) == ("done", ["4180"], False)
-    assert ran == ["zed"] * 3
-
-
-def test_a_hook_of_a_phase_ends_a_run_with_a_real_answer_only():
-    """What claims to be `Stop` is the hook's failure; where the hook is required, the run fails."""
-    for answer in (Mock(spec=Stop), Claims(Stop)):
-        for required, output in ((False, "4180"), (True, None)):
-
-            def block(harness: Any, answer: Any = answer, required: bool = required) -> None:
-                harness.before("think", lambda context: answer, required=required)
-
-            assert run(agent([text("4180")], compose=[block])).output == output
