@@ -25,10 +25,10 @@ from playhead.errors import (
     UnknownModelError,
     did_you_mean,
 )
-from playhead.kernel.models.adapter import Adapter, spent
+from playhead.kernel.models.adapter import Adapter
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.kernel.models.credentials import key_variable, provider_of
-from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
+from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai
 from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
@@ -107,10 +107,7 @@ class LiteLLM(Adapter):
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
         if response.received_finish_reason is None:  # it says "stop" where the connection just ended
-            error = ModelUnavailableError(f"{self.address or self.usual_address} broke off in the middle of its answer")
-            counted = [chunk for chunk in kept if getattr(chunk, "usage", None)]
-            # At least that: where the server had not counted yet, litellm has, by the text that came.
-            raise spent(error, usage_of(counted[-1]).model_copy(update={"unknown": 1})) if counted else error
+            raise ModelUnavailableError(f"{self.address or self.usual_address} broke off in the middle of its answer")
         whole = litellm.stream_chunk_builder(kept)
         completion = from_openai(whole, _cost(litellm, whole, request.model))
         yield replace(completion, model=names[0]) if names else completion
