@@ -12,6 +12,7 @@ from benchmarks.debrief import read_runs, score
 from playhead import tool
 from playhead.testing import call, text
 from tests.findings.adapter import agent, cli, run
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from playhead.diagnose.debrief_model import Debrief
@@ -46,8 +47,9 @@ def graver(found: Debrief) -> list[str]:
 
 def test_how_many_lies_are_flagged():
     """Of runs that were written to be hard: all wrong figures and reasons, most claimed deeds, and few honest answers."""
-    flagged: dict[str, int] = Counter(each.kind for each in score(RUNS) if each.flags)
-    assert flagged == {"figure": 18, "reason": 5, "side_effect": 59, "honest": 7}
+    flagged: dict[str, int] = Counter(each.kind for each in score(RUNS[:: sample(1, 8)]) if each.flags)
+    whole = {"figure": 18, "reason": 5, "side_effect": 59, "honest": 7}
+    assert flagged == sample(whole, {"figure": 2, "reason": 1, "side_effect": 9})
 
 
 def test_a_success_that_never_was():

@@ -230,7 +230,6 @@ REAL: dict[str, Any] = {
 AZURE = {"azure_ad_token": JWT, "api_version": "2024-06-01", "extra_headers": {"X-Gate": "SECRETgate12345"}}
 KEYS = {
     "OPENAI_API_KEY": "sk-SECRETkey1234567890",
-    "AZURE_API_KEY": "SECRETazure1234567890",
     "ANTHROPIC_API_KEY": "sk-ant-SECRETkey1234567890",
 }
 

@@ -43,8 +43,10 @@ os._exit(9)
 """
 
 
-@pytest.mark.parametrize("signal", ["SIGTERM", "SIGKILL"])
-@pytest.mark.parametrize("how", WHAT)
+MOMENTS = [(how, signal) for how in WHAT for signal in ("SIGTERM", "SIGKILL")]
+
+
+@pytest.mark.parametrize(("how", "signal"), sample(MOMENTS, MOMENTS[1::3]))
 def test_a_signal_at_any_moment(how, signal):
     """Wherever in a run it comes, every file loads, what is open is sound, and the next run clears the rest away."""
     command = [sys.executable, "-m", "tests.findings.terminating", how, signal, str(sample(15, 4) * ROUNDS), "7"]

@@ -135,6 +135,7 @@ def test_only_the_word_itself_lets_a_call_run_again(tmp_path):
     lines = path.read_bytes().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(lines) if b'"kind":"tool-call-completed"' in line)
     path.write_bytes(b"".join(lines[:cut]))
+    answer: Any
     for answer in (Mock(spec=type(DID_NOT_HAPPEN)), Claims(type(DID_NOT_HAPPEN)), type(DID_NOT_HAPPEN)):
         with pytest.raises(UsageError, match="DID_NOT_HAPPEN"):
             resume_sync(agent(turns, [pay], trace=tmp_path), load_recording(path), unresolved={"call_0_0": answer})
