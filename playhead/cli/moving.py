@@ -277,44 +277,33 @@ def _rows(run: ImportedRun) -> Iterator[Line]:
 
 @options.command(
     "import",
-    example="playhead import spans.json\n  playhead import traces.jsonl.gz --as otlp-json --json\n"
-    "  curl -s http://localhost:6006/v1/projects/default/spans | playhead import -",
+    example="playhead import spans.json\n  playhead import traces.jsonl.gz --json\n"
+    "  curl -s http://localhost:6006/v1/projects/default/spans/otlpv1 | playhead import -",
     exits={
         0: "every trace is a recording now, or was one already",
         1: "a trace was imported before from other spans, or its id is another run's; or a part of a file was left out",
-        3: "a file cannot be read, or holds no spans of a known format; or no trace is a run",
+        3: "a file cannot be read, or is not OTLP; or no trace is a run",
     },
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=options.complete_files)
-@click.option("--as", "format_name", metavar="FORMAT", help="The format of the files.  [default: by content]")
-@click.option("--replace", is_flag=True, help="Import anew what differs; the recording before is kept beside it.")
-@options.read_only_option
-def import_(  # noqa: PLR0913 - options
-    *,
-    files: tuple[str, ...],
-    format_name: str | None,
-    replace: bool,
-    read_only: tuple[str, ...],
-    trace_dir: Path | None,
-    as_json: bool,
-) -> int:
+@click.option("--replace", is_flag=True, help="Import again what differs; the earlier recording is kept beside it.")
+def import_(*, files: tuple[str, ...], replace: bool, trace_dir: Path | None, as_json: bool) -> int:
     """Make a recording of every trace in files of spans that another program exported.
 
-    OTLP (JSON and protobuf, as the collector's file exporter writes too), Phoenix (its REST API's spans, its data frame as
-    JSON), Langfuse (traces, observations) and OpenInference JSON Lines are read, by the conventions of OpenInference,
-    OpenTelemetry GenAI and OpenLLMetry. Files are told apart by what they hold, and may be compressed by gzip; - is stdin.
-    Traces in which no span is an agent, a model call or a tool call are no runs: they are counted and left out.
+    Files are OTLP, as JSON or protobuf: of the collector's file exporter, or of Phoenix's REST API (/spans/otlpv1). Spans
+    follow the conventions of OpenInference or OpenTelemetry GenAI. Files may be compressed with gzip; - is stdin. Traces in
+    which no span is an agent, a model call or a tool call are counted and left out.
 
-    Of each run it is said what a replay can do with it: `full`, `tools-only` or `not`, and why. No tool of an imported run
+    Each run comes with what a replay can do with it: `full`, `tools-only` or `not`, and why. No tool of an imported run
     ever runs.
     """
     from playhead.importing import import_sources
 
-    sources, unread = _sources(files, format_name)
+    sources, unread = _sources(files)
     folder = open_store(trace_dir).folder
     outcomes: Counter[str] = Counter()
     with _writing_in(folder):
-        for run in import_sources(sources, folder, replace=replace, read_only=read_only):
+        for run in import_sources(sources, folder, replace=replace):
             outcomes[run.outcome] += 1
             if run.outcome != "no-run":
                 _tell(run, as_json=as_json)
@@ -322,7 +311,7 @@ def import_(  # noqa: PLR0913 - options
         for why, count in Counter(source.problems).items():
             note(f"{source.path}: left out: {count:,} {why}")
         if not source.spans:
-            note(f"playhead: {source.path}: no spans of {source.format} in it: nothing was imported from it")
+            note(f"playhead: {source.path}: it holds no spans: nothing was imported from it")
             unread = True
     if outcomes["no-run"]:
         note(f"left out: {outcomes['no-run']:,} {NO_RUN}")
@@ -332,15 +321,15 @@ def import_(  # noqa: PLR0913 - options
     return exits.FAILED if is_partial or outcomes["differs"] else exits.OK
 
 
-def _sources(files: tuple[str, ...], format_name: str | None) -> tuple[list[Source], bool]:
+def _sources(files: tuple[str, ...]) -> tuple[list[Source], bool]:
     """Return what the files hold, and whether one of them cannot be read."""
     from playhead.importing import read_source
-    from playhead.importing.limits import Room
+    from playhead.importing.limits import Quota
 
-    sources, room = [], Room()
+    sources, quota = [], Quota()
     for name in files:
         try:
-            sources.append(read_source(Path(name), format_name, room))
+            sources.append(read_source(Path(name), quota))
         except NotImportableError as error:
             note(f"playhead: {error}")
     return sources, len(sources) < len(files)

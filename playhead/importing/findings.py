@@ -1,6 +1,6 @@
 """What a replay can do with an imported run, and why no more: `full` only where the spans hold everything.
 
-Whatever is missing, cannot be compared, or was otherwise than a replay makes it lowers the level; nothing is guessed.
+Anything that is missing, cannot be compared, or differs from what a replay does lowers the level; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 _Weight = Literal["missing", "doubt", "note"]
 REDACTED: Final = "__REDACTED__"
-"""What OpenInference writes in place of content that is hidden."""
+"""What OpenInference writes in place of hidden content."""
 LINES: Final = (
     "from opentelemetry import trace; "
     'agent = {"openinference.span.kind": "AGENT"}; '
     'with trace.get_tracer("agent").start_as_current_span("agent", attributes=agent): …'
 )
 """What makes a program's spans those of an agent."""
-_NAMED: Final = 5
+_MAX_NAMES: Final = 5
 """Names that a reason shows."""
-_LEAST: Final = 64
-"""Characters: nobody sets a limit of a text's length below this."""
+_SHORTEST_LIMIT: Final = 64
+"""Characters: nobody limits the length of texts below this."""
 
 
 class Findings:
-    """What comes to light while a trace is converted; each is a sentence, with names or with how often it applies."""
+    """What comes to light while a trace is converted: sentences, each with names or a count."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[_Weight, str], Counter[str]] = defaultdict(Counter)
 
     def missing(self, what: str, name: str = "") -> None:
-        """Take what makes a replay impossible."""
+        """Add something that makes a replay impossible."""
         self._found["missing", what][name] += 1
 
     def doubt(self, what: str, name: str = "", times: int = 1) -> None:
-        """Take what keeps a replay from concluding anything."""
+        """Add something that keeps a replay from concluding anything."""
         if times:
             self._found["doubt", what][name] += times
 
     def note(self, what: str, name: str = "", times: int = 1) -> None:
-        """Take what a reader has to know besides."""
+        """Add something else that a reader needs to know."""
         if times:
             self._found["note", what][name] += times
 
@@ -58,68 +58,67 @@ class Findings:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it can do no more."""
-        return (*self._said("missing"), *self._said("doubt"))
+        return (*self._sentences("missing"), *self._sentences("doubt"))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else there is to know."""
-        return self._said("note")
+        """What else a reader needs to know."""
+        return self._sentences("note")
 
-    def _said(self, weight: _Weight) -> tuple[str, ...]:
-        return tuple(_said(what, names) for (each, what), names in self._found.items() if each == weight)
+    def _sentences(self, weight: _Weight) -> tuple[str, ...]:
+        return tuple(_sentence(what, names) for (each, what), names in self._found.items() if each == weight)
 
 
 def is_hidden(value: object) -> bool:
-    """Tell whether the marker of hidden content stands anywhere in a value or a message."""
+    """Return whether a value or a message holds the marker of hidden content."""
     return REDACTED in (value if isinstance(value, str) else repr(value))
 
 
 def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
-    """Find what of the trace is not there, or was left out."""
-    played = works(found.root, played=True)
-    spans = {each.span.span_id: each.span for work in played for each in (*work.items, *work.agents)}.values()
-    if not any(work.models for work in played):
+    """Find what of the trace is missing, or was left out."""
+    replayed = works(found.root, replayed=True)
+    spans = {each.span.span_id: each.span for work in replayed for each in (*work.items, *work.agents)}.values()
+    if not any(work.models for work in replayed):
         findings.missing("no span is a model call, so there is nothing to ask again")
     whole = "the run may not be whole: spans"
     doubts = {
-        f"{whole} are below parents that are not there": 0 if found.is_whole else found.loose,
+        f"{whole} are below parents that are missing": 0 if found.is_whole else found.loose,
         f"{whole} had not ended, or do not say when": sum(span.end_ns is None for span in spans),
         f"{whole} have the id of another one": tree.conflicting,
+        f"{whole} are their own ancestors, and are left out": tree.in_circles,
+        f"{whole} are nested too deep, and are left out": found.too_deep,
         "the order of the run is not known: spans do not say when they began": sum(not span.start_ns for span in spans),
         "the program's SDK dropped attributes or events of spans": sum(span.dropped for span in spans),
-        "texts may be cut: several have the same greatest length, as under a limit of attributes": _of_greatest_length(
-            tree
+        "texts may be cut: several have the same greatest length, as under a limit of attributes": _longest_texts(tree),
+    }
+    notes = {
+        "spans that are not agents, model calls or tool calls, and are left out": found.left_out,
+        "spans of a second instrumentation for the same calls, which are left out": found.doubled,
+        "spans that came twice": tree.repeated,
+        "spans whose parent is missing": tree.orphans,
+        "the outermost agent is below a parent that is missing: what else that did is not known": (
+            found.loose if found.is_whole else 0
         ),
-        "spans are nested too deep, and are left out": found.too_deep,
     }
     for what, times in doubts.items():
         findings.doubt(what, times=times)
-    if found.is_whole and found.loose:
-        findings.note("the outermost agent is below a parent that is not there: what else that did is not known")
-    if findings.level != "full" and all(kind != "agent" for _, kind in found.tops):
-        findings.note("no span is an agent's. These lines around the whole program make its spans one run", LINES)
-    notes = {
-        "spans that tell of no agent, model call or tool call, and are left out": found.left_out,
-        "spans of a second instrumentation that tell of the same calls, and are left out": found.doubled,
-        "spans that came twice": tree.repeated,
-        "spans whose parent is not there": tree.orphans,
-        "spans that are their own ancestors, and were cut loose": tree.cycles,
-    }
     for what, times in notes.items():
         findings.note(what, times=times)
+    if findings.level != "full" and all(kind != "agent" for _, kind in found.tops):
+        findings.note("no span is an agent's. These lines around the whole program make its spans one run", LINES)
 
 
-def _of_greatest_length(tree: Tree) -> int:
-    """Return how many different texts have the greatest length of all, if these are several."""
+def _longest_texts(tree: Tree) -> int:
+    """Return how many different texts have the greatest length of all, if there are several."""
     attributes = (span.attributes.values() for span in tree.spans.values())
-    texts = {text for values in attributes for text in values if isinstance(text, str) and len(text) >= _LEAST}
+    texts = {text for values in attributes for text in values if isinstance(text, str) and len(text) >= _SHORTEST_LIMIT}
     lengths = Counter(map(len, texts))
     count = lengths[max(lengths, default=0)]
     return count if count > 1 else 0
 
 
-def _said(what: str, names: Counter[str]) -> str:
+def _sentence(what: str, names: Counter[str]) -> str:
     if set(names) == {""}:
         return f"{what}: {names['']:,}"
-    shown = [f"{name} ({count} times)" if count > 1 else name for name, count in list(names.items())[:_NAMED]]
-    return f"{what}: {', '.join(shown)}" + (f", … {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    shown = [f"{name} ({count} times)" if count > 1 else name for name, count in list(names.items())[:_MAX_NAMES]]
+    return f"{what}: {', '.join(shown)}" + (f", … {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else "")

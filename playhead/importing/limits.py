@@ -1,6 +1,6 @@
-"""How much an import takes in: what is beyond is refused, or counted and said.
+"""How much one import reads; anything larger is refused before it is parsed.
 
-Two bytes can be a message of 176 in memory, so what a document takes is estimated before anything is parsed.
+Two bytes of protobuf can become a message of 176 bytes in memory, so memory is estimated from the bytes of a document.
 """
 
 from __future__ import annotations
@@ -14,117 +14,117 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 MAX_SPANS: Final = 200_000
-"""Spans of one import, which are all in memory at once."""
+"""Spans of one import; all are in memory at once."""
 MAX_MEMORY: Final = 1024**3
-"""Bytes of memory that the documents of one import take once they are read, about; and so more than their own bytes."""
+"""Estimated bytes of memory of all documents of one import."""
 MAX_DOCUMENT: Final = 256 * 1024**2
-"""Bytes of one JSON document or message, which is parsed as a whole."""
+"""Bytes of one JSON document or protobuf message, which is parsed as a whole."""
 MAX_INNER_VALUES: Final = 1_000_000
-"""Objects, lists and commas of JSON that stands in a text; one with more is a text."""
+"""Objects, lists and commas of JSON inside a text; a text with more is not parsed."""
 MAX_ATTRIBUTES: Final = 20_000
 """Attributes of a span, other than those inside a JSON text."""
 MAX_DEPTH: Final = 32
 """Levels of an attribute's value, and parts of its name."""
 MAX_IDLE: Final = 10_000
-"""Lines or messages in a row without a span, behind which nothing is read: a look at junk must not take minutes."""
+"""Lines or messages in a row without a span; reading stops there, so that junk does not take minutes."""
 MAX_NESTING: Final = 16
 """Agents and tools inside one another."""
-SMALLER: Final = "split the export by traces, or by time, and import its parts one after the other"
+SMALLER: Final = "split the export by traces, or by time, and import the parts one after the other"
 _OBJECT: Final = 150
-"""Bytes of memory of an object of JSON, about."""
+"""Estimated bytes of memory of a JSON object."""
 _VALUE: Final = 60
-"""The same of a list, or of a value in one."""
+"""Estimated bytes of memory of a JSON list, or of a value in one."""
 _MESSAGE: Final = 300
-"""The same of a message of protobuf, and of what is read from it."""
-_MAX_MESSAGES_DEEP: Final = 100
-"""Messages inside one another; protobuf's own limit."""
-_LONGEST_NUMBER: Final = 10
-"""Bytes of a number of 64 bits in protobuf."""
+"""Estimated bytes of memory of a protobuf message and what is read from it."""
+_MAX_MESSAGE_DEPTH: Final = 100
+"""Protobuf's own limit for nested messages."""
+_VARINT: Final = 10
+"""Bytes of the longest varint in protobuf."""
+_WIRE_SIZES: Final = {0: 0, 1: 8, 2: 0, 5: 4}
+"""Bytes of a field's value by wire type; varints (0) and length-prefixed values (2) state their size."""
+_LENGTH_PREFIXED: Final = 2
 
 
-class Room:
-    """Takes in what is read until there is no room. Half a trace would look like a whole one, so nothing is imported then."""
+class Quota:
+    """Counts the spans and the memory of an import; half a trace would look like a whole one, so exceeding it imports nothing."""
 
     def __init__(self, spans: int = MAX_SPANS, memory: int = MAX_MEMORY) -> None:
-        self._most, self._most_memory = spans, memory
+        self._max_spans, self._max_memory = spans, memory
         self._spans = self._idle = 0
         self.memory = 0
-        """Bytes of memory that what was taken in needs, about."""
+        """Estimated bytes of memory so far."""
 
-    def take_json(self, content: bytes) -> None:
-        """Account for a document of JSON, with the JSON in its texts; raises `NotImportableError` when there is no room."""
-        self._take(_OBJECT * content.count(b"{") + _VALUE * (content.count(b"[") + content.count(b",")) + len(content))
+    def add_json(self, content: bytes) -> None:
+        """Count a JSON document, with the JSON inside its texts; raises `NotImportableError` over the limit."""
+        self._add(_OBJECT * content.count(b"{") + _VALUE * (content.count(b"[") + content.count(b",")) + len(content))
 
-    def take_message(self, content: bytes, descriptor: Descriptor) -> None:
-        """Account for a message of protobuf.
+    def add_message(self, content: bytes, descriptor: Descriptor) -> None:
+        """Count a protobuf message.
 
         Raises:
-            NotImportableError: there is no room for it; it is no message, or one inside others too deep.
+            NotImportableError: it exceeds the limit, is not a message, or is nested too deep.
         """
-        self._take(len(content))
-        most = (self._most_memory - self.memory) // _MESSAGE
+        self._add(len(content))
+        most = (self._max_memory - self.memory) // _MESSAGE
         try:
-            self._take(_MESSAGE * _messages(content, (0, len(content)), descriptor, most))
+            self._add(_MESSAGE * _count_messages(content, (0, len(content)), descriptor, most))
         except ValueError as error:
-            raise NotImportableError(f"it is no OTLP message: {error}") from None
+            raise NotImportableError(f"not an OTLP message: {error}") from None
 
-    def take_line(self) -> bool:
-        """Account for a line or a message; return whether those without a span are too many by now."""
+    def add_line(self) -> bool:
+        """Count a line or a message; return whether too many in a row held no span."""
         self._idle += 1
         return self._idle > MAX_IDLE
 
-    def take_span(self) -> None:
-        """Account for one more span; raises `NotImportableError` when there is no room."""
+    def add_span(self) -> None:
+        """Count a span; raises `NotImportableError` over the limit."""
         self._idle = 0
         self._spans += 1
-        if self._spans > self._most:
-            raise NotImportableError(f"more than {self._most:,} spans, which is what one import takes: {SMALLER}")
+        if self._spans > self._max_spans:
+            raise NotImportableError(f"more than {self._max_spans:,} spans, the limit of one import: {SMALLER}")
 
-    def _take(self, memory: int) -> None:
+    def _add(self, memory: int) -> None:
         self.memory += memory
-        if self.memory > self._most_memory:
-            raise NotImportableError(
-                f"what it holds would take more than {self._most_memory:,} bytes of memory, which is what one import may: "
-                f"{SMALLER}"
-            )
+        if self.memory > self._max_memory:
+            raise NotImportableError(f"it would take more than {self._max_memory:,} bytes of memory: {SMALLER}")
 
 
-def _messages(content: bytes, span: tuple[int, int], descriptor: Descriptor, most: int, depth: int = 0) -> int:
-    """Return how many messages are in a part of one; counting ends after `most`.
+def _count_messages(content: bytes, part: tuple[int, int], descriptor: Descriptor, most: int, depth: int = 0) -> int:
+    """Return how many messages a part of a message holds; counting stops after `most`.
 
     Raises:
-        ValueError: it is no message, or one inside others too deep.
+        ValueError: it is not a message, or is nested too deep.
     """
-    if depth > _MAX_MESSAGES_DEEP:
+    if depth > _MAX_MESSAGE_DEPTH:
         raise ValueError("messages are nested too deep")
-    (at, end), found, fields = span, 0, _fields(descriptor)
+    (at, end), found, fields = part, 0, _message_fields(descriptor)
     while at < end and found <= most:
-        tag, at = _number_at(content, at)
-        kind, inner, size = tag & 7, fields.get(tag >> 3), {0: 0, 1: 8, 2: 0, 5: 4}.get(tag & 7)
+        tag, at = _varint(content, at)
+        wire_type, inner, size = tag & 7, fields.get(tag >> 3), _WIRE_SIZES.get(tag & 7)
         if size is None:
-            raise ValueError("it has a field of no known kind")
-        if kind in (0, 2):
-            number, at = _number_at(content, at)
-            size = number if kind else 0
+            raise ValueError("a field has an unknown wire type")
+        if wire_type in (0, _LENGTH_PREFIXED):
+            number, at = _varint(content, at)
+            size = number if wire_type else 0
         if at + size > end:
             raise ValueError("it is cut off")
-        if kind == 2 and inner is not None:  # noqa: PLR2004 - what has a length
-            found += 1 + (_messages(content, (at, at + size), inner, most, depth + 1) if size else 0)
+        if wire_type == _LENGTH_PREFIXED and inner is not None:
+            found += 1 + (_count_messages(content, (at, at + size), inner, most, depth + 1) if size else 0)
         at += size
     return found
 
 
-def _number_at(content: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins there, seven bits a byte and the lowest first, and the place of what follows it."""
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at a place, and the place after it."""
     number = 0
-    for place, byte in enumerate(content[at : at + _LONGEST_NUMBER]):
+    for place, byte in enumerate(content[at : at + _VARINT]):
         number |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:  # noqa: PLR2004 - the bit that says that another byte follows
+        if byte < 0x80:  # noqa: PLR2004 - the last byte of a varint
             return number, at + place + 1
     raise ValueError("a number in it does not end")
 
 
 @cache
-def _fields(descriptor: Descriptor) -> dict[int, Descriptor]:
-    """Return the fields of a message that are messages, by number."""
+def _message_fields(descriptor: Descriptor) -> dict[int, Descriptor]:
+    """Return the fields of a message that hold messages, by number."""
     return {field.number: field.message_type for field in descriptor.fields if field.message_type is not None}

@@ -21,18 +21,19 @@ _ROLES: Final[dict[str, Role]] = {
     **dict.fromkeys(("assistant", "ai", "model", "tool-call"), "assistant"),
     **dict.fromkeys(("tool", "function"), "tool"),
 }
-"""By the words of providers and frameworks; smolagents sends calls and results as words of the assistant and the user."""
+"""Roles by the words of providers and frameworks; smolagents sends calls and results as text of the assistant and the user."""
 _CALLS: Final = ("tool_call", "tool_use", "function_call")
 _RESULTS: Final = ("tool_call_response", "tool_result", "function_call_output")
 _THINKING: Final = ("reasoning", "thinking")
 _BESIDE: Final = (*_CALLS, *_RESULTS, *_THINKING)
-"""What stands beside messages in OpenAI's Responses."""
+"""Items beside messages in OpenAI's Responses."""
 _FIELDS: Final = ("parts", "contents", "content")
-"""Where the content of a message stands: in GenAI, in OpenInference, and elsewhere."""
+"""Names of a message's content: in GenAI, in OpenInference, and elsewhere."""
 _REASONS: Final = ("finish_reason", "stop_reason", "finishReason")
 _WITHIN: Final = ("generation_info", "response_metadata", "incomplete_details", "message", "kwargs", "data")
 _LISTS: Final = ("choices", "generations", "candidates")
-_MOST_DEEP: Final = 6
+"""Names under which an answer's finish reason is found."""
+_MAX_DEPTH: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class ForeignCall:
     id: str | None
     name: str
     arguments: dict[str, JsonValue] | None
-    """None when they are no JSON object."""
+    """None when they are not a JSON object."""
     raw: str | None = None
-    """The text of the arguments, when they are none."""
+    """The text of the arguments, when they are not a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ class ForeignMessage:
     """In a result, the tool's name."""
     thinking: str | None = None
     lost: tuple[str, ...] = ()
-    """Kinds of parts that have no place in a recording, such as `audio`."""
+    """Kinds of parts that a recording cannot hold, such as `audio`."""
     known: bool = True
-    """Whether its content is in the span: only that there is a message may be."""
+    """Whether the span holds its content, and not only that there is a message."""
 
 
 def tool_calls(calls: Sequence[ForeignCall], number: int) -> tuple[ToolCall, ...]:
-    """Return the calls of a message as events hold them; those without an id get one of the message's number."""
+    """Return the calls of a message as events hold them; a call without an id gets one of the message's number."""
     return tuple(
         ToolCall(
             id=call.id or f"call_{number}_{place}", name=call.name, arguments=call.arguments, raw_arguments=call.raw
@@ -86,7 +87,7 @@ def arguments_of(value: Any) -> tuple[dict[str, Any] | None, str | None]:  # noq
 
 
 def messages_of(value: Any) -> tuple[ForeignMessage, ...] | None:  # noqa: ANN401
-    """Return the messages of a list, or of an object with a list of messages; None when there is none."""
+    """Return the messages of a list, or of an object with a list of messages; None if there are none."""
     if isinstance(value, dict):
         value = value.get("messages", value.get("input"))
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
@@ -100,7 +101,7 @@ def messages_of(value: Any) -> tuple[ForeignMessage, ...] | None:  # noqa: ANN40
 
 
 def message_of(value: dict[str, Any]) -> list[ForeignMessage]:
-    """Return a message; one that holds several results is as many messages; none when it is none."""
+    """Return a message; several if it holds several results; none if it is not a message."""
     value = _bare(value)
     if value.get("type") in _BESIDE and not {"role", "parts"} & value.keys():
         value = {"role": "tool" if value["type"] in _RESULTS else "assistant", "parts": [value]}
@@ -112,8 +113,8 @@ def message_of(value: dict[str, Any]) -> list[ForeignMessage]:
         if not parts.content:
             parts.add(value.get(name))
     parts.add_calls(value.get("tool_calls"))
-    call_id = first_text((value.get("tool_call_id"), value.get("id") if role == "tool" else None))
-    is_said = isinstance(value.get("content"), (str, list)) or bool(parts.content or parts.calls)
+    call_id = first_text(value.get("tool_call_id"), value.get("id") if role == "tool" else None)
+    has_content = isinstance(value.get("content"), (str, list)) or bool(parts.content or parts.calls)
     message = ForeignMessage(
         role=role,
         content=parts.content,
@@ -122,7 +123,7 @@ def message_of(value: dict[str, Any]) -> list[ForeignMessage]:
         name=text_of(value.get("name")) if role == "tool" else None,
         thinking="\n".join(parts.thinking) or text_of(value.get("reasoning_content")),
         lost=tuple(parts.lost),
-        known=is_said and not parts.unsaid and value.get("role") is not None,
+        known=has_content and not parts.hidden and value.get("role") is not None,
     )
     return [*parts.results, *([message] if message.content or message.calls or not parts.results else [])]
 
@@ -130,33 +131,35 @@ def message_of(value: dict[str, Any]) -> list[ForeignMessage]:
 def answer_of(value: Any) -> ForeignMessage | None:  # noqa: ANN401
     """Return the first answer of a completion: a message, a list of its parts, choices, or generations of LangChain."""
     if isinstance(value, dict):
-        # an output is what one answer is made of; each of the others is an answer of its own
+        # the items of an output make one answer; each of the others is an answer of its own
         firsts = (
             value[name][:1] for name in ("choices", "generations", "messages") if isinstance(value.get(name), list)
         )
         value = next(firsts, value["output"] if isinstance(value.get("output"), list) else [value])
     while isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0][:1]
-    found = [
-        each for item in (objects_of(value) if isinstance(value, list) else []) for each in message_of(_answering(item))
-    ]
-    return _joined([each for each in found if each.role == "assistant"])
+    items = objects_of(value) if isinstance(value, list) else []
+    return _joined([each for item in items for each in message_of(_answering(item)) if each.role == "assistant"])
 
 
 def finish_reason_of(answered: Any) -> str | None:  # noqa: ANN401 - any JSON value
-    """Return why a model stopped, of an answer of OpenAI, Anthropic, Gemini or LangChain, or of the first one of several."""
-    waiting = [answered]
-    for depth in range(_MOST_DEEP):
-        # LangChain has a list for each prompt of a batch
-        firsts = (each[0] if isinstance(each, list) and each else each for each in waiting)
-        objects = [each[0] if isinstance(each, list) and each else each for each in firsts]
-        objects = [each for each in objects if isinstance(each, dict)]
+    """Return why a model stopped, of an answer of OpenAI, Anthropic, Gemini or LangChain; of several, the first one's."""
+    pending = [answered]
+    for depth in range(_MAX_DEPTH):
+        objects = [each for each in map(_first, pending) if isinstance(each, dict)]
         names = (*_REASONS, "reason") if depth else _REASONS
-        found = first_text(each.get(name) for each in objects for name in names)
+        found = first_text(*(each.get(name) for each in objects for name in names))
         if found is not None:
             return found
-        waiting = [each[name] for each in objects for name in (*_WITHIN, *_LISTS) if name in each]
+        pending = [each[name] for each in objects for name in (*_WITHIN, *_LISTS) if name in each]
     return None
+
+
+def _first(value: Any) -> Any:  # noqa: ANN401
+    """Return the first of a list, and of a list of lists, as LangChain has for a batch."""
+    for _ in range(2):
+        value = value[0] if isinstance(value, list) and value else value
+    return value
 
 
 def _bare(value: dict[str, Any]) -> dict[str, Any]:
@@ -166,11 +169,11 @@ def _bare(value: dict[str, Any]) -> dict[str, Any]:
         return value
     if "message" not in value:  # LangChain: the type beside its data, or its class
         return {**inner, "role": inner.get("role", inner.get("type") or value.get("type"))}
-    return {"finish_reason": value.get("finish_reason"), **_bare(inner)}
+    return _bare(inner)
 
 
 def _answering(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer, of which nothing need say that it is the assistant's."""
+    """Return an answer, which need not say that it is the assistant's."""
     inner = _bare(item)
     return inner if inner.get("type") in _BESIDE or inner.get("role") else {**inner, "role": "assistant"}
 
@@ -180,15 +183,17 @@ def _joined(messages: Sequence[ForeignMessage]) -> ForeignMessage | None:
     if len(messages) < 2:  # noqa: PLR2004 - nothing to join
         return messages[0] if messages else None
     texts = [each for each in messages if each.content]
-    lost = tuple(kind for each in messages for kind in each.lost) + ("another answer",) * (len(texts) - 1)
-    thinking = next((each.thinking for each in messages if each.thinking), None)
-    calls = tuple(call for each in messages for call in each.calls)
-    known = all(each.known for each in messages)
-    return replace((texts or messages)[0], calls=calls, thinking=thinking, lost=lost, known=known)
+    return replace(
+        (texts or messages)[0],
+        calls=tuple(call for each in messages for call in each.calls),
+        thinking=next((each.thinking for each in messages if each.thinking), None),
+        lost=tuple(kind for each in messages for kind in each.lost) + ("another answer",) * (len(texts) - 1),
+        known=all(each.known for each in messages),
+    )
 
 
 class _Parts:
-    """What a message is made of."""
+    """The parts of a message."""
 
     def __init__(self) -> None:
         self._content: list[Part] = []
@@ -196,12 +201,12 @@ class _Parts:
         self.results: list[ForeignMessage] = []
         self.thinking: list[str] = []
         self.lost: list[str] = []
-        self.unsaid = 0
-        """Parts of which only the kind is told."""
+        self.hidden = 0
+        """Texts of which the span holds only the kind."""
 
     @property
     def content(self) -> Content:
-        """The text alone when there is one only, else the parts."""
+        """The text alone if it is the only part, else the parts."""
         if len(self._content) == 1 and isinstance(self._content[0], TextPart):
             return self._content[0].text
         return tuple(self._content) or ""
@@ -216,30 +221,29 @@ class _Parts:
                 self._add(inner, str(inner.get("type", "text")))
 
     def add_calls(self, calls: Any) -> None:  # noqa: ANN401
-        """Add calls, as OpenAI, OpenInference or OpenLLMetry write them."""
+        """Add calls, as OpenAI, Anthropic or OpenInference write them."""
         for each in objects_of(calls):
             call = object_of(each.get("tool_call")) or each
             function = object_of(call.get("function")) or call
             name = text_of(function.get("name"))
             given = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
             if name is not None:
-                self.calls.append(
-                    ForeignCall(first_text((call.get("call_id"), call.get("id"))), name, *arguments_of(given))
-                )
+                call_id = first_text(call.get("call_id"), call.get("id"))
+                self.calls.append(ForeignCall(call_id, name, *arguments_of(given)))
 
     def _add(self, part: dict[str, Any], kind: str) -> None:
-        said = first_text((part.get("content"), part.get("text")))
+        said = first_text(part.get("content"), part.get("text"))
         if kind in _CALLS:
             self.add_calls([part])
         elif kind in _RESULTS:
             self._add_result(part)
         elif kind in _THINKING:
-            self.thinking += [first_text((said, part.get("thinking"))) or ""]
+            self.thinking += [first_text(said, part.get("thinking")) or ""]
         elif (image := _image(part, kind)) is not None:
             self._content.append(ImagePart(url=image))
         elif kind in ("text", "input_text", "output_text"):
             self.add(said)
-            self.unsaid += not any(isinstance(part.get(name), str) for name in ("content", "text"))
+            self.hidden += not any(isinstance(part.get(name), str) for name in ("content", "text"))
         else:
             self.lost.append(kind[:40])
 
@@ -247,7 +251,7 @@ class _Parts:
         names = [key for key in ("response", "result", "output", "content") if key in part]
         value = part[names[0]] if names else ""
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        call_id = first_text(part.get(name) for name in ("call_id", "tool_use_id", "tool_call_id", "id"))
+        call_id = first_text(*(part.get(name) for name in ("call_id", "tool_use_id", "tool_call_id", "id")))
         name = text_of(part.get("name"))
         self.results.append(ForeignMessage("tool", said, call_id=call_id, name=name, known=bool(names)))
 
@@ -255,7 +259,7 @@ class _Parts:
 def _image(part: dict[str, Any], kind: str) -> str | None:
     if kind in ("image_url", "input_image", "image"):
         image = part.get("image_url", part.get("image"))
-        return first_text((image, at(image, "url"), at(image, "image", "url"), part.get("url")))
+        return first_text(image, at(image, "url"), at(image, "image", "url"), part.get("url"))
     if str(part.get("modality")) != "image" and not str(part.get("mime_type")).startswith("image/"):
         return None
     if kind == "blob" and text_of(part.get("content")):

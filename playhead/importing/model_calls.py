@@ -13,14 +13,14 @@ from playhead.trace.types import Usage, text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from playhead.importing.agents import Item
     from playhead.importing.findings import Findings
     from playhead.importing.headers import Toolbox
     from playhead.trace.events import EventBase, ToolCallCompleted
     from playhead.trace.spending import Spent
-    from playhead.trace.types import Range, ToolCall
+    from playhead.trace.types import Range
 
 Outcome = LlmResponded | LlmFailed
 IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
@@ -28,12 +28,12 @@ IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
 
 
 class ForeignThread:
-    """Gives messages their ids; `findings` takes where prompts are not what a replay's plain loop would send."""
+    """Gives messages their ids; `findings` takes where prompts are not what a replay would send."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._ids: dict[str, int] = {}
-        """Of every message, by what it says."""
+        """The id of every message, by its content."""
         self._answers: dict[str, int] = {}
         self._results: dict[str, ToolCallCompleted] = {}
         self._before: list[int] | None = None
@@ -43,19 +43,19 @@ class ForeignThread:
         """What a replay adds to the prompt before: the answer, and the results of its calls."""
 
     def answered(self, response: LlmResponded, answer: ForeignMessage | None) -> None:
-        """Take an answer, with which a later prompt goes on."""
+        """Add an answer, with which a later prompt goes on."""
         calls = [[call.id, call.name, call.arguments, call.raw_arguments] for call in response.tool_calls]
         self._answers[digest(["assistant", response.text, calls, None])] = response.request
         self._last = response
         self._next = [] if answer is None else [answer]
 
     def completed(self, result: ToolCallCompleted, call_id: str | None) -> None:
-        """Take the result of a call that was asked for by this id."""
+        """Add the result of a call that was asked for by this id."""
         self._results[result.call_id] = result
         self._next.append(ForeignMessage("tool", result.message_text("tool"), call_id=call_id, name=result.tool))
 
     def place(self, messages: Sequence[ForeignMessage]) -> tuple[list[MessageAdded], tuple[Range, ...]]:
-        """Return the messages of a prompt that are new, and the ranges of ids that it is."""
+        """Return the messages of a prompt that are new, and the ranges of ids that it has."""
         added: list[MessageAdded] = []
         ids: list[int] = []
         for message in messages:
@@ -83,27 +83,27 @@ class ForeignThread:
 
     def _added(self, number: int, message: ForeignMessage, key: str) -> MessageAdded:
         is_result = message.role == "tool"
-        told: dict[str, Any] = {"tool_call_id": message.call_id, "name": message.name} if is_result else {}
+        of_call: dict[str, Any] = {"tool_call_id": message.call_id, "name": message.name} if is_result else {}
         request = self._answers.get(key) if message.role == "assistant" else None
         result = self._results.get(message.call_id or "") if is_result else None
         if request is not None:
             return MessageAdded(id=number, role="assistant", ref=MessageRef(request=request))
         if result is not None and result.message_text("tool") == message.content:
-            return MessageAdded(id=number, role="tool", ref=MessageRef(call=result.call_id), **told)
+            return MessageAdded(id=number, role="tool", ref=MessageRef(call=result.call_id), **of_call)
         calls = tool_calls(message.calls, number)
-        return MessageAdded(id=number, role=message.role, content=message.content, tool_calls=calls, **told)
+        return MessageAdded(id=number, role=message.role, content=message.content, tool_calls=calls, **of_call)
 
 
 class ModelCalls:
-    """Writes requests and what became of them; a request that failed and came again is another attempt at the same one."""
+    """Writes requests and their outcomes; a request that failed and came again is another attempt at the same one."""
 
-    def __init__(self, tools: Toolbox, spent: Spent, findings: Findings, otherwise: Findings) -> None:
+    def __init__(self, tools: Toolbox, spent: Spent, findings: Findings) -> None:
         self._tools = tools
         self._spent = spent
         self._findings = findings
-        self.thread = ForeignThread(otherwise)
+        self.thread = ForeignThread(findings)
         self.last: Outcome | None = None
-        """What became of the newest request."""
+        """The outcome of the newest request."""
         self.last_is_known = False
         """Whether its answer is in the spans."""
         self.number: int | None = None
@@ -113,9 +113,9 @@ class ModelCalls:
         self._call_ids: dict[str, int] = {}
 
     def record(self, item: Item, emit: Callable[[int, EventBase], None]) -> Outcome | None:
-        """Write a model call; `emit` takes the time in nanoseconds and an event. Return None when it was still under way."""
+        """Write a model call; `emit` takes the time in nanoseconds and an event. Return None if it had not ended."""
         said, start_ns = item.said.model, item.span.start_ns
-        self._look_at(item)
+        self._examine(item)
         added, ranges = self.thread.place(said.messages or ())
         requested = self._requested(item, ranges)
         if requested.attempt:
@@ -128,25 +128,24 @@ class ModelCalls:
             emit(item.span.end_ns or start_ns, self.last)
         return self.last
 
-    def call_id(self, given: str | None, other: str) -> str:
-        """Return the id of a call, or the other one when it has none; one that was taken before gets a number."""
-        name = given or other
+    def call_id(self, given: str) -> str:
+        """Return the id of a call; one that was used before gets a number."""
+        name = given
         while name in self._call_ids:
             self._call_ids[name] += 1
             name = f"{name}_{self._call_ids[name]}"
         self._call_ids[name] = 1
         return name
 
-    def _look_at(self, item: Item) -> None:
+    def _examine(self, item: Item) -> None:
+        """Find what of a prompt is missing."""
         said, findings = item.said.model, self._findings
         messages = said.messages or ()
         findings.doubt("prompts are not in the spans: content was not captured", times=said.messages is None)
         unknown = sum(not each.known and each.role != "assistant" for each in messages)
         findings.doubt("messages of prompts are in the spans without their content", times=unknown)
         findings.doubt("prompts or answers are hidden", times=is_hidden(messages) or is_hidden(said.answer))
-        findings.doubt(
-            "messages that prompts had and do not show (`playhead export --all-messages`)", times=said.cut or 0
-        )
+        findings.doubt("messages that prompts had and do not show (`playhead export --all-messages`)", times=said.cut)
         images = count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
         findings.doubt("images of prompts were left out of the spans", times=images)
         for kind in (kind for each in messages for kind in each.lost):
@@ -185,28 +184,27 @@ class ModelCalls:
             return LlmFailed(error=item.said.error, usage=said.usage, **fields)
         if not self.last_is_known and item.span.end_ns is None:
             return None
-        for kind in () if answer is None else answer.lost:
+        answer = answer or ForeignMessage("assistant")
+        for kind in answer.lost:
             findings.note("parts of answers that are left out", kind)
         findings.doubt("answers of the model are not in the spans", times=not self.last_is_known)
         findings.note("model calls whose tokens the spans do not hold", times=said.usage is None)
-        for name in said.no_numbers:
-            findings.note("tokens or costs that can be no number", name)
         findings.note("errors of model calls that answered all the same", times=item.said.error is not None)
+        calls = (
+            call.model_copy(update={"id": self.call_id(call.id), "arguments": to_json(call.arguments)})
+            for call in tool_calls(answer.calls, requested.request)
+        )
         responded = LlmResponded(
             **fields,
-            text=text_of(answer.content) if answer else "",
-            thinking=answer.thinking if answer else None,
-            tool_calls=tuple(self._asked_for(answer, requested.request) if answer else ()),
+            text=text_of(answer.content),
+            thinking=answer.thinking,
+            tool_calls=tuple(calls),
             finish_reason=said.finish_reason,
             usage=(said.usage or Usage()).of_answer(),
             model=said.answered_by,
         )
-        self.thread.answered(responded, answer)
+        self.thread.answered(responded, said.answer)
         return responded
-
-    def _asked_for(self, answer: ForeignMessage, request: int) -> Iterator[ToolCall]:
-        for call in tool_calls(answer.calls, request):
-            yield call.model_copy(update={"id": self.call_id(call.id, ""), "arguments": to_json(call.arguments)})
 
 
 def ranges_of(ids: Iterable[int]) -> tuple[Range, ...]:
@@ -227,7 +225,7 @@ def _are_alike(sent: Sequence[ForeignMessage], known: Sequence[ForeignMessage]) 
 
 
 def _key(message: ForeignMessage) -> str:
-    """Return a digest of what has to be the same of a message in a replay: by it messages are told apart, and compared."""
+    """Return a digest of what a replay has to send the same of a message."""
     content = message.content
     has_image = not isinstance(content, str) and any(part.type == "image" for part in content)
     said = [part.model_dump(mode="json") for part in content] if has_image else text_of(content)  # type: ignore[union-attr]

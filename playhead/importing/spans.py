@@ -1,4 +1,4 @@
-"""A span, whatever it came from, and the formats that spans come in."""
+"""A span of another program's trace, and what a file of spans lacks."""
 
 from __future__ import annotations
 
@@ -13,52 +13,38 @@ if TYPE_CHECKING:
 
 Status = Literal["unset", "ok", "error"]
 Problems = Counter[str]
-"""What was left out of a file, by why."""
-HALVES: Final = "documents with halves of characters (lone surrogates, broken UTF-8), which � replaces"
-NO_START: Final = "start times that are not there or cannot be read"
-MORE_PAGES: Final = "pages that come after this one, as it says"
-"""Counted for a document that an API answered with, and that is not the last one."""
+"""What was left out of a file, by reason."""
+NO_START: Final = "spans without a start time"
+MORE_PAGES: Final = "pages of the API that follow this one"
+"""Counted for a page of an API that names a next one."""
 OTLP_JSON: Final = "otlp-json"
 OTLP_PROTOBUF: Final = "otlp-protobuf"
-PHOENIX: Final = "phoenix"
-OPENINFERENCE_JSONL: Final = "openinference-jsonl"
-LANGFUSE: Final = "langfuse"
-FORMATS: Final = {
-    OTLP_JSON: "OTLP JSON: an object with resourceSpans, or lines of them",
-    OPENINFERENCE_JSONL: "OpenInference JSON Lines: one span a line, with its context",
-    PHOENIX: "a Phoenix export: spans of its REST API, or its data frame as JSON",
-    LANGFUSE: "a Langfuse export: a trace with observations, or observations",
-    OTLP_PROTOBUF: "OTLP protobuf: an ExportTraceServiceRequest, or many with their lengths",
-}
-"""Every format by name, with what such a file holds, for people. The command line's help loads this file and no reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignEvent:
-    """Something that happened during a span."""
+    """An event of a span, such as an exception."""
 
     name: str
-    time_ns: int
-    """Nanoseconds since the Unix epoch."""
     attributes: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignSpan:
-    """One span of somebody else's trace."""
+    """One span of another program's trace."""
 
     trace_id: str
-    """Lower-case hex, or what the backend calls it."""
+    """Lower-case hex."""
     span_id: str
     parent_id: str | None
     name: str
     start_ns: int
-    """Nanoseconds since the Unix epoch."""
+    """Nanoseconds since the Unix epoch; 0 when the span does not say."""
     end_ns: int | None
-    """The same; None when it had not ended."""
+    """The same; None when the span had not ended."""
     status: Status = "unset"
     message: str = ""
-    """What the status says."""
+    """The description of the status."""
     attributes: Mapping[str, JsonValue] = field(default_factory=dict)
     """By dotted name; a value may itself be a list or an object."""
     events: tuple[ForeignEvent, ...] = ()

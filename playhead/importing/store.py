@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 import tempfile
 from collections import defaultdict
@@ -23,7 +22,7 @@ from playhead.importing.values import digest, first_text
 from playhead.settings import load_settings
 from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
-from playhead.trace.events import RunStarted, ToolsDefined
+from playhead.trace.events import RunStarted
 from playhead.trace.format import FORMAT
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
@@ -33,20 +32,19 @@ from playhead.trace.types import ImportedFrom
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.importing.agents import Sorted, Tree
     from playhead.importing.sources import Source
     from playhead.importing.spans import ForeignSpan
     from playhead.trace.events import EventBase
-    from playhead.trace.redaction import Redactor
     from playhead.trace.types import Replayability
     from playhead.trace.writer import Durability
 
 Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]
-"""`already-imported`: the recording was made of these spans. `differs`: it was made of other ones, or is none of an import. `no-run`: no span of the trace is an agent's, a model call or a tool call, so there is no recording."""
+"""`already-imported`: the recording was made of these spans. `differs`: the recording of this name was made of other spans, or is
+not an import. `no-run`: no span of the trace is an agent, a model call or a tool call, so there is no recording."""
 NO_RUN: Final = "no span is an agent, a model call or a tool call"
-_SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _log: Final = logging.getLogger("playhead")
 
 
@@ -58,8 +56,7 @@ class ImportedRun:
     path: Path
     outcome: Outcome
     source: ImportedFrom
-    """Where it comes from, with the report."""
-
+    """Where it comes from, with the replayability report."""
     kept: Path | None = None
     """Where the recording is that was replaced."""
 
@@ -73,41 +70,33 @@ class Options(TypedDict, total=False):
     """How an import is made."""
 
     replace: bool
-    """Whether a trace that was imported before from other spans is imported anew; the recording before stays beside it."""
-    grow: bool
-    """Whether it is, because these are all spans of the recording and more: nothing stays beside it."""
-    read_only: Collection[str]
-    """Names of tools that have no side effects, as the caller knows; no span says it."""
-    redactor: Redactor | None
-    """What may not reach the recordings; None: nothing is taken out."""
+    """Whether to import a trace again that was imported from other spans; the earlier recording stays beside the new one."""
     durability: Durability
     """What a written event survives."""
 
 
 def import_file(
-    path: str | Path, trace_dir: str | Path | None = None, *, format_name: str | None = None, **options: Unpack[Options]
+    path: str | Path, trace_dir: str | Path | None = None, **options: Unpack[Options]
 ) -> tuple[ImportedRun, ...]:
-    """Make a recording of every trace in a file; what of it could not be read, or is no run, is logged as a warning.
+    """Make a recording of every trace in a file; what could not be read, or is not a run, is logged as a warning.
 
     Args:
-        path: the file, what it is, is told from its content; `-` is what comes in at stdin.
-        trace_dir: the folder of traces; by default the settings' folder.
-        format_name: one of `FORMATS`, where the content does not say it.
+        path: the file, whose content says its format; `-` for standard input.
+        trace_dir: the trace folder; by default the settings' folder.
         options: see `Options`.
 
     Raises:
         NotImportableError: the file cannot be read, is of no known format, or holds no run.
-        UsageError: there is no such format.
         MissingDependencyError: it is protobuf, whose package is not installed.
         OSError: a recording cannot be written.
     """
-    source = read_source(Path(path), format_name)
+    source = read_source(Path(path))
     runs = tuple(import_sources([source], trace_dir, **options))
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
     if not made:
-        raise NotImportableError(f"{path}: {NO_RUN if runs else 'no spans in it'}: nothing was imported")
+        raise NotImportableError(f"{path}: {NO_RUN if runs else 'it holds no spans'}: nothing was imported")
     if len(made) < len(runs):
         _log.warning("%s: left out: %d traces in which %s", path, len(runs) - len(made), NO_RUN)
     return made
@@ -116,7 +105,7 @@ def import_file(
 def import_sources(
     sources: Sequence[Source], trace_dir: str | Path | None = None, **options: Unpack[Options]
 ) -> Iterator[ImportedRun]:
-    """Make a recording of every trace in files, of which a trace may have spans in several; as the settings have it.
+    """Make a recording of every trace in files, as the settings say; a trace may have spans in several files.
 
     Raises:
         OSError: a recording cannot be written.
@@ -136,7 +125,7 @@ def import_spans(
 
     Args:
         spans: the spans, of any number of traces, in any order.
-        folder: the folder of traces.
+        folder: the trace folder.
         format_name: the format that they came in.
         options: see `Options`.
 
@@ -154,49 +143,41 @@ def import_spans(
 
 @dataclass(frozen=True)
 class _Import:
-    """One trace on its way to a file."""
+    """The import of one trace."""
 
     store: TraceStore
     trace_id: str
     tree: Tree
     format_name: str
     replace: bool = False
-    grow: bool = False
-    read_only: Collection[str] = ()
-    redactor: Redactor | None = None
     durability: Durability = "write"
 
     def run(self) -> ImportedRun:
-        """Import the trace, unless it has been."""
-        read_only, replace = self._source.read_only, self.replace or self.grow
-        is_there, kept = self._path.exists(), None
-        if is_there:
+        """Import the trace, unless it has been imported before."""
+        kept = None
+        if self._path.exists():
             before = _imported_before(self._path)
-            if before is None:
-                return self._made("differs", self._source)
-            is_same = before.digest == self._source.digest
-            if is_same and not replace and (not read_only or read_only == before.read_only):
+            if before is not None and before.digest == self._source.digest:
                 return self._made("already-imported", before)
-            if not is_same and not replace:
-                return self._made("differs", before)
-            if not is_same and not self.grow:  # no name of a run, so that no command reads it unasked
-                kept = self._path.with_name(f"{self._path.name}.{before.digest[:8]}.replaced")
+            if before is None or not self.replace:
+                return self._made("differs", before or self._source)
+            kept = self._path.with_name(f"{self._path.name}.{before.digest[:8]}.replaced")  # not the name of a run
         if not self._found.tops:
             return self._made("no-run", self._source)
         try:
-            source = self._write_aside(replace=is_there, kept=kept)
-        except FileExistsError:  # somebody else imports the same
+            source = self._write_aside(kept)
+        except FileExistsError:  # another process imports the same trace
             return self.run()
-        return self._made("replaced" if is_there else "imported", source, kept)
+        return self._made("imported" if kept is None else "replaced", source, kept)
 
     def _made(self, outcome: Outcome, source: ImportedFrom, kept: Path | None = None) -> ImportedRun:
-        return ImportedRun(self._run_id, self._path, outcome, source, kept)
+        return ImportedRun(self._path.stem, self._path, outcome, source, kept)
 
-    def _write_aside(self, *, replace: bool, kept: Path | None) -> ImportedFrom:
-        """Write the file in a folder of its own, and put it in its place when it is whole.
+    def _write_aside(self, kept: Path | None) -> ImportedFrom:
+        """Write the file in a folder of its own, and move it to its place when it is whole; `kept` is where the old one goes.
 
         Raises:
-            FileExistsError: there is one of this name, and it is not to be replaced.
+            FileExistsError: there is one of this name that is not to be replaced.
         """
         aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=self.store.folder))
         try:
@@ -207,12 +188,12 @@ class _Import:
                 place.mkdir(mode=0o700, exist_ok=True)
                 for blob in blobs.iterdir():
                     blob.replace(place / blob.name)
-            if kept is not None and not kept.exists():
-                kept.hardlink_to(self._path)
-            if replace:
-                path.replace(self._path)
+            if kept is None:
+                self._path.hardlink_to(path)  # unlike a rename, this fails if there is one already
             else:
-                self._path.hardlink_to(path)  # unlike a rename, fails when there is one already
+                with suppress(FileExistsError):
+                    kept.hardlink_to(self._path)
+                path.replace(self._path)
             sync_folder(self._path.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -223,18 +204,13 @@ class _Import:
         return sort_out(self.tree)
 
     @cached_property
-    def _run_id(self) -> str:
-        """The id of the run that the trace becomes, always the same one."""
-        name = self.trace_id
-        return f"import-{name if _SAFE.fullmatch(name) else digest(name)}"
-
-    @property
     def _path(self) -> Path:
-        return self.store.path_for(self._run_id)
+        """The file of the trace's run, always the same one."""
+        return self.store.path_for(f"import-{self.trace_id}")
 
     @cached_property
     def _source(self) -> ImportedFrom:
-        """Where the recording comes from; what a replay can do with it is not known yet."""
+        """Where the recording comes from, without the replayability report."""
         found, spans = self._found, self.tree.spans.values()
         lines = sorted(
             f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}" for span in spans
@@ -248,38 +224,31 @@ class _Import:
             digest=digest(lines),
             left_out=found.left_out + found.too_deep,
             reasons=() if found.tops else (NO_RUN,),
-            service=first_text(span.resource.get("service.name") for span in spans),
-            read_only=tuple(sorted(set(self.read_only))),
+            service=first_text(*(span.resource.get("service.name") for span in spans)),
         )
 
     def _write(self, path: Path) -> ImportedFrom:
-        found, findings, read_only = self._found, Findings(), self._source.read_only
+        found, findings = self._found, Findings()
         events: list[tuple[int, str, int | None, EventBase]] = []
-        conversion = Conversion(
-            found.root, ROOT, lambda *event: events.append(event), findings, read_only=frozenset(read_only)
-        )
+        conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
         conversion.run()
         conversion.complete(ended=found.has_outermost)
         look_at_spans(self.tree, found, findings)
-        defined = {spec.name for event in events if isinstance(event[3], ToolsDefined) for spec in event[3].tools}
-        for name in set(read_only) - defined:
-            findings.note("tools that were called read-only, and that no agent of the run has", name)
-        told = {"replayability": findings.level, "reasons": findings.reasons, "notes": findings.notes}
-        source, redactor = self._source.model_copy(update=told), self.redactor
+        report = {"replayability": findings.level, "reasons": findings.reasons, "notes": findings.notes}
+        source = self._source.model_copy(update=report)
         started = RunStarted(
             format=FORMAT,
-            run_id=self._run_id,
-            agent=conversion.begun.header,
-            task=conversion.begun.task,
+            run_id=self._path.stem,
+            agent=conversion.header,
+            task=conversion.task,
             versions={"playhead": VERSION},
-            redacted=redactor is not None and redactor.has_rules,
             imported=source,
             telemetry=context_of([*self.tree.roots, *list(self.tree.spans.values())[:100]]),
         )
         first = min((span.start_ns for span in self.tree.spans.values() if span.start_ns), default=0)
         clock = _SpanClock()
         writer = TraceWriter(path, clock.now_us, self.durability)
-        recorder = Recorder(clock, writer, redactor)
+        recorder = Recorder(clock, writer, None)
         for time_ns, owner, iteration, event in ((first, ROOT, None, started), *events):
             clock.move_to(time_ns // 1000)
             recorder.emit(event, owner, iteration)
@@ -290,7 +259,7 @@ class _Import:
 
 
 class _SpanClock:
-    """The time of the span that is being written; never less than before."""
+    """The time of the span that is being written; it never goes backwards."""
 
     def __init__(self) -> None:
         self._now_us = 0
@@ -303,8 +272,8 @@ class _SpanClock:
 
 
 def _imported_before(path: Path) -> ImportedFrom | None:
-    """Return where the recording of this name comes from, None when there is none, or it is not an imported one."""
-    with suppress(Exception):  # whatever lies there is no import of ours
+    """Return where the recording of this name comes from; None if it is not an imported one."""
+    with suppress(Exception):  # a damaged file is not an import
         first: Any = next(iter(scan(path)))
         if isinstance(first, Record) and isinstance(first.event, RunStarted):
             return first.event.imported

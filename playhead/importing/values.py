@@ -1,4 +1,4 @@
-"""Foreign values and the attributes of a span, taken for what they should be or for nothing: never an error, whatever they are."""
+"""Reading JSON values of other programs: each is taken for what it should be, or for nothing; no value raises."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import re
-from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,27 +14,20 @@ from pydantic_core import from_json
 
 from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
 from playhead.trace.types import INTEGER_LIMIT
-from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 _HEX: Final = re.compile("[0-9a-fA-F]+")
 _DIGITS: Final = re.compile(r"-?\d{1,19}")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_NS: Final = 10**18 * 1000 - 1
-"""The latest time, in nanoseconds since the Unix epoch: what a line of a trace can hold."""
-_UNITS: Final = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
-"""A number of since 1970 that is below the first counts seconds, below the second milliseconds, below the third microseconds;
-each with its nanoseconds."""
-
-
-_LONGEST_PLACE: Final = 20
-"""Digits of a place in a list."""
+"""The latest time that a trace can hold, in nanoseconds since the Unix epoch."""
+_LONGEST_INDEX: Final = 20
+"""Digits of an index in a flattened list."""
 
 
 class _Nothing:
-    """Stands for a value that is not there, where None may be one."""
+    """A value that is absent, where None is a value."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -45,29 +37,29 @@ NOTHING: Final = _Nothing()
 
 
 def digest(value: object) -> str:
-    """Return a digest of a JSON value: long prompts come again with every model call, and are compared by it."""
+    """Return a digest of a JSON value, by which long prompts are compared."""
     text = json.dumps(value, sort_keys=True, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
-    """Return the text as a file can hold it, or None when it is none or empty."""
-    return scrub(value) if isinstance(value, str) and value else None
+    """Return a text that is not empty, else None."""
+    return value if isinstance(value, str) and value else None
 
 
-def first_text(values: Iterable[Any]) -> str | None:
+def first_text(*values: Any) -> str | None:  # noqa: ANN401
     """Return the first text that is not empty."""
-    return next((text for value in values if (text := text_of(value)) is not None), None)
+    return next((value for value in values if isinstance(value, str) and value), None)
 
 
 def object_of(value: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the object, or an empty one; one that was written as JSON is read."""
+    """Return an object, parsed if it is JSON in a text; else an empty one."""
     parsed = parsed_json(value) if isinstance(value, str) else value
     return parsed if isinstance(parsed, dict) else {}
 
 
 def list_of(value: Any) -> list[Any]:  # noqa: ANN401
-    """Return the list, or an empty one; one that was written as JSON is read."""
+    """Return a list, parsed if it is JSON in a text; else an empty one."""
     parsed = parsed_json(value) if isinstance(value, str) else value
     return parsed if isinstance(parsed, list) else []
 
@@ -78,14 +70,14 @@ def objects_of(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 
 
 def at(value: Any, *path: str) -> Any:  # noqa: ANN401
-    """Return what stands at a path inside an object, or None."""
+    """Return the value at a path inside an object, or None."""
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
 def field_of(value: dict[str, Any], *names: str) -> Any:  # noqa: ANN401
-    """Return the first of these fields that is there, under its name in camelCase or in snake_case; else None."""
+    """Return the first of these fields, under its name in camelCase or snake_case; else None."""
     both = (each for name in names for each in (name, _snake(name)))
     return next((value[name] for name in both if value.get(name) is not None), None)
 
@@ -96,41 +88,22 @@ def _snake(name: str) -> str:
 
 
 def parsed_json(text: str) -> Any:  # noqa: ANN401
-    """Return what a JSON text says, `NOTHING` when it is none; deep nesting and too many values count as none."""
+    """Return the value of a JSON text; `NOTHING` if it is not JSON, nested too deep, or holds too many values."""
     if len(text) > MAX_INNER_VALUES and sum(map(text.count, "{[,")) > MAX_INNER_VALUES:
         return NOTHING
     try:
         return from_json(text, allow_inf_nan=False)
-    except (TypeError, ValueError):  # a TypeError for lone surrogates
-        return _mended(text)
-
-
-def read_json(content: bytes) -> tuple[Any, bool]:
-    """Return what a JSON document says, and whether halves of characters in it were replaced.
-
-    Raises:
-        ValueError: it is none, or nested too deep.
-    """
-    bare = content.removeprefix(b"\xef\xbb\xbf")
-    try:
-        return from_json(bare), False
-    except ValueError:
-        document = _mended(bare.decode("utf-8", "replace"))
-        if document is NOTHING:
-            raise
-        return document, True
-
-
-def _mended(text: str) -> Any:  # noqa: ANN401
-    """Return what JSON with halves of characters says, `NOTHING` when it is none: Python's own parser takes lone surrogates."""
-    try:
-        return from_json(scrub(json.dumps(json.loads(text), ensure_ascii=False)), allow_inf_nan=False)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):  # TypeError: a text that UTF-8 cannot hold
         return NOTHING
 
 
+def read_json(content: bytes) -> Any:  # noqa: ANN401
+    """Return the value of a JSON document; raises `ValueError` if it is not JSON, or nested too deep."""
+    return from_json(content.removeprefix(b"\xef\xbb\xbf"))
+
+
 def integer_of(value: Any) -> int | None:  # noqa: ANN401
-    """Return the number as an integer that an event can hold, or None."""
+    """Return a number, or digits in a text, as an integer that an event can hold; else None."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -141,37 +114,22 @@ def integer_of(value: Any) -> int | None:  # noqa: ANN401
 
 
 def number_of(value: Any) -> int | float | None:  # noqa: ANN401
-    """Return the number, None for what is none, infinite or too large for an event."""
+    """Return a number that an event can hold; else None."""
     return value if isinstance(value, float) and math.isfinite(value) else integer_of(value)
 
 
 def count_of(value: Any) -> int:  # noqa: ANN401
-    """Return the number, 0 when it is none or negative."""
+    """Return a number that is not negative; else 0."""
     return max(0, integer_of(value) or 0)
 
 
 def nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
-    """Return a time in nanoseconds since the epoch: of a number, whose unit its size tells, or of an ISO 8601 text."""
-    if isinstance(value, str) and not _DIGITS.fullmatch(value):
-        try:
-            moment = datetime.fromisoformat(value)
-            since = moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH
-        except (ValueError, OverflowError):
-            return None
-        return min(max(0, since // timedelta(microseconds=1) * 1000), _LAST_NS)
-    number = number_of(value)
-    if number is None or number < 0:
-        return None
-    return min(int(number * next((factor for below, factor in _UNITS if number < below), 1)), _LAST_NS)
-
-
-def exact_nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
-    """Return a time that is given in nanoseconds, as OTLP does; None for 0, which stands for none."""
+    """Return nanoseconds since the Unix epoch; None for 0, which means no time."""
     return min(count_of(value), _LAST_NS) or None
 
 
 def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
-    """Return an id of `size` bytes in hex: given so, with 0x before it, or in base64; None when it is none or all zero."""
+    """Return an id of `size` bytes in hex: from hex, hex after 0x, or base64; None if it is not an id, or all zero."""
     if not isinstance(value, str):
         return None
     bare = value.removeprefix("0x")
@@ -185,47 +143,34 @@ def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
 
 
 def parent_of(value: Any) -> str | None:  # noqa: ANN401
-    """Return the id of a span's parent, None when it has none; one that is no id stays, for it names a span that is not there."""
+    """Return the id of a span's parent, or None; a malformed id names a span that is missing, and stays as it is."""
     is_none = not isinstance(value, str) or not value.removeprefix("0x").strip("0") or not value.strip("A=")
-    return None if is_none else id_of(value, 8) or scrub(value)
-
-
-def flattened(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return nested objects as dotted names; lists stay, and what is too deep stays as it is."""
-    flat: dict[str, Any] = {}
-    waiting: list[tuple[str, Any, int]] = [(name, value, 1) for name, value in attributes.items()]
-    while waiting:
-        name, value, depth = waiting.pop()
-        if isinstance(value, dict) and value and depth < MAX_DEPTH:
-            waiting += [(f"{name}.{key}", each, depth + 1) for key, each in value.items()]
-        elif value is not None:
-            flat[name] = value
-    return flat
+    return None if is_none else id_of(value, 8) or value
 
 
 class Attributes:
-    """Reads attributes; `llm.input_messages.0.message.role` is found whether it was exported flat, nested or in between."""
+    """Reads attributes, among them lists of objects that were exported flat (`llm.input_messages.0.message.role`)."""
 
     def __init__(self, flat: Mapping[str, Any]) -> None:
         self.flat = flat
 
     def value(self, *names: str) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the value of the first of these that is there, else `NOTHING`."""
+        """Return the value of the first of these that is present, else `NOTHING`."""
         return next((self.flat[name] for name in names if self.flat.get(name) is not None), NOTHING)
 
     def text(self, *names: str) -> str | None:
         """Return the first of these that is a text and not empty."""
-        return next((text for name in names if (text := text_of(self.flat.get(name))) is not None), None)
+        return first_text(*(self.flat.get(name) for name in names))
 
     def json(self, name: str) -> Any:  # noqa: ANN401
-        """Return the value, read when it is JSON in a text, put together when it was flattened; else `NOTHING`."""
+        """Return the value, parsed if it is JSON in a text, rebuilt if it was flattened; else `NOTHING`."""
         value = self.value(name)
         if isinstance(value, str):
             return parsed_json(value)
         return self._nested(name) if value is NOTHING else value
 
     def side(self, side: str) -> Any:  # noqa: ANN401
-        """Return `input.value` or `output.value`: JSON when its type says so and it is, else the text, else `NOTHING`."""
+        """Return `input.value` or `output.value`, parsed if its type says JSON and it is; else `NOTHING`."""
         value = self.value(f"{side}.value")
         if not isinstance(value, str) or self.text(f"{side}.mime_type") != "application/json":
             return value
@@ -233,7 +178,7 @@ class Attributes:
         return value if parsed is NOTHING else parsed
 
     def items(self, name: str) -> list[dict[str, Any]]:
-        """Return the objects of a list, in the order of their numbers, which may have gaps."""
+        """Return the objects of a list, in the order of their indexes, which may have gaps."""
         return objects_of(self._nested(name))
 
     def _nested(self, name: str) -> Any:  # noqa: ANN401
@@ -246,7 +191,7 @@ class Attributes:
 
 
 def _tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted names as nested objects; a value that others are nested below gives way to them."""
+    """Return dotted names as nested objects; an object replaces a plain value of the same name."""
     tree: dict[str, Any] = {}
     for name, value in flat.items():
         *parents, last = name.split(".", MAX_DEPTH)
@@ -262,11 +207,11 @@ def _tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:  # noqa: ANN401
-    """Return a value with lists in place of the objects that they were flattened to; objects in lists may have dotted names."""
+    """Return a value with lists in place of objects whose names are indexes; objects in lists may have dotted names."""
     if isinstance(value, list):
         return [_with_lists(_tree_of(each)) if isinstance(each, dict) else each for each in value]
     if not isinstance(value, dict):
         return value
     if value and all(name.isdecimal() for name in value):
-        return [_with_lists(value[name]) for name in sorted(value, key=int) if len(name) <= _LONGEST_PLACE]
+        return [_with_lists(value[name]) for name in sorted(value, key=int) if len(name) <= _LONGEST_INDEX]
     return {name: _with_lists(each) for name, each in value.items()}

@@ -616,9 +616,9 @@ class ImportedFrom(Value):
     """Where an imported run comes from, and what of it could not be brought over."""
 
     format: Id
-    """The format of the export: `otlp-json`, `otlp-protobuf`, `phoenix`, `langfuse`, `openinference-jsonl`."""
+    """The format of the export: `otlp-json`, `otlp-protobuf`, or `otlp-http` of a collector."""
     conventions: tuple[str, ...] = ()
-    """By which conventions the spans tell of agents: `openinference`, `gen_ai`, `openllmetry`."""
+    """The conventions that the spans follow: `openinference`, `gen_ai`."""
     trace_id: Id
     """The trace's id, as it was exported."""
     root_span_id: str | None = None
@@ -635,8 +635,6 @@ class ImportedFrom(Value):
     """Why it can do no more."""
     notes: tuple[str, ...] = ()
     """What else was not known and had to be concluded, or was lost."""
-    read_only: tuple[str, ...] = ()
-    """Tools that whoever imported it declared free of side effects."""
     service: str | None = None
     """The program that was recorded, by `service.name`."""
 

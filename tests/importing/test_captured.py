@@ -16,7 +16,7 @@ from playhead.trace.events import AgentCompleted, LlmResponded
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
-from tests.importing.test_formats import told
+from tests.importing.test_round_trip import told
 from tests.importing.traces import ANSWER, CAPTURED, FLAT, NAMES, TASK, captured, imported
 from tests.replay.random_agents import Canary
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from playhead.trace.types import Request
 
-PHOENIX = ("phoenix-rest.json", "phoenix-otlp.json", "phoenix-frame-columns.json", "phoenix-frame-lines.jsonl")
 MAIL = {"to": "ann@example.com", "body": "4,180 feet and 61 metres"}
 WHY_NOT = {
     "openai-agents": (
@@ -222,11 +221,10 @@ async def test_a_managed_agent_is_entered_again(tmp_path: Path) -> None:
     assert outcome.run.output == "Mount Zed is 4,180 feet high."
 
 
-@pytest.mark.parametrize("name", PHOENIX)
-def test_a_real_phoenix_gives_the_same_back(name: str, tmp_path: Path) -> None:
-    """The runs went through a Phoenix and came out of its API or its client: nothing that counts was lost on the way."""
-    source = read_source(CAPTURED / f"{name}.gz")
-    assert (source.format, source.problems) == ("otlp-json" if "otlp" in name else "phoenix", {})
+def test_a_real_phoenix_gives_the_same_back(tmp_path: Path) -> None:
+    """The runs went through a Phoenix and came out of its API: nothing that counts was lost on the way."""
+    source = read_source(CAPTURED / "phoenix-otlp.json.gz")
+    assert (source.format, source.problems) == ("otlp-json", {})
     back = {
         run.source.trace_id: run for run in import_spans(source.spans, tmp_path / "back", format_name=source.format)
     }

@@ -226,45 +226,6 @@ def test_gen_ai_tools_and_agents() -> None:
     assert (reading.agent.name, reading.agent.task) == ("clerk", "Zed?")
 
 
-def test_openllmetry_flat_prompts() -> None:
-    """`gen_ai.prompt.N` and `gen_ai.completion.N`, as OpenLLMetry's OpenAI instrumentation writes them."""
-    flat = {
-        "llm.request.type": "chat",
-        "gen_ai.system": "OpenAI",
-        "gen_ai.request.model": "gpt-4",
-        "gen_ai.prompt.0.role": "user",
-        "gen_ai.prompt.0.content": "Zed?",
-        "gen_ai.prompt.1.role": "assistant",
-        "gen_ai.prompt.1.tool_calls.0.id": "c1",
-        "gen_ai.prompt.1.tool_calls.0.name": "lookup",
-        "gen_ai.prompt.1.tool_calls.0.arguments": '{"key": "Zed"}',
-        "gen_ai.prompt.2.role": "tool",
-        "gen_ai.prompt.2.content": "4,180 feet",
-        "gen_ai.prompt.2.tool_call_id": "c1",
-        "gen_ai.completion.0.role": "assistant",
-        "gen_ai.completion.0.content": "4,180 feet.",
-        "gen_ai.completion.0.finish_reason": "stop",
-        "gen_ai.usage.prompt_tokens": 5,
-        "gen_ai.usage.completion_tokens": 6,
-        "llm.request.functions.0.name": "lookup",
-        "llm.request.functions.0.parameters": '{"type": "object"}',
-    }
-    read_so = model(flat)
-    assert read_so.messages == (EXPECTED[0], ForeignMessage("assistant", "", (CALL,)), EXPECTED[2])
-    assert read_so.answer == ForeignMessage("assistant", "4,180 feet.")
-    assert (read_so.usage, read_so.finish_reason) == (Usage(input_tokens=5, output_tokens=6), "stop")
-    assert read_so.tools == (ToolSpec(name="lookup", parameters={"type": "object"}),)
-    read_tool = tool(
-        {
-            "traceloop.span.kind": "tool",
-            "traceloop.entity.name": "lookup",
-            "traceloop.entity.input": json.dumps({"inputs": {"key": "Zed"}}),
-            "traceloop.entity.output": '"4,180 feet"',
-        }
-    )
-    assert (read_tool.name, read_tool.arguments, read_tool.result) == ("lookup", {"key": "Zed"}, "4,180 feet")
-
-
 def test_an_answer_of_several_items_is_one_answer() -> None:
     """OpenAI's Responses have a thought, words and each call beside one another, in outputs and in inputs: none is lost."""
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
@@ -314,7 +275,7 @@ def test_choices_are_answers_of_their_own() -> None:
 
 def test_errors_come_from_the_exception_else_from_the_status() -> None:
     """The exception's own type and words come first."""
-    raised = ForeignEvent("exception", 1, {"exception.type": "KeyError", "exception.message": "'Nobody'"})
+    raised = ForeignEvent("exception", {"exception.type": "KeyError", "exception.message": "'Nobody'"})
     kind = {"openinference.span.kind": "TOOL"}
     assert read(span(kind, status="error", message="failed", events=(raised,))).error == ErrorInfo(
         type="KeyError", message="'Nobody'"

@@ -19,12 +19,11 @@ from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
 from playhead.importing.agents import make_tree
 from playhead.importing.conventions import context_of, read
-from playhead.importing.limits import Room
+from playhead.importing.limits import Quota
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
-from tests.importing.formats import FORMATS, openinference_row
-from tests.importing.traces import Trace, captured, imported, shop
+from tests.importing.traces import CAPTURED, Trace, captured, imported, shop
 from tests.proving import bound, sample
 
 if TYPE_CHECKING:
@@ -66,9 +65,6 @@ NAMES = [
     "gen_ai.usage.input_tokens",
     "gen_ai.tool.definitions",
     "gen_ai.system_instructions",
-    "gen_ai.prompt.0.content",
-    "traceloop.span.kind",
-    "traceloop.entity.input",
     "server.port",
     "server.address",
 ]
@@ -90,7 +86,6 @@ WORDS = st.sampled_from(
         "__REDACTED__",
         "…",
         "\x00\x1b[2J",
-        "\ud800",
     ]
 )
 JSON = st.recursive(
@@ -125,11 +120,7 @@ def traces(draw: Any) -> list[ForeignSpan]:
                 draw(st.text(max_size=5)),
                 draw(ATTRIBUTES),
                 tuple(
-                    ForeignEvent(
-                        draw(st.sampled_from(["exception", "gen_ai.choice", "gen_ai.user.message"])),
-                        start,
-                        draw(ATTRIBUTES),
-                    )
+                    ForeignEvent(draw(st.sampled_from(["exception", "gen_ai.choice"])), draw(ATTRIBUTES))
                     for _ in range(draw(st.integers(0, 2)))
                 ),
             )
@@ -164,18 +155,24 @@ def test_no_convention_raises(attributes: dict[str, Any]) -> None:
         context_of([span])
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+FILES = {
+    "json": json.dumps(shop().document).encode(),
+    "lines": json.dumps(shop().document).encode() + b"\n" + json.dumps({"data": shop().spans}).encode(),
+    "protobuf": gzip.decompress((CAPTURED / "langgraph.pb.gz").read_bytes()),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_damaged_exports_are_read_or_refused(name: str, tmp_path: Path) -> None:
     """Bytes changed, cut out or doubled anywhere: spans, counted problems, or a sentence."""
-    content = FORMATS[name][1](captured("openai-agents")).encode()
-    chance = random.Random(name)
+    content, chance = FILES[name], random.Random(name)
     path = tmp_path / "file"
-    for number in range(25):
+    for number in range(sample(60, 20)):
         damaged = bytearray(content)
         for _ in range(chance.randint(1, 5)):
             place = chance.randrange(len(damaged))
             damaged[place : place + chance.choice([0, 1, 50])] = chance.choice(
-                [b"", b"\0", b'"', b"}", b"[[[[", b"null", b"-1"]
+                [b"", b"\0", b'"', b"}", b"[[[[", b"null", b"-1", bytes([chance.randrange(256)])]
             )
         path.write_bytes(damaged)
         try:
@@ -189,36 +186,6 @@ def require_sound(runs: Iterable[ImportedRun]) -> None:
     """Read every recording that was made."""
     for run in runs:
         assert run.outcome == "no-run" or read_recording(run.path).problems == ()
-
-
-def test_damaged_protobuf_is_read_or_refused(tmp_path: Path) -> None:
-    """The same for bytes of protobuf."""
-    import gzip
-
-    from tests.importing.traces import CAPTURED
-
-    content = gzip.decompress((CAPTURED / "langgraph.pb.gz").read_bytes())
-    chance = random.Random(1)
-    path = tmp_path / "file"
-    for number in range(60):
-        damaged = bytearray(content)
-        for _ in range(chance.randint(1, 3)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-        path.write_bytes(damaged[: chance.choice([len(damaged), chance.randrange(len(damaged))])])
-        try:
-            source = read_source(path)
-        except NotImportableError:
-            continue
-        require_sound(import_spans(source.spans, tmp_path / str(number), format_name=source.format))
-
-
-def test_parents_in_a_circle_are_cut_once(tmp_path: Path) -> None:
-    """A circle of any length is cut at one span, which is said; nothing is lost."""
-    spans = shop().foreign(tmp_path)
-    spans = [replace(span, parent_id=spans[place - 1].span_id) for place, span in enumerate(spans)]
-    run, recording = imported(spans, tmp_path / "runs")
-    assert "spans that are their own ancestors, and were cut loose: 1" in run.source.notes
-    assert sum(len(owner.exchanges) for owner in recording.owners.values()) == 2
 
 
 def test_spans_that_come_twice_count_once(tmp_path: Path) -> None:
@@ -243,31 +210,30 @@ def test_nesting_has_an_end(tmp_path: Path) -> None:
     assert 5 < len(recording.owners) <= limits.MAX_NESTING + 2
 
 
-def test_one_call_id_ten_thousand_times_takes_no_time(tmp_path: Path) -> None:
+def test_calls_that_are_all_the_same_take_no_time(tmp_path: Path) -> None:
     """Neither ids nor names that repeat make the work grow with the square."""
     trace = Trace().agent(1)
     flat: dict[str, Any] = {"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}
-    for place in range(5_000):
+    for place in range(2_000):
         call = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
-        flat |= {f"{call}.id": "same", f"{call}.function.name": "t", f"{call}.function.arguments": "{}"}
+        flat |= {f"{call}.function.name": "t", f"{call}.function.arguments": "{}"}
     trace.add(2, 1, "llm", flat)
-    for number in range(3, 5_003):
-        trace.tool(number, 1, "t", {}, "x", attributes={"tool.id": "same"})
+    for number in range(3, 2_003):
+        trace.tool(number, 1, "t", {}, "x")
     began = time.monotonic()
     _, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    assert len(recording.root.calls) == 5_000
-    assert time.monotonic() - began < bound(30)
+    assert len(recording.root.calls) == 2_000
+    assert time.monotonic() - began < bound(20)
 
 
-def test_more_spans_than_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_spans_than_fit_are_refused() -> None:
     """A part of a trace would look like a whole one: nothing is imported, and what to do is said."""
-    path = tmp_path / "lines"
-    path.write_text("".join(json.dumps(openinference_row(span)) + "\n" for span in captured("openai-agents")))
+    path = CAPTURED / "openai-agents.pb.gz"
     with pytest.raises(NotImportableError, match=r"more than 10 spans.*split the export by traces"):
-        read_source(path, room=Room(spans=10))
+        read_source(path, quota=Quota(spans=10))
     with pytest.raises(NotImportableError, match=r"more than 20,000 bytes of memory.*split the export by traces"):
-        read_source(path, room=Room(memory=20_000))
-    assert len(read_source(path, room=Room(spans=12, memory=400_000)).spans) == 12
+        read_source(path, quota=Quota(memory=20_000))
+    assert len(read_source(path, quota=Quota(spans=12, memory=900_000)).spans) == 12
 
 
 BOMBS = {
@@ -286,7 +252,7 @@ def test_a_document_of_many_values_is_refused(name: str, tmp_path: Path) -> None
     captured("openai-agents")  # what is imported when it is first needed takes memory too
     tracemalloc.start()
     with pytest.raises(NotImportableError, match="more than 1,500,000 bytes of memory"):
-        read_source(path, room=Room(memory=1_500_000))
+        read_source(path, quota=Quota(memory=1_500_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 1024**2
@@ -298,20 +264,9 @@ def test_json_of_many_values_in_an_attribute_is_a_text(tmp_path: Path, monkeypat
     path = tmp_path / "spans.json"
     path.write_text(json.dumps(shop(result=bomb).document))
     with pytest.raises(NotImportableError, match="bytes of memory"):
-        read_source(path, room=Room(memory=40_000_000))
+        read_source(path, quota=Quota(memory=40_000_000))
     monkeypatch.setattr(values, "MAX_INNER_VALUES", 100_000)
     assert values.parsed_json(bomb) is values.NOTHING
-
-
-def test_halves_of_characters_cost_themselves_alone() -> None:
-    """Pairs stay, a backslash that is escaped escapes nothing, and long runs of either take no time."""
-    high, low = "\\ud83d", "\\ude00"
-    said = values.parsed_json(f'["{high}{low} {high} {low} {high}{high}{low}{low} \\\\ud83d \\\\{high}"]')
-    assert said == ["😀 � � �😀� \\ud83d \\�"]
-    began = time.monotonic()
-    assert values.parsed_json("\\" * 200_001) is values.NOTHING
-    assert values.parsed_json('"' + (high + low) * 100_000 + high + '"') == "😀" * 100_000 + "�"
-    assert time.monotonic() - began < bound(2)
 
 
 def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,10 +276,10 @@ def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sources, "MAX_DOCUMENT", 1000)
     path = tmp_path / "one"
     path.write_text(json.dumps(shop().document, indent=1))
-    with pytest.raises(NotImportableError, match="more than 1,000 bytes, which is what can be read at once"):
+    with pytest.raises(NotImportableError, match="more than 1,000 bytes: export lines"):
         read_source(path)
     path.write_bytes(gzip.compress(b"\n" + b"\0" * 50_000_000))
-    with pytest.raises(NotImportableError, match="more than 1,000 bytes, which is what can be read at once"):
+    with pytest.raises(NotImportableError, match="more than 1,000 bytes: export lines"):
         read_source(path)
 
 

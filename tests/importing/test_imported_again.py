@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.importing import read_source
 from playhead.importing.collect.collector import FOLDER, JSON, read_body
+from playhead.importing.conventions import KIND
 from playhead.trace.store import TraceStore
 from tests.importing.collecting import collecting, document, recorded
-from tests.importing.formats import KIND
 from tests.importing.traces import TRACE, Trace, imported, shop
 
 if TYPE_CHECKING:

@@ -119,9 +119,9 @@ def _only(*places: int) -> Callable[[], Trace]:
 
 LOST = "f" * 16
 PARTS: dict[str, tuple[Callable[[], Trace], str]] = {
-    "without the root": (_only(1, 2, 3), "spans are below parents that are not there: 3"),
-    "a parent that is not there": (_change(3, parentSpanId=LOST), "spans are below parents that are not there: 1"),
-    "a parent that is no id": (_change(3, parentSpanId="the chain"), "spans are below parents that are not there: 1"),
+    "without the root": (_only(1, 2, 3), "spans are below parents that are missing: 3"),
+    "a parent that is not there": (_change(3, parentSpanId=LOST), "spans are below parents that are missing: 1"),
+    "a parent that is no id": (_change(3, parentSpanId="the chain"), "spans are below parents that are missing: 1"),
     "no ends": (_change(slice(None), endTimeUnixNano=None), "spans had not ended, or do not say when: 4"),
     "the agent had not ended": (_change(0, endTimeUnixNano=None), "spans had not ended, or do not say when: 1"),
     "without the first model call": (_only(0, 2, 3), "first prompt goes on after the user's message"),
@@ -155,7 +155,7 @@ def test_an_agent_below_somebody_elses_span_is_whole(tmp_path: Path) -> None:
     """A web server's span that went to another backend is no part of the run: all of the agent is there, and it is said."""
     run, recording = brought(_change(0, parentSpanId=LOST)(), tmp_path)
     assert (run.replayability, recording.status) == ("full", "closed")
-    assert any(note.startswith("the outermost agent is below a parent that is not there") for note in run.source.notes)
+    assert any(note.startswith("the outermost agent is below a parent that is missing") for note in run.source.notes)
 
 
 def without_content(trace: Trace) -> Trace:

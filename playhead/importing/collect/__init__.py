@@ -1,5 +1,5 @@
-"""A live receiver of OTLP over HTTP: what programs export while they run becomes recordings.
+"""A live receiver of OTLP over HTTP: the spans that programs export while they run become recordings.
 
-collector  what was acknowledged, on disk until it is recorded; the spans of traces that are still coming, and their recordings
-server     the socket, what a request is answered (on starlette), and uvicorn in a thread; needs the extra `collect`
+collector  stores each body on disk, gathers the spans of each trace, and records traces that have ended
+server     answers HTTP requests (starlette), in a thread of its own (uvicorn); needs the extra `collect`
 """
