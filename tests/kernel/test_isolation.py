@@ -172,16 +172,6 @@ async def test_a_name_that_leads_elsewhere(tmp_path: Path):
     }
 
 
-async def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Without an interpreter the call fails, and says so."""
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    event = await completed(tmp_path, "echo", isolated_tools.echo, value=1)
-    assert data(event)["error"] == {
-        "type": "ProcessDied",
-        "message": "no process could be started: [Errno 2] No such file or directory: '/nowhere/python'",
-    }
-
-
 # --- how it is ended -------------------------------------------------------------------------------------------------
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from playhead.trace.recording import Recording
 
-AGENTS = sample(240, 40)
-GROUPS = sample(8, 2)
+AGENTS = sample(240, 24)
+GROUPS = sample(8, 1)
 
 
 class Spy:

@@ -15,6 +15,7 @@ from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from tests.kernel.runs import make_agent, record
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from playhead import RunResult
 
-MEGABYTES = 100
+MEGABYTES = sample(100, 20)
 
 
 class FullDisk:
@@ -156,7 +157,7 @@ async def test_a_folder_that_cannot_be_written_to(unusable: Path, caplog: pytest
     assert at_once or line.endswith(" events were not recorded: [Errno 13] Permission denied")
 
 
-async def test_a_result_of_a_hundred_megabytes(tmp_path: Path):
+async def test_a_huge_result(tmp_path: Path):
     """A huge result goes whole to a file of its own: the answer is right, the trace small, and the run reproduced."""
     size = MEGABYTES * 1024 * 1024
 
@@ -200,12 +201,9 @@ class LosesOnce:
 @pytest.mark.parametrize(
     ("kind", "owner", "asked"),
     [
-        ("llm-requested", "root/research@0.0", 1),
         ("llm-responded", "root/research@0.0", 2),
         ("tool-call-started", "root/research@0.0", 2),
-        ("agent-started", "root/child@0.0", 1),
         ("llm-requested", "root/child@0.0", 1),
-        ("tool-call-started", "root/child@0.0", 2),
     ],
 )
 @pytest.mark.parametrize("swallowed", [False, True])

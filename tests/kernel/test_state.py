@@ -166,11 +166,3 @@ async def test_a_pass_ends_alone_and_turns_count_on(tmp_path: Path, register: An
     assert [(each["tool"], each["ok"]) for each in completed] == [("lookup", True), ("other", False)]
     assert completed[1]["error"]["type"] == "ToolNotOffered"
     assert (await reproduce(tmp_path / "run.jsonl")).identical
-
-
-async def test_the_turns_of_the_agent_end_the_pass_too(tmp_path: Path, register: Any):
-    """The agent's own limit holds over all passes together."""
-    register("two", two_passes)
-    agent = make_agent(tmp_path, [call("lookup", key="a")] * 9, lookup, other, strategy="two", max_iterations=1)
-    result = await agent.run("Do it.", run_id="run")
-    assert (result.output, result.terminated_by) == ("found a", "max_iterations")

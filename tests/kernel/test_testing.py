@@ -36,31 +36,16 @@ async def result(tmp_path: Path) -> RunResult:
     return (await record(tmp_path, [turn, text("done")], lookup)).result
 
 
-async def test_tool_calls_can_be_asserted(result: RunResult):
-    """Called at all, or so many times; a failure tells what was called."""
-    assert_tool_called(result, "lookup")
+async def test_results_can_be_asserted(result: RunResult):
+    """Tool calls, step counts and costs; a failure says what there was, and an unknown cost is not under anything."""
     assert_tool_called(result, "lookup", times=2)
     assert_tool_called(result, "write", times=0)
     with pytest.raises(AssertionError, match=r"^write was called 0 times; calls: \['lookup', 'lookup'\]$"):
         assert_tool_called(result, "write")
-    with pytest.raises(AssertionError, match=r"^lookup was called 2 times"):
-        assert_tool_called(result, "lookup", times=1)
-
-
-async def test_step_counts_can_be_asserted(result: RunResult):
-    """Thoughts, calls and results count; both ends count as within."""
     assert_step_count(result, minimum=5, maximum=5)
-    assert_step_count(result)
-    for limits in ({"minimum": 6}, {"maximum": 4}):
-        with pytest.raises(AssertionError, match=r"^the run took 5 steps$"):
-            assert_step_count(result, **limits)
-
-
-async def test_costs_can_be_asserted(result: RunResult):
-    """A cost that is not known is not under anything."""
+    with pytest.raises(AssertionError, match=r"^the run took 5 steps$"):
+        assert_step_count(result, minimum=6)
     assert_cost_under(result, 0.01)
-    with pytest.raises(AssertionError, match=r"^the run cost \$0.0000$"):
-        assert_cost_under(result, 0.0)
     with pytest.raises(AssertionError, match=r"^the run cost nobody knows what$"):
         assert_cost_under(result.model_copy(update={"cost_usd": None}), 1.0)
 

@@ -10,11 +10,12 @@ import pytest
 from playhead import tool
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.text_format import FORMAT
-from playhead.replay import replay, reproduce, resume
-from playhead.testing import ScriptedModel, text
-from playhead.trace.types import Message, ToolSpec
+from playhead.replay import reproduce, resume
+from playhead.testing import text
+from playhead.trace.types import Message
 from tests.compose.hooked import sent
 from tests.kernel.runs import Ran, make_agent, record
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,56 +83,16 @@ async def test_the_prompt_holds_the_tools_and_the_thread_the_calls(tmp_path: Pat
     assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "text")]
 
 
-async def test_several_calls_in_one_reply(tmp_path: Path):
-    """Each runs and has its result, in order; what stands around them is the thought."""
-    reply = f"I need both.\n{written('look', key='b')}\n{written('add', a=1)}"
-    run = await run_in_text(tmp_path, [text(reply), text("done")])
-    assert turns_of(run.model.requests[1])[-3:] == [
-        ("assistant", reply), ("user", "Result of look:\nfound b"), ("user", "Result of add:\n2.5"),
-    ]  # fmt: skip
-    assert [each.content for each in run.result.steps if each.type == "thought"] == ["I need both."]
-
-
-@pytest.mark.parametrize("repairs", [True, False], ids=["repairs", "does-not"])
-async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, repairs: bool):
+async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path):
     """It is no answer: the model is told why, and may write it again."""
     reply = 'I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```'
-    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], repair=repairs)
+    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")])
     why = "the JSON ends inside a value: it was cut off"
     told = (
         f"Your reply is a call that could not be made: {why}. Make the call again as a whole, or reply with the answer."
     )
     assert turns_of(run.model.requests[1])[-1] == ("user", told)
     assert (run.result.output, len(run.model.requests)) == ("done", 3)
-
-
-async def test_hooks_change_the_tools(tmp_path: Path):
-    """`prompt.tools` decides what the catalogue holds, as it decides what a request offers."""
-
-    def only_look(tools: tuple[ToolSpec, ...], _: Any) -> tuple[ToolSpec, ...]:
-        return tuple(each.model_copy(update={"description": "Look here."}) for each in tools if each.name == "look")
-
-    run = await run_in_text(
-        tmp_path, [text("done")], compose=[lambda harness: harness.on("prompt.tools", only_look)], examples=EXAMPLES
-    )
-    assert turns_of(run.model.requests[0])[0] == (
-        "system", f"Work.\n\nTools:\n- look(key: string): Look here.\n\n{FORMAT}",
-    )  # fmt: skip
-    assert [each.tools_in_text for each in run.events("llm-requested")] == [((2, 2),)]
-
-
-async def test_a_required_hook_is_known_to_have_looked(tmp_path: Path):
-    """What it saw and left alone is found in the file: tools and results, in a replay without its code."""
-    seen: list[Any] = []
-    tap = lambda harness: [  # noqa: E731
-        harness.on(tag, lambda payload, _: seen.append(payload), name=tag, required=True)
-        for tag in ("prompt.tools", "llm.request", "message.tool-result", "message.user")
-    ]
-    turns = [text(written("look", key="b")), text("done")]
-    run = await run_in_text(tmp_path, turns, compose=[tap], examples=EXAMPLES)
-    assert len(seen) == 6
-    replayed = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
-    assert (replayed.run.output, replayed.stopped, replayed.verdict) == ("done", None, "same")
 
 
 async def test_a_dead_run_is_resumed(tmp_path: Path):
@@ -151,7 +112,7 @@ async def test_a_dead_run_is_resumed(tmp_path: Path):
         assert (result.output, result.success) == ("done", True)
 
 
-@pytest.mark.parametrize("strategy", list_strategies())
+@pytest.mark.parametrize("strategy", sample(list_strategies(), ["reflexion", "autonomous", "code-action"]))
 async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
     """Whatever it asks the model, no request has tools of its own; the file alone gives the run back."""
     said = [text(written("look", key=str(number))) if number % 2 else text("It is there.") for number in range(60)]

@@ -100,22 +100,6 @@ class TestCompression:
 class TestHooks:
     """What a hook changed or removed does not come back through the shelf."""
 
-    async def test_they_see_all_of_a_result(self, tmp_path: Path):
-        """And what they make of it is what is kept."""
-        seen: list[str] = []
-
-        def hide(message: Any, _: Any) -> Any:
-            seen.append(message.content)
-            return message.model_copy(update={"content": "y" * 1000}) if message.name == "look" else None
-
-        run = await run_with(
-            tmp_path, [call("look"), recall(key="_tool_result_1", length=2000)],
-            compose=[lambda harness: harness.on("message.tool-result", hide)],
-        )  # fmt: skip
-        assert seen[0] == WHOLE
-        assert recalled(run) == [{"key": "_tool_result_1", "content": "y" * 1000}]
-        assert "item 1" not in str([request.messages for request in run.model.requests])
-
     @pytest.mark.parametrize("tag", ["message.tool-result", "tool.result"])
     async def test_a_result_that_was_removed(self, tmp_path: Path, tag: str):
         """Is nowhere."""

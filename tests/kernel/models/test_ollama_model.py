@@ -157,14 +157,6 @@ def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
     assert body == {**rest, "truncate": False, "shift": False, **sent}
 
 
-@pytest.mark.parametrize(("name", "guess"), [("tool_choice", ""), ("num_predicted", " Did you mean 'num_predict'?")])
-def test_a_parameter_that_ollama_does_not_have_is_refused(name, guess):
-    """Ollama would ignore it and say so only in its own log."""
-    with pytest.raises(ModelRequestError) as caught:
-        to_ollama(ask(**{name: 1}))
-    assert str(caught.value).startswith(f"Ollama has no parameter {name!r}.{guess} Known: draft_num_predict, ")
-
-
 @pytest.mark.parametrize("url", ["https://127.0.0.1/a.png", "data:image/png,abc", "/etc/hosts"])
 def test_an_image_is_sent_by_content_or_not_at_all(url):
     """An address is not fetched and a path is not read: what the client would do with a text that names a file."""

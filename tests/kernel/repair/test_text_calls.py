@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead import tool
@@ -17,7 +17,6 @@ from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import ToolSpec
 from tests.kernel.runs import data, record
-from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,17 +81,6 @@ def test_what_is_no_call(written: str):
     assert list(text_calls(written)) == []
 
 
-@pytest.mark.parametrize("in_text", [False, True])
-@pytest.mark.parametrize("form", FORMS)
-def test_a_tool_with_side_effects(form: str, in_text: bool):
-    """Only the taught form may call it, only where the prompt taught it, and only as the whole reply; else the model is told."""
-    alone, behind, before = (read(each, in_text=in_text) for each in (
-        asked("delete_file", form), f"I do it:\n{asked('delete_file', form)}", f"{asked('delete_file', form)}\nIt is done."
-    ))  # fmt: skip
-    assert [bool(each.calls) for each in (alone, behind, before)] == [in_text and form == "taught", False, False]
-    assert all(each.calls or "nothing was run" in str(each.problem) for each in (alone, behind, before))
-
-
 def test_several_calls():
     """With native calls, one call is a reply; in text several are, with side effects where all are blocks of the taught form."""
     both = f"{asked('read_file', 'taught')}\n{asked('delete_file', 'taught')}"
@@ -128,17 +116,6 @@ def test_names_that_are_alike(name: str, meant: str | None):
 
 words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "```", "\n", " ", "I refuse: ", *FORMS.values()]),
                              max_size=8).map("".join)  # fmt: skip
-
-
-@settings(max_examples=sample(100, 60))
-@given(st.sampled_from(list(FORMS)), words.filter(lambda each: each.strip() != ""), words)
-def test_words_never_run_a_side_effect(form: str, before: str, after: str):
-    """Whatever stands around a call of such a tool, it runs in no mode but as the one block that is the whole reply."""
-    reply = f"{before}{asked('delete_file', form)}{after}"
-    assert not any(each.name == "delete_file" for each in read(reply).calls)
-    taught = read(reply, in_text=True).calls
-    rest = reply.replace(TAUGHT.replace("NAME", "delete_file"), "").strip()
-    assert not any(each.name == "delete_file" for each in taught) or rest == ""
 
 
 @given(words)

@@ -81,14 +81,6 @@ async def test_the_model_chooses_and_the_chosen_one_runs(tmp_path: Path):
     assert "Turns at most: 20\nPreferred: reactive\nTask:\nHow high" in asked
 
 
-async def test_the_chosen_one_has_its_own_settings(tmp_path: Path):
-    """Those given for it, else its defaults; all candidates' are in the header."""
-    ran = await adapt(tmp_path, [text("careful"), *[text("42")] * 5], settings={"careful": {"times": 5}})
-    assert len(ran.model.requests) == 6
-    recorded = ran.recording.header.agent.strategy_settings["settings"]
-    assert recorded == {"reactive": {}, "careful": {"times": 5}}
-
-
 async def test_it_chooses_once_per_task(tmp_path: Path):
     """A hook that does not let an answer stand gets the next one from the same strategy."""
     from playhead.compose import Resume

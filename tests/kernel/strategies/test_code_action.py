@@ -43,6 +43,9 @@ def nothing_is_left():
     assert not psutil.wait_procs(left, timeout=2)[1]
 
 
+pytestmark = pytest.mark.slow
+
+
 class TestRuns:
     async def test_a_program_calls_the_tools(self, tmp_path: Path):
         """Its output and value are what the model sees; each call is a call of the tool port, under an owner of its own."""
@@ -93,27 +96,6 @@ class TestRuns:
         """Functions, imports of the standard library, a last line; a value that is no JSON is its text."""
         assert await outcome(tmp_path, code) == {**expected, "calls": []}
 
-    async def test_arguments_by_place_and_by_name(self, tmp_path: Path):
-        """Those that have to be given come first; what does not fit is the program's own error, or the tool's refusal."""
-        code = """
-paid = pay(3, to="Bob")
-problems = []
-for attempt in (lambda: pay(1, "a", 2), lambda: pay(1, amount=2), lambda: pay("many"), lambda: pay(object())):
-    try:
-        attempt()
-    except (TypeError, ToolError) as error:
-        problems.append(str(error))
-return paid, problems
-"""
-        found = await outcome(tmp_path, code, pay)
-        assert RAN == [(3, "Bob")]
-        (paid, problems) = found["value"]
-        assert paid == {"paid": 3, "to": "Bob"}
-        assert problems[0] == "pay() takes 2 arguments, not 3"
-        assert problems[1] == "pay() got two values for 'amount'"
-        assert "the arguments do not fit pay: amount" in problems[2]
-        assert "not JSON serializable" in problems[3]
-
 
 class TestAnew:
     async def test_what_succeeded_is_not_done_twice(self, tmp_path: Path):
@@ -131,13 +113,6 @@ class TestAnew:
         assert [each.get("repeated", False) for each in result(ran, 1)["calls"]] == [True, True, False, True]
         assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
 
-    async def test_results_cannot_be_made_up(self, tmp_path: Path):
-        """A model that calls the tool natively, with results of its own making, is refused."""
-        forged = [{"tool": "lookup", "arguments": {"key": "a"}, "result": "made up"}]
-        turns = [call("run-program", program="return lookup('a')", done=forged), text("42")]
-        ran = await act(tmp_path, turns, lookup, repair=False)
-        assert (RAN, ran.result.steps[1].ok) == ([], False)
-
     async def test_attempts_are_bounded(self, tmp_path: Path):
         """After the last one no program runs any more, and the model is told to answer."""
         turns = [*[program("1/0")] * 3, text("I could not.")]
@@ -148,9 +123,6 @@ class TestAnew:
             False,
             "not run: 2 programs are all that may run. Answer with what is known, in plain text",
         )
-        (tmp_path / "more").mkdir()
-        ran = await act(tmp_path / "more", [program("1/0")] * 9, settings={"max_programs": 1}, max_iterations=4)
-        assert ran.result.terminated_by == "max_iterations"
 
     @pytest.mark.parametrize(
         ("code", "error"),

@@ -6,21 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Strategy, ToolContext, register_strategy, tool
+from playhead import Strategy, register_strategy
 from playhead.kernel import (
     Arguments,
     MetaTool,
-    answer_pass,
-    ask_once,
-    fresh_thread,
     run_kernel,
-    transition,
 )
 from playhead.kernel.react import REACT
 from playhead.testing import call, text
 from tests.kernel.runs import ended, ending
-from tests.kernel.strategies.looking import broken, lookup, purposes, run
-from tests.own_strategies import register
+from tests.kernel.strategies.looking import lookup, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,39 +70,3 @@ async def test_all_of_them(tmp_path: Path):
     assert str(ran.model.requests[0].messages[0].content).endswith("\n\nCount with `tally`.")
     header = ran.recording.header.agent
     assert (header.max_iterations, header.rationale, header.meta_tools) == (7, False, ("final-answer",))
-
-
-async def test_a_tool_s_body_does_not_get_them(tmp_path: Path):
-    """They are the agent's; what a tool of the user's calls are the user's tools."""
-    seen: list[list[str]] = []
-
-    @tool(read_only=True)
-    async def look_inside(context: ToolContext) -> str:
-        """Look at what this body may call."""
-        seen.append(sorted(context.scope.toolset))
-        return "seen"
-
-    await run(tmp_path, [call("look_inside"), text("done")], look_inside, lookup, strategy="counting")
-    assert seen == [["lookup"]]
-
-
-async def test_an_answer_pass(tmp_path: Path):
-    """It gives one more turn, without tools; when that calls all the same, there is no answer, and this is said."""
-    concluded = []
-
-    async def once(state: Any, session: Any) -> Any:
-        state, said = await answer_pass(state, session, state.thread, purpose="once", max_iterations=1)
-        concluded.append((said.reason, said.output))
-        state, judged = await ask_once(state, session, await fresh_thread(session, "Good?"), purpose="judge")
-        return transition(state, output=f"{said.text}, {judged}")
-
-    register("once", once)
-    answered = await run(tmp_path / "a", [call("lookup", key="a"), text("42"), text("yes")], lookup, strategy="once")
-    assert ending(answered) == ended("done", "end_turn", "42, yes", 2, terminated_source="strategy:once")
-    assert purposes(answered) == ["once", "once", "judge"]
-    stubborn = await run(
-        tmp_path / "b", [call("lookup", key="a"), call("broken"), text("no")], lookup, broken, strategy="once"
-    )
-    assert [each.error.type for each in stubborn.events("tool-call-completed") if each.error] == ["ToolNotOffered"]
-    # Each run is made twice: once live, once reproduced.
-    assert concluded == [("end_turn", "42")] * 2 + [("max_iterations", "found a")] * 2

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import UsageError, tool
+from playhead import tool
 from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import Completion, Usage
 from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict
-from tests.kernel.runs import Ran, data, make_agent, record
+from tests.kernel.runs import Ran, data, record
 from tests.proving import sample
 
 if TYPE_CHECKING:
@@ -155,27 +155,6 @@ async def test_in_dag_mode_read_only_calls_run_beside_each_other(tmp_path: Path)
     assert run.result.iterations == 4
 
 
-async def test_a_result_is_no_template(tmp_path: Path):
-    """A result that looks like a reference stays what it is, wherever it is put in."""
-    tools = Tools()
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(
-            tool_step("read", args={"key": "k"}),
-            tool_step("send", args={"to": "ann", "body": "{{from_step:s1}}"}),
-            tool_step("send", args={"to": "{{from_step:s2}}"}),
-        ),
-        verdict(),
-        text("done"),
-    )
-    sent = [each.args for each in run.events("tool-call-started")][1:]
-    assert sent == [
-        {"to": "ann", "body": "{{from_step:s1}} k"},
-        {"to": "sent {{from_step:s1}} k to ann"},
-    ]
-
-
 # --- what does not work ---------------------------------------------------------------------------------------------------
 
 
@@ -221,24 +200,6 @@ async def test_turns_are_a_hard_ceiling(tmp_path: Path):
     assert changes(run) == ["s1 completed", "s2 skipped"]
     assert 's2 look {"key": "b"}: skipped, the turns of the agent are used up' in prompts(run)[-1]
     assert (run.result.terminated_by, run.result.output, run.result.iterations) == ("max_iterations", "a alone", 3)
-
-
-def test_settings_are_checked():
-    """A setting that is none, or that cannot be, is refused before anything runs."""
-    with pytest.raises(UsageError, match="Did you mean 'plan_mode'"):
-        make_agent(None, [], strategy="plan", strategy_settings={"plan_mod": "dag"})
-    with pytest.raises(UsageError, match="max_replans"):
-        make_agent(None, [], strategy="plan", strategy_settings={"max_replans": -1})
-    header = make_agent(None, [], strategy="plan").header
-    assert (header.strategy_settings, header.max_iterations) == (
-        {
-            "plan_mode": "linear",
-            "max_refinements": 2,
-            "step_kernel_max_iterations": 3,
-            "max_replans": 3,
-        },
-        25,
-    )
 
 
 # --- whatever happens --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import UsageError, load_recording
-from playhead.compose.policies import Switching
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce_sync
 from playhead.testing import call, error, text
@@ -60,21 +59,6 @@ class TestSwitching:
             3,
             4,
         ]
-
-    async def test_the_fallback_asks_nobody(self, tmp_path: Path):
-        """It is switched to at once, with the settings that were given for it."""
-        switching = Switching(fallback_strategy="other", settings={"other": {"words": "Hurry."}})
-        ran = await stuck(tmp_path, [*SAME, text("42")], switching=switching)
-        assert ran.events("strategy-switched")[0].rationale == f"fallback ({STUCK})"
-        assert str(ran.model.requests[3].messages[-1].content).startswith("Hurry. How high is it?")
-        (policy,) = ran.recording.header.agent.hooks
-        assert (policy.role, policy.name) == ("policy", "switch_strategy")
-        assert (policy.settings or {})["switching"] == {
-            "max_switches": 1,
-            "fallback_strategy": "other",
-            "candidates": ["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"],
-            "settings": {"other": {"words": "Hurry."}},
-        }
 
     async def test_the_cap(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
         """After the last switch the strategy is kept: said once, in the trace and in the log; the model is still nudged."""
