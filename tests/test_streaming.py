@@ -437,7 +437,7 @@ def on(tag: str, function: Any, **options: Any) -> Any:
     return lambda harness: harness.on(tag, function, **options)
 
 
-SECRET = "the launch code is 4711"
+SECRET = "the launch code is swordfish"
 
 
 class TestWhatHooksWithhold:
@@ -456,7 +456,7 @@ class TestWhatHooksWithhold:
         final = on("answer.final", lambda *_: "censored")
         turns = [calls(LOOK, text=SECRET), text(SECRET)]
         found = await events(tmp_path, turns, lookup, compose=[block, final], density=density)
-        assert "4711" not in repr(found)
+        assert "swordfish" not in repr(found)
         assert texts(found)[-1] == "censored"
 
     async def test_text_that_passes_no_hook(self, tmp_path: Path):
@@ -465,7 +465,7 @@ class TestWhatHooksWithhold:
         turns = [calls(LOOK, text=SECRET), *[text(PLAN)] * 2, text("42")]
         options = {"strategy": "plan-execute-reflect", "rationale": True}
         found = await events(tmp_path, turns, lookup, compose=[block], density="full", **options)
-        assert "4711" not in repr(found)
+        assert "swordfish" not in repr(found)
 
     @pytest.mark.parametrize("tag", ["llm.response", "message.assistant", "answer.final"])
     @pytest.mark.parametrize("required", ["on", "tap"])
@@ -479,7 +479,7 @@ class TestWhatHooksWithhold:
             getattr(harness, required)(tag, failing, required=True)
 
         found = await events(tmp_path, [text(SECRET)], compose=[block], density="full")
-        assert "4711" not in repr(found)
+        assert "swordfish" not in repr(found)
         assert isinstance(found[-1], StreamError)
 
     async def test_a_required_hook_at_the_end(self, tmp_path: Path):
@@ -492,7 +492,7 @@ class TestWhatHooksWithhold:
     async def test_removed(self, tmp_path: Path):
         """An answer that a hook removed is not shown."""
         found = await events(tmp_path, [text(SECRET)], compose=[on("answer.final", lambda *_: SUPPRESS)])
-        assert "4711" not in repr(found)
+        assert "swordfish" not in repr(found)
         assert found[-1].output is None
 
     async def test_who_only_looks_holds_nothing_back(self, tmp_path: Path):

@@ -71,9 +71,8 @@ fail_apart = tool(isolate=True, name="fail")(fail)
 fail_here = tool(name="fail")(fail)
 
 
-@tool(isolate=True, timeout=2.0)
 def backtrack(path: str) -> bool:
-    """Search for longer than the world lasts, holding the interpreter's lock."""
+    """Search endlessly, holding the interpreter's lock."""
     write_pids(path)
     return re.fullmatch(r"(a+)+b", "a" * 64) is not None
 
@@ -84,9 +83,6 @@ def ignore_sigterm(path: str) -> None:
     write_pids(path, grandchild())
     while True:
         time.sleep(60)
-
-
-stubborn = tool(isolate=True, timeout=2.0, name="stubborn")(ignore_sigterm)
 
 
 @tool(isolate=True, timeout=60)

@@ -108,9 +108,9 @@ def required_hook(harness: Any) -> None:
 
 
 DONE = ("done", "42")
-FINAL = {"meta_tools": ("final-answer",)}
+FINAL: dict[str, Any] = {"meta_tools": ("final-answer",)}
 NOT_SATISFIED = [text("41"), text('{"satisfied": false, "score": 3}')]
-ONE_ROUND = {"strategy": "reflexion", "strategy_settings": {"max_retries": 0}}
+ONE_ROUND: dict[str, Any] = {"strategy": "reflexion", "strategy_settings": {"max_retries": 0}}
 BUDGET = ks.budget_limit(max_tokens=1_650, output_cap=50)
 DENIED = ks.require_approval_for("broken", lambda _: False, on_trigger="stop")
 RAISES = ks.stop_when(lambda context: 1 / (1 - (context.iteration or 0)) == 0)

@@ -175,20 +175,20 @@ async def test_a_name_that_leads_elsewhere(tmp_path: Path):
 # --- how it is ended -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sample(["backtrack", "stubborn"], ["stubborn"]))
+@pytest.mark.parametrize("name", sample(["backtrack", "ignore_sigterm"], ["ignore_sigterm"]))
 async def test_it_is_killed_at_its_limit(tmp_path: Path, name: str):
-    """Code that holds the interpreter, or ignores SIGTERM together with its grandchild, is dead soon after the limit."""
-    path, slow = tmp_path / "pids", getattr(isolated_tools, name)
-    event = await completed(tmp_path, name, slow, path=str(path))
-    assert data(event) == {
-        "call_id": "call_0_0",
-        "tool": name,
-        "position": 0,
-        "ok": False,
-        "error": {"type": "Timeout", "message": f"{name} did not finish within 2 s"},
-        "ended": "timeout",
-    }
-    assert 2000 <= event.duration_ms <= 2000 + bound(OVERSHOOT_S) * 1000
+    """Code that holds the interpreter, or ignores SIGTERM together with its grandchild, is dead soon after the limit.
+
+    On a busy machine, where its process takes longer to start, the limit is raised.
+    """
+    for limit_s in (1, 5, 20):
+        path = tmp_path / f"pids-{limit_s}"
+        slow = tool(isolate=True, timeout=limit_s, name="slow")(getattr(isolated_tools, name))
+        event = await completed(tmp_path / f"{limit_s}", "slow", slow, path=str(path))
+        assert (event.ended, event.error.message) == ("timeout", f"slow did not finish within {limit_s} s")
+        if pids(path):
+            break
+    assert limit_s * 1000 <= event.duration_ms <= (limit_s + bound(OVERSHOOT_S)) * 1000
     assert len(pids(path)) == (1 if name == "backtrack" else 2)
     assert all(map(gone, pids(path)))
 

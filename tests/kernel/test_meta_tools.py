@@ -106,15 +106,6 @@ async def test_what_ends_the_run_comes_last(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-async def test_an_empty_reply_nudge(tmp_path: Path):
-    """A reply that says nothing and calls nothing is sent back, and costs a turn."""
-    run = await record(tmp_path, [text(" \n"), text('<rationale>{"why": "x"}</rationale>'), text("42")])
-    assert [data(event) for event in run.events("nudge-issued")] == [
-        {"nudge": "empty-reply", "text": "Your last reply was empty. Call a tool, or reply with the answer."}
-    ] * 2
-    assert (run.result.output, run.result.iterations) == ("42", 3)
-
-
 def test_unknown_and_taken_names():
     """A tool of the kernel that is not there is named with the nearest; one of the user's may not hide another."""
 

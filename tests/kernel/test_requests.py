@@ -11,7 +11,7 @@ import pytest
 from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
 from playhead.kernel.agent_tool import AgentTool
 from playhead.testing import ScriptedModel, Turn, call, error, text
-from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, ToolCall
+from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
@@ -134,29 +134,6 @@ async def test_a_tool_that_changes_its_arguments_changes_nothing_else(tmp_path: 
     assert recorded(run.recording) == {"scripted/model": spy.requests}
     assert spy.requests[1].messages[2].tool_calls[0].arguments == {"items": [1], "names": {"inner": {}}}
     assert run.steps()[0] == ("action", "spoil", '{"items": [1], "names": {"inner": {}}}')
-
-
-async def test_a_first_thread(tmp_path: Path):
-    """The thread starts with the system prompt, the examples and the task, all of them exactly as given."""
-    shown = ToolCall(id="x1", name="lookup", arguments={"key": "b"})
-    examples = (
-        Message(id=90, role="user", content="How high is B?"),
-        Message(id=91, role="assistant", content="", tool_calls=(shown,)),
-        Message(id=92, role="tool", content="12", tool_call_id="x1", name="lookup"),
-        Message(id=93, role="assistant", content="12"),
-    )
-    task = (TextPart(text="How high is this?"), ImagePart(url="data:image/png;base64,AA=="))
-    run = await record(tmp_path, [text("42")], system_prompt="Be brief.", examples=examples, task=task)
-    (request,) = run.model.requests
-    assert request.messages == (
-        Message(id=0, role="system", content="Be brief."),
-        Message(id=1, role="user", content="How high is B?"),
-        Message(id=2, role="assistant", content="", tool_calls=(shown,)),
-        Message(id=3, role="tool", content="12", tool_call_id="x1", name="lookup"),
-        Message(id=4, role="assistant", content="12"),
-        Message(id=5, role="user", content=task),
-    )
-    assert run.recording.root.request(run.recording.root.exchanges[0].requested) == request
 
 
 @pytest.mark.parametrize(

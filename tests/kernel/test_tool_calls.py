@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -270,27 +268,6 @@ async def test_other_arguments_and_failures_are_not_remembered(tmp_path: Path):
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------
-
-
-async def test_a_sync_body_runs_beside_the_loop(tmp_path: Path):
-    """A blocking body runs in a daemon thread, with the caller's context variables; an async one in the loop."""
-    where: dict[str, Any] = {}
-    variable = contextvars.ContextVar("variable", default="unset")
-    variable.set("mine")
-
-    @tool
-    def blocking() -> None:
-        """Block."""
-        thread = threading.current_thread()
-        where["blocking"] = (thread.daemon, thread.name, variable.get())
-
-    @tool
-    async def turning() -> None:
-        """Turn."""
-        where["turning"] = (threading.current_thread() is threading.main_thread(), variable.get())
-
-    await record(tmp_path, [calls(call("blocking"), call("turning")), text("done")], blocking, turning)
-    assert where == {"blocking": (True, "playhead-tool", "mine"), "turning": (True, "mine")}
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 - signatures are read at run time
 import enum
-import functools
 import re
 from collections.abc import Callable, Iterator  # noqa: TC003 - the same
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -179,21 +178,6 @@ class Service:
 
     async def __call__(self, key: str) -> str:
         return key
-
-
-def test_methods_and_callables_are_tools():
-    """A bound method has no `self` to fill; an object that can be called needs a name."""
-    keys = {"additionalProperties": False, "properties": {"key": {"type": "string"}}, "required": ["key"]}
-    for made in (
-        tool(Service().look),
-        tool(name="look")(Service()),
-        tool(name="look")(functools.partial(plain, times=2)),
-    ):
-        assert {**made.spec.parameters, "properties": {"key": made.spec.parameters["properties"]["key"]}} == {
-            **keys,
-            "type": "object",
-        }
-        assert made.spec.name == "look"
 
 
 # --- what cannot be a tool -------------------------------------------------------------------------------------------

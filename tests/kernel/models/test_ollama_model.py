@@ -77,27 +77,6 @@ async def test_a_plain_answer(cassette):
     )
 
 
-async def test_an_answer_in_a_schema(cassette):
-    """A response format in OpenAI's form reaches Ollama as its own, and the model keeps to it."""
-    schema = {"type": "object", "properties": {"capital": {"type": "string"}}, "required": ["capital"]}
-    with cassette("ollama_schema_proxied.yaml"):
-        completion = await Ollama(PROXIED).complete(
-            ask(
-                "What is the capital of Norway? Answer in JSON.",
-                PROXIED,
-                temperature=0,
-                response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
-            )
-        )
-    assert completion == Completion(
-        text='{\n  "capital": "Oslo"\n}',
-        finish_reason="stop",
-        usage=Usage(input_tokens=9, output_tokens=4),
-        cost_usd=0.0,
-        model="local/qwen2.5-coder-1.5b",
-    )
-
-
 async def test_tool_calls_and_thinking(stub, model):
     """Arguments come as an object; a server that gives calls no ids leaves them empty, for the session to fill."""
     stub.answers(

@@ -12,12 +12,10 @@ from playhead.errors import ModelUnavailableError
 from playhead.kernel.models.base import StreamsText, TextPiece
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead.testing import ScriptedModel, call, calls
 from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.kernel.models.conftest import StubServer
 
 pytestmark = [  # of litellm's own code, when it streams
@@ -271,26 +269,3 @@ async def test_a_script_streams_words(said: str):
     assert (found, streamed) == (await pieces(ScriptedModel([turn]), ask("scripted/model")))
     assert streamed == await ScriptedModel([turn]).complete(ask("scripted/model"))
     assert streamed.tool_calls == (ToolCall(id="", name="lookup", arguments={"key": "a"}),)
-
-
-async def test_a_script_that_was_changed():
-    """What a subclass does in `complete` is done in a stream as well."""
-
-    class Loud(ScriptedModel):
-        async def complete(self, request: Request) -> Completion:
-            completion = await super().complete(request)
-            return Completion(text=completion.text.upper(), usage=completion.usage)
-
-    found, _ = await pieces(Loud([text("it is")]), ask("scripted/model"))
-    assert found == ["IT", " IS"]
-
-
-def test_who_can_stream():
-    """Every adapter of Playhead's own can; anything without the method cannot, and is a model all the same."""
-    make: tuple[Callable[[], object], ...] = (
-        lambda: ScriptedModel([]),
-        lambda: LiteLLM(OPENAI),
-        lambda: Ollama(OLLAMA),
-    )
-    assert all(isinstance(each(), StreamsText) for each in make)
-    assert not isinstance(object(), StreamsText)

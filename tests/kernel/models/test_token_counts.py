@@ -92,16 +92,3 @@ async def test_a_server_that_hangs(stub: StubServer, monkeypatch: pytest.MonkeyP
     assert await model.count_tokens(REQUEST) is None
     assert len(asked) == 1
     go_on.set()
-
-
-async def test_nobody_there():
-    """A server that is down has no count, and its request says that it is down."""
-    model = LiteLLM("openai/own", api_base="http://127.0.0.1:9/v1", api_key="k")
-    assert await model.count_tokens(REQUEST) is None
-
-
-async def test_a_hosted_provider_is_not_asked(monkeypatch: pytest.MonkeyPatch):
-    """Without an address of one's own nobody is asked, and nobody knows."""
-    monkeypatch.delenv("OPENAI_API_BASE", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert await LiteLLM("openai/gpt-4o-mini", api_key="k").count_tokens(REQUEST) is None

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
-from playhead.trace.values import to_json
 from tests.proving import sample
 
 pytestmark = pytest.mark.anyio
@@ -120,32 +119,6 @@ async def test_the_whole_body_that_ollama_gets(stub):
         )
     ]
     assert request == untouched
-
-
-ODD = {"id": 2**60, "rate": float("nan"), "own": {"$type": "int", "value": "5"}, "all": [2**60, b"x"]}
-ODD_ON_THE_WIRE = {"id": 2**60, "rate": "NaN", "own": {"$type": "int", "value": "5"}, "all": [2**60, "x"]}
-
-
-def odd_request(model):
-    """Return a request as the kernel makes it of values that JSON has no form for."""
-    call = ToolCall(id="call_1", name="look", arguments=to_json(ODD))
-    return Request(
-        model=f"{model}/some-model",
-        messages=(Message(id=0, role="assistant", tool_calls=(call,)),),
-        tools=(ToolSpec(name="look", parameters={"type": "object", "default": {"$type": "int", "value": "5"}}),),
-        parameters=to_json({"seed": 2**70, "stop": ["a"]}),
-    )
-
-
-async def test_values_reach_ollama_without_tags(stub):
-    """Values that the trace tags are sent as what they are."""
-    stub.answers(OLLAMA_ANSWER)
-    await Ollama("ollama/some-model", api_base=stub.url).complete(odd_request("ollama"))
-    ((_, body),) = stub.requests
-    (call,) = body["messages"][0]["tool_calls"]
-    assert call["function"]["arguments"] == ODD_ON_THE_WIRE
-    assert body["options"] == {"seed": 2**70, "stop": ["a"]}
-    assert body["tools"][0]["function"]["parameters"]["default"] == {"$type": "int", "value": "5"}
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -79,23 +79,3 @@ async def test_the_model_chooses_and_the_chosen_one_runs(tmp_path: Path):
     asked = str(ran.model.requests[0].messages[-1].content)
     assert "- careful: Ask as often as the settings say.\n" in asked
     assert "Turns at most: 20\nPreferred: reactive\nTask:\nHow high" in asked
-
-
-async def test_it_chooses_once_per_task(tmp_path: Path):
-    """A hook that does not let an answer stand gets the next one from the same strategy."""
-    from playhead.compose import Resume
-    from tests.kernel.runs import record_agent
-
-    def again(harness: Any) -> None:
-        harness.before("complete", lambda context: Resume("More.") if context.state.output == "a" else None)
-
-    agent = make_agent(
-        tmp_path,
-        [text("careful"), text("x"), text("a"), text("x"), text("b")],
-        strategy="adaptive",
-        strategy_settings={"candidates": CANDIDATES},
-        compose=[again],
-    )
-    ran = await record_agent(agent, tmp_path)
-    assert (ran.result.output, len(ran.events("strategy-selected"))) == ("b", 1)
-    assert (await reproduce(tmp_path / "run.jsonl")).identical

@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, UsageError, tool
-from playhead.errors import ToolDefinitionError
-from playhead.kernel.strategies import Autonomous
-from playhead.testing import ScriptedModel, Turn, call, calls, text
+from playhead.testing import Turn, call, text
 from playhead.trace.types import ToolCall
 from tests.kernel.runs import ended, ending
 from tests.kernel.strategies.looking import broken, lookup, run
-from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,19 +36,6 @@ async def test_it_works_until_it_finishes(tmp_path: Path):
     assert "reply with it in plain text" not in system
 
 
-async def test_calls_beside_finish_run_first(tmp_path: Path):
-    """They are not dropped: they run, in their order, and their results are in the trace and in the steps."""
-    turn = calls(call("lookup", key="a"), call("finish", result="done"), call("lookup", key="b"), call("broken"))
-    ran = await work(tmp_path, [turn])
-    assert ending(ran) == ended("done", "final_answer_tool", "done", 1)
-    started = [event.tool for event in ran.events("tool-call-started")]
-    assert started == ["lookup", "lookup", "broken", "finish"]
-    assert [event.ok for event in ran.events("tool-call-completed")] == [True, True, False, True]
-    assert [step.content for step in ran.result.steps if step.type == "observation"] == [
-        "found a", "accepted", "found b", "error: no",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -75,22 +58,3 @@ async def test_what_was_written_on_the_last_turn_is_no_answer(tmp_path: Path):
     assert ending(ran) == ended("done", "max_iterations", "Half of it is done.", 2)
     ran = await work(tmp_path / "later", [text("Half of it."), call("lookup", key="a")], max_iterations=2)
     assert ending(ran) == ended("done", "max_iterations", "found a", 2)
-
-
-def test_a_tool_of_that_name_is_refused():
-    """Two tools of one name could not be told apart."""
-
-    @tool(read_only=True)
-    def finish() -> str:
-        """Finish."""
-        return ""
-
-    fix = "rename yours, or the strategy's with finish_tool_name=…"
-    with pytest.raises(ToolDefinitionError, match=f"^'finish' is a tool of the kernel; {fix}$"):
-        Agent(ScriptedModel([]), tools=[finish], strategy="autonomous", trace=None)
-    named: Any = {"strategy_settings": {"finish_tool_name": "recall"}, "meta_tools": ["recall"]}
-    with pytest.raises(ToolDefinitionError, match=r"'recall' is a tool of the kernel; .*finish_tool_name="):
-        Agent(ScriptedModel([]), **grouped(strategy="autonomous", trace=None, **named))
-    Agent(ScriptedModel([]), tools=[finish], trace=None)
-    with pytest.raises(UsageError, match="finish_tool_name"):
-        Autonomous(finish_tool_name="no name")

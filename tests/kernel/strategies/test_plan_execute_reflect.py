@@ -180,14 +180,6 @@ async def test_what_acts_does_not_run_again(tmp_path: Path):
     assert 'send {"to": "ann"} (in s1): failed, and may have had its effect' in prompts(run)[1]
 
 
-async def test_a_plan_may_do_the_same_twice(tmp_path: Path):
-    """What one version of a plan lists twice is meant twice."""
-    tools = Tools()
-    twice = [tool_step("send", args={"to": "ann"})] * 2
-    await planned(tmp_path, tools, plan(*twice), verdict(), text("done"))
-    assert tools.did == ["send ann", "send ann"]
-
-
 # --- limits -----------------------------------------------------------------------------------------------------------------
 
 

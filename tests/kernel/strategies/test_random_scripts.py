@@ -20,6 +20,7 @@ from tests.proving import sample
 
 TEXTS = (
     "42", "", "Hm.", "<thinking>a", "a</think>b", "<thinking>a</thinking>",
+    '{"thoughts": ["a", "b"]}', "direct", '{"steps": [{"type": "tool_call", "tool_name": "lookup", "tool_args": {"key": "p"}}]}',
     "Final answer: 42", '{"satisfied": false, "score": 3, "issues": ["a"]}', '{"satisfied": true, "score": 9}', '{"satisfied": 7}',
     '{"name": "lookup", "arguments": {"key": "b"}}', '```json\n[{"tool": "finish", "args": {"result": "b"}}]\n```',
 )  # fmt: skip
@@ -38,6 +39,9 @@ TURNS = st.one_of(
 SETTINGS: dict[str, Any] = {
     "direct": st.just({}),
     "chain-of-thought": st.just({}),
+    "adaptive": st.just({"candidates": ["direct", "reflexion"]}),
+    "plan-execute-reflect": st.fixed_dictionaries({"plan_mode": st.sampled_from(["linear", "dag"])}),
+    "tree-of-thought": st.just({"breadth": 2, "depth": 2}),
     "autonomous": st.fixed_dictionaries(
         {
             "max_nudges": st.integers(min_value=0, max_value=2),

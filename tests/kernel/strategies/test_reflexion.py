@@ -107,29 +107,11 @@ async def test_the_best_answer_is_kept(tmp_path: Path, scores: tuple[float | Non
     assert (ran.result.terminated_by, ran.result.output) == ("unsatisfied", best)
 
 
-async def test_required_tools(tmp_path: Path):
-    """The critic's yes does not count before they returned a result; a run without it does not claim an answer."""
-    turns = [text("41"), yes(), call("lookup", key="a"), text("42"), yes()]
-    ran = await reflect(tmp_path / "called", turns, required_tools=["lookup"])
-    assert ending(ran) == ended("done", "end_turn", "42", 3)
-    assert "The task requires this first: call lookup." in ran.model.requests[2].messages[-1].content
-    ran = await reflect(tmp_path / "never", [text("1"), yes()], {"max_retries": 0}, required_tools=["lookup"])
-    assert (ran.result.output, ran.result.terminated_by) == ("1", "unsatisfied")
-
-
 # --- what else ends it ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_switch_in_the_middle(tmp_path: Path):
-    """Before the improving pass, or in it: the best answer so far is kept."""
-    cut = []
-    for tokens in range(1_000, 2_400, 200):
-        budget = ks.budget_limit(max_tokens=tokens, output_cap=50)
-        turns = [call("lookup", key="a"), text("1"), no(), text("2"), yes()]
-        ran = await reflect(tmp_path / str(tokens), turns, compose=[budget])
-        if ran.result.terminated_by == "budget_limit" and purposes(ran)[-1:] == [CRITIQUE]:
-            cut.append(ran.result.output)
-    assert set(cut) == {"1"}
+    """A killswitch in the improving pass: the best answer so far is the output."""
     limit = ks.tool_limit("lookup", 1)
     turns = [call("lookup", key="a"), text("1"), no(), call("lookup", key="b"), text("2")]
     ran = await reflect(tmp_path / "improve", turns, compose=[limit])

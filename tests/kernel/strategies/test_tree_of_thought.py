@@ -94,20 +94,6 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
     assert "- lookup: Look a fact up." in sent(ran, 0)
 
 
-async def test_a_score_that_is_none(tmp_path: Path):
-    """It is asked for once more; then the middle is taken, and each of this is said."""
-    ran = await think(
-        tmp_path, [thoughts("A"), text("great!"), score(0.7), text("done")], strategy_settings={"depth": 1}
-    )
-    assert [(each.expected, each.attempt) for each in ran.events("structured-output-failed")] == [
-        ("Score", 0),
-        ("Score", 1),
-    ]
-    (given,) = ran.events("decision-evaluated")
-    assert given.decision == "tree-of-thought: thought 1 is given the score 0.5"
-    assert ran.result.output == "done"
-
-
 @pytest.mark.parametrize(("breadth", "depth", "most"), [(3, 3, 28), (1, 1, 2)])
 async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int, depth: int, most: int):
     """With every thought kept, the search asks as often as its page says, and no more."""
