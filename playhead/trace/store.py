@@ -243,9 +243,10 @@ def ends_of(path: Path) -> tuple[bytes, bytes | None]:
 
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
+    from playhead.trace.types import Usage, dollars  # noqa: PLC0415 - `list` loads no more than these
+
     agent, end = first["data"]["agent"], last["data"] if last else _open_end(path)
-    usage = end.get("usage") or {"unknown": 1}
-    tokens, unknown = usage.get("input_tokens", 0) + usage.get("output_tokens", 0), usage.get("unknown") or 0
+    usage = Usage.model_validate(end.get("usage", {"unknown": 1}))
     return RunSummary(
         run_id=run_id_of(path),
         path=path,
@@ -257,9 +258,9 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
         terminated_by=_text(end.get("terminated_by")),
         output=_text(end.get("output")),
         duration_ms=None if end.get("duration_ms") is None else float(end["duration_ms"]),
-        total_tokens=None if unknown and not tokens else int(tokens),
-        usage_unknown=int(unknown),
-        cost_usd=None if end.get("cost_usd") is None else float(end["cost_usd"]),
+        total_tokens=usage.known(usage.total_tokens),
+        usage_unknown=usage.unknown or 0,
+        cost_usd=dollars(end.get("cost_usd")),
         cost_unknown=int(end.get("cost_unknown") or 0),
         replay_of=_text(first["data"].get("replay_of")),
         resumed_from=_text(first["data"].get("resumed_from")),
