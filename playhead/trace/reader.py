@@ -6,30 +6,18 @@ import gzip
 import hashlib
 import io
 import re
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic_core import from_json
 
-from playhead.errors import (
-    MissingBlobError,
-    MissingDependencyError,
-    NotATraceError,
-    TraceNotFoundError,
-)
+from playhead.errors import MissingBlobError, MissingDependencyError, NotATraceError, TraceNotFoundError
 from playhead.trace.blobs import BlobFolder
 from playhead.trace.events import Erased, RunCompleted
 from playhead.trace.format import require_format
-from playhead.trace.line import (
-    ENVELOPE,
-    HASH_TAIL,
-    TAIL,
-    TORN,
-    Record,
-    decode_data,
-)
+from playhead.trace.line import ENVELOPE, HASH_TAIL, TAIL, TORN, Record, decode_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,49 +75,28 @@ def scan(path: Path) -> Iterator[Record | Problem]:
         TraceFormatError: it is of another major format.
     """
     with open_trace(path) as file:
-        yield from _Scan(file, path).run()
+        reading = Following(path, file)
+        yield from reading.new()
+        yield from reading.ending()
 
 
-class Following:
-    """Reads a trace while it is being written: first what it holds, then what is appended."""
+def open_trace(path: Path) -> io.BufferedIOBase:
+    """Open a trace for reading, plain or compressed.
 
-    def __init__(self, path: Path, file: io.BufferedIOBase | None = None) -> None:
-        """Read a trace that is open as `file`, or open it; raises like `scan`, as do all of its methods."""
-        with ExitStack() as stack:
-            self._scan = _Scan(stack.enter_context(file or open_trace(path)), path)
-            self.close = stack.pop_all().close
-            """Close the file."""
-
-    def new(self) -> Iterator[Record | Problem]:
-        """Yield what was appended since the last call; an incomplete last line is left for the next one."""
-        return self._scan.whole_lines()
-
-    def ending(self) -> Iterator[Record | Problem]:
-        """Yield the problems at the end of the file; call it once the run has ended."""
-        return self._scan.ending()
-
-
-@contextmanager
-def open_trace(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a trace for reading, plain or compressed; a file system error becomes `TraceNotFoundError`."""
+    Raises:
+        TraceNotFoundError: it cannot be opened.
+        MissingDependencyError: nothing here reads its compression.
+    """
     try:
-        file = _open(path)
+        if path.suffix == ".gz":
+            return gzip.open(path, "rb")
+        if path.suffix == ".zst":
+            return _zstd().open(path, "rb")  # type: ignore[no-any-return]
+        return io.BufferedReader(io.FileIO(path))
     except FileNotFoundError:
         raise TraceNotFoundError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise TraceNotFoundError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        yield file
-    finally:
-        file.close()
-
-
-def _open(path: Path) -> io.BufferedIOBase:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    if path.suffix == ".zst":
-        return _zstd().open(path, "rb")  # type: ignore[no-any-return]
-    return io.BufferedReader(io.FileIO(path))
 
 
 def _zstd() -> Any:  # noqa: ANN401 - a module
@@ -165,10 +132,11 @@ class Lines:
             return b""
 
 
-class _Scan:
-    """The state of one pass over a file."""
+class Following:
+    """Reads a trace while it is being written: first what it holds, then what is appended."""
 
-    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+    def __init__(self, path: Path, file: io.BufferedIOBase) -> None:
+        """Read a trace that is open as `file`; its methods raise like `scan`."""
         self._lines = Lines(file)
         self._name = path.name
         self._blobs = BlobFolder(path)
@@ -184,12 +152,8 @@ class _Scan:
         self._damage = 0
         self._has_unread = False
 
-    def run(self) -> Iterator[Record | Problem]:
-        yield from self.whole_lines()
-        yield from self.ending()
-
-    def whole_lines(self) -> Iterator[Record | Problem]:
-        """Yield the events and problems of the complete lines; call it again when the file has grown."""
+    def new(self) -> Iterator[Record | Problem]:
+        """Yield what was appended since the last call; an incomplete last line is left for the next one."""
         for line in self._lines:
             if self._damage >= MAX_PROBLEMS:
                 self._has_unread = True
@@ -204,7 +168,7 @@ class _Scan:
                 yield record
 
     def ending(self) -> Iterator[Record | Problem]:
-        """Yield the problems at the end of the file."""
+        """Yield the problems at the end of the file; call it once the run has ended."""
         if unexplained := ", ".join(map(str, sorted(self._erased.keys() - self._erasures)[:10])):
             self._add("chain", f"no event says who erased content of event {unexplained}")
         if self._has_unread:
