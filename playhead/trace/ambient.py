@@ -40,7 +40,6 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
     if trace is not None and context is not None:
         readings: dict[str, Callable[[], dict[str, Any]]] = {
             "its open span": partial(_span, trace),
-            "whether it is suppressed": partial(_suppressed, context),
             **{f"the value {name!r} of its context": partial(_value, context, name) for name in _KEPT},
             "its resource": partial(_service, trace),
         }
@@ -64,13 +63,7 @@ def _span(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelem
         "trace_id": f"{span.trace_id:032x}",
         "span_id": f"{span.span_id:016x}",
         "remote": bool(span.is_remote),
-        "sampled": bool(span.trace_flags.sampled),
     }
-
-
-def _suppressed(context: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`
-    """As OpenInference itself reads it."""
-    return {"suppressed": True} if context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY) else {}  # noqa: SLF001
 
 
 def _value(context: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`

@@ -11,20 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from playhead.errors import NotATraceError
-from playhead.trace.events import (
-    AgentCompleted,
-    AgentStarted,
-    FactRecorded,
-    LlmFailed,
-    LlmRequested,
-    LlmResponded,
-    MessageAdded,
-    RunCompleted,
-    RunStarted,
-    ToolCallCompleted,
-    ToolCallStarted,
-    ToolsDefined,
-)
+from playhead.trace import events as e
 from playhead.trace.reader import Problem, scan
 from playhead.trace.types import Message, Range, Request, ToolSpec
 
@@ -43,9 +30,9 @@ RecordingStatus = Literal["closed", "open", "truncated", "damaged"]
 class RecordedExchange:
     """One attempt at a model call."""
 
-    requested: LlmRequested
+    requested: e.LlmRequested
     iteration: int | None
-    outcome: LlmResponded | LlmFailed | None = None
+    outcome: e.LlmResponded | e.LlmFailed | None = None
     """None when the recording ends before the answer."""
 
 
@@ -53,10 +40,10 @@ class RecordedExchange:
 class RecordedCall:
     """One tool call."""
 
-    started: ToolCallStarted
+    started: e.ToolCallStarted
     iteration: int | None
     seq: int
-    completed: ToolCallCompleted | None = None
+    completed: e.ToolCallCompleted | None = None
     """None when the recording ends before the result."""
 
 
@@ -65,45 +52,45 @@ class OwnerRecording:
     """Everything that happened to one owner: the root agent, a sub-agent, or a tool that used the ports."""
 
     owner: str
-    started: RunStarted | AgentStarted | None = None
-    completed: RunCompleted | AgentCompleted | None = None
+    started: e.RunStarted | e.AgentStarted | None = None
+    completed: e.RunCompleted | e.AgentCompleted | None = None
     records: list[Record] = field(default_factory=list)
-    messages: dict[int, MessageAdded] = field(default_factory=dict)
+    messages: dict[int, e.MessageAdded] = field(default_factory=dict)
     tools: dict[int, ToolSpec] = field(default_factory=dict)
     own_tools: dict[int, ToolSpec] = field(default_factory=dict)
     """Those that run: without what hooks made of them for a request."""
     exchanges: list[RecordedExchange] = field(default_factory=list)
-    responses: dict[int, LlmResponded] = field(default_factory=dict)
+    responses: dict[int, e.LlmResponded] = field(default_factory=dict)
     calls: dict[str, RecordedCall] = field(default_factory=dict)
-    results: dict[str, ToolCallCompleted] = field(default_factory=dict)
-    facts: list[FactRecorded] = field(default_factory=list)
+    results: dict[str, e.ToolCallCompleted] = field(default_factory=dict)
+    facts: list[e.FactRecorded] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
         """Take one more record of this owner."""
         self.records.append(record)
         match record.event:
-            case RunStarted() | AgentStarted() as event:
+            case e.RunStarted() | e.AgentStarted() as event:
                 self.started = event
-            case RunCompleted() | AgentCompleted() as event:
+            case e.RunCompleted() | e.AgentCompleted() as event:
                 self.completed = event
-            case MessageAdded() as event:
+            case e.MessageAdded() as event:
                 self.messages[event.id] = event
-            case ToolsDefined() as event:
+            case e.ToolsDefined() as event:
                 self.tools.update(enumerate(event.tools, event.first_id))
                 self.own_tools.update(() if event.offered else enumerate(event.tools, event.first_id))
-            case LlmRequested() as event:
+            case e.LlmRequested() as event:
                 self.exchanges.append(RecordedExchange(event, record.iteration))
-            case LlmResponded() | LlmFailed() as event:
+            case e.LlmResponded() | e.LlmFailed() as event:
                 self._answer(event)
-            case ToolCallStarted() as event:
+            case e.ToolCallStarted() as event:
                 self.calls[event.call_id] = RecordedCall(event, record.iteration, record.seq)
-            case ToolCallCompleted() as event if event.call_id in self.calls:
+            case e.ToolCallCompleted() as event if event.call_id in self.calls:
                 self.calls[event.call_id].completed = self.results[event.call_id] = event
-            case FactRecorded() as event:
+            case e.FactRecorded() as event:
                 self.facts.append(event)
 
-    def _answer(self, event: LlmResponded | LlmFailed) -> None:
-        if isinstance(event, LlmResponded):
+    def _answer(self, event: e.LlmResponded | e.LlmFailed) -> None:
+        if isinstance(event, e.LlmResponded):
             self.responses[event.request] = event
         for exchange in reversed(self.exchanges):
             asked = exchange.requested
@@ -133,7 +120,7 @@ class OwnerRecording:
             name=added.name,
         )
 
-    def request(self, requested: LlmRequested) -> Request:
+    def request(self, requested: e.LlmRequested) -> Request:
         """Return the exact request that was handed to the adapter; raises like `message`."""
         return Request(
             model=requested.model,
@@ -163,10 +150,10 @@ class Recording:
     """What is wrong with the file; a replay refuses damage, and says where a truncated file ends."""
 
     @property
-    def header(self) -> RunStarted:
+    def header(self) -> e.RunStarted:
         """The first event."""
         event = self.records[0].event
-        assert isinstance(event, RunStarted)  # noqa: S101 - `load_recording` refuses anything else
+        assert isinstance(event, e.RunStarted)  # noqa: S101 - `load_recording` refuses anything else
         return event
 
     @property
@@ -188,10 +175,10 @@ class Recording:
         return self.owners["root"]
 
     @property
-    def ending(self) -> RunCompleted | None:
+    def ending(self) -> e.RunCompleted | None:
         """The last event, or None when the run has no end in the file."""
         completed = self.root.completed
-        return completed if isinstance(completed, RunCompleted) else None
+        return completed if isinstance(completed, e.RunCompleted) else None
 
     @property
     def status(self) -> RecordingStatus:
@@ -221,7 +208,7 @@ def read_recording(path: Path) -> Recording:
             problems.append(item)
         else:
             records.append(item)
-    if not records or not isinstance(records[0].event, RunStarted) or records[0].owner != "root":
+    if not records or not isinstance(records[0].event, e.RunStarted) or records[0].owner != "root":
         reason = f" ({problems[0]})" if problems else ""
         raise NotATraceError(f"{path.name}: its first event cannot be read{reason}")
     return Recording(path, tuple(records), tuple(problems))

@@ -202,22 +202,12 @@ class Usage(Value):
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
     """Return what an adapter says of tokens and US dollars, as far as it can be so: it may be anybody's."""
-    given = usage.__dict__ if isinstance(usage, Usage) else {"unknown": 1} if usage is None else usage
-    read = usage if type(usage) is Usage and _is_right(usage) else Usage.model_validate(given)
+    read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
     cost = dollars(cost_usd)
     if cost is None and cost_usd is not None:
         said = f"cost_usd {_shown(cost_usd)}"
         read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
     return read, cost
-
-
-def _is_right(usage: Usage) -> bool:
-    """Return whether numbers are what validating would leave as they are: nobody can know how they were made."""
-    for name in _COUNTS:
-        count = usage.__dict__.get(name)
-        if type(count) is not int or not 0 <= count <= LARGEST_COUNT:
-            return False
-    return usage.unknown is None and usage.not_believed is None
 
 
 def _shown(value: object) -> str:
@@ -657,10 +647,6 @@ class TelemetryContext(Value):
     """The application's span that was open, 16 hexadecimal digits."""
     remote: bool = False
     """Whether that span is in another process."""
-    sampled: bool = True
-    """Whether the application keeps that trace; when not, nothing is exported while the run goes on."""
-    suppressed: bool = False
-    """Whether tracing was suppressed: nothing is exported while the run goes on."""
     session_id: str | None = None
     """The session that the run belongs to (`using_session`)."""
     user_id: str | None = None
