@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
     from playhead.trace.types import SourceInfo, SourceKind
-    from playhead.trace.values import JsonValue
 
 WORDS: Final = frozenset({"title", "description", "examples", "deprecated"})
 """Keys of a schema that say nothing about what a body gets."""
@@ -60,19 +59,9 @@ def with_read_only(recording: Recording, names: Collection[str]) -> Recording:
     )
 
 
-def reads_alike(arguments: JsonValue, then: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Return whether a body gets the same from these arguments under both schemas.
-
-    That is so where the parameters that are given mean the same, and the others exist in both with the same default.
-    """
-    if then is now or json_hash(then) == json_hash(now):
-        return True
-    one, other = _bare(then), _bare(now)
-    if one.get("$defs", {}) != other.get("$defs", {}) or not isinstance(arguments, dict):
-        return False
-    was, is_ = one.get("properties", {}), other.get("properties", {})
-    given = set(arguments)
-    return all(_meaning(was, name, given) == _meaning(is_, name, given) for name in {*was, *is_, *given})
+def reads_alike(then: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Return whether two schemas differ in nothing but words, so that a body gets the same from the same arguments."""
+    return then is now or json_hash(then) == json_hash(now) or json_hash(_bare(then)) == json_hash(_bare(now))
 
 
 def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
@@ -104,14 +93,6 @@ def _declaring(record: Record, names: Collection[str]) -> Record:
         for spec in record.event.tools
     )
     return record._replace(event=record.event.model_copy(update={"tools": tools}))
-
-
-def _meaning(properties: dict[str, Any], name: str, given: set[str]) -> str:
-    """Return what a schema makes of a parameter: of one that is not given that it is there, and its default."""
-    found = properties.get(name)
-    if name not in given and isinstance(found, dict):
-        found = {key: value for key, value in found.items() if key == "default"}
-    return json_hash(found)
 
 
 def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON

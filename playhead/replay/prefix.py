@@ -38,6 +38,8 @@ AT_A_LIMIT: Final = frozenset({"budget_limit", "llm_error", "max_iterations"})
 """Endings at the model's door, where nothing but the next request was to come: it can be asked again."""
 TOLD: Final = -1
 """`seq` of the end of a call that the caller states, and the file does not hold."""
+CUT_OFF: Final = frozenset({"cancelled", "parent_ended", "replay_stopped"})
+"""How an agent ends that something above it, or a stopped replay, ended."""
 WITHOUT_ANSWER: Final = frozenset({
     "emission-changed", "emission-suppressed", "hook-fired", "kernel-state-snapshot", "killswitch-fired", "llm-failed",
     "message-added", "nudge-issued", "tools-defined",
@@ -93,7 +95,7 @@ def prefix_of(recording: Recording) -> Prefix:
     """
     _require_resumable(recording)
     lines = {record.seq: number for number, record in enumerate(recording.records, 1)}
-    return answered_part(replace(recording, records=tuple(_without_end(recording))), lines)
+    return answered_part(replace(recording, records=tuple(without_end(recording))), lines)
 
 
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
@@ -167,7 +169,7 @@ def _require_resumable(recording: Recording) -> None:
     raise NotReplayableError(f"{recording.run_id} is over: {why}. To run it again, use replay, or run the task anew")
 
 
-def _without_end(recording: Recording) -> Iterator[Record]:
+def without_end(recording: Recording) -> Iterator[Record]:
     """Yield the records without what agents wrote because the run ended, or between two answers; that comes again.
 
     Raises:
@@ -199,7 +201,7 @@ def _unfinished(recording: Recording) -> set[str]:
     found: set[str] = set()
     for name, owner in recording.owners.items():  # those above come first
         completed, above = owner.completed, parent_of(name)
-        cut_off = isinstance(completed, AgentCompleted) and completed.terminated_by in ("cancelled", "parent_ended")
+        cut_off = isinstance(completed, AgentCompleted) and completed.terminated_by in CUT_OFF
         if not isinstance(completed, AgentCompleted) or (above in found and cut_off):
             found.add(name)
     return found

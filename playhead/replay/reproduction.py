@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +21,7 @@ from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import ended_from_outside, raced, recorded_stops
 from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
+from playhead.replay.prefix import without_end
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
 from playhead.trace.format import new_run_id
@@ -105,7 +105,8 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent)
     inside = inside_bodies(recording)
-    known = _until_stopped(recording)
+    stopped = recording.ending is not None and recording.ending.terminated_by in (STOPPED, "cancelled")
+    known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
     beside = raced(recording)
     recorded = (
         record
@@ -207,31 +208,3 @@ async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
             replay_mode="reproduce",
         )
     return world
-
-
-def _until_stopped(recording: Recording) -> Recording:
-    """Return the recording of a run that was cancelled, or a replay that was stopped, without what its agents wrote for that.
-
-    Why they were is not in it: the caller did not wait any more, another recording had no answer. So all that it tells
-    of the run is what came before.
-    """
-    if recording.ending is None or recording.ending.terminated_by not in (STOPPED, "cancelled"):
-        return recording
-    stopped = {
-        name
-        for name, owner in recording.owners.items()
-        if owner.completed is not None and owner.completed.terminated_by in (STOPPED, "cancelled", "parent_ended")
-    }
-    # Those beside the one that was stopped were cancelled for it; what calls had returned by then joined the thread.
-    last = {name: list(takewhile(_closes, reversed(recording.owners[name].records))) for name in stopped}
-    closing = {record.seq for records in last.values() for record in records}
-    kept = (
-        record
-        for record in recording.records
-        if record.seq not in closing and not (record.owner in stopped and is_ending(record))
-    )
-    return replace(recording, records=tuple(kept))
-
-
-def _closes(record: Record) -> bool:
-    return record.kind == "message-added" or is_ending(record)

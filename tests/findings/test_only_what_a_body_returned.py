@@ -430,7 +430,7 @@ def test_the_codes_schema_counts(tmp_path, then, now, n, rung, stopped):
     strict = replay(ran.trace_path, agent=agent([call("age", n=n), END], [age(now)], repair=False))
     assert str(stopped) in str(strict.stopped)
     noted = [
-        note for note in strict.notes if "the tool age is not the one that was recorded: its parameters differ" in note
+        note for note in strict.notes if "the tool age is not the one that was recorded: another parameters" in note
     ]
     assert len(noted) == (then is not now)
 
@@ -455,7 +455,7 @@ def test_what_the_code_declares_counts(tmp_path):
     code = agent([get(), get(), put(), END], both(read_only=False))
     replayed = replay(ran.trace_path, agent=code, on_missing="lenient")
     assert answers(replayed) == [("get", "exact", 0), ("get", "stale", 1), ("put", "reordered", "ok")]
-    assert "the tool put is not the one that was recorded: read_only is False instead of True" in replayed.notes
+    assert "the tool put is not the one that was recorded: another read_only" in replayed.notes
 
 
 def test_every_difference_of_the_code_is_a_note(tmp_path):
@@ -471,12 +471,7 @@ def test_every_difference_of_the_code_is_a_note(tmp_path):
     notes = replay(ran.trace_path, agent=boss(cache=3.0, reads={"x"}, timeout=5)).notes
     assert {"the tool get is new in the code", "the tool put is not in the code any more"} <= set(notes)
     below = next(note for note in notes if "the tool get of root/below is not the one that was recorded" in note)
-    assert below.partition(": ")[2].split("; ") == [
-        "timeout_s is 5.0 instead of 30.0",
-        "reads is ('x',) instead of None",
-        "cache is True instead of False",
-        "cache_s is 3.0 instead of None",
-    ]
+    assert below.endswith(": another timeout_s, reads, cache, cache_s")
 
 
 def test_a_time_limit_of_then_says_nothing_of_another_one(tmp_path):

@@ -165,7 +165,7 @@ async def test_something_new_that_a_required_hook_had_to_look_at(tag: str, insid
         change |= {"model": ScriptedModel(again), "system_prompt": "New.", "task": "New."}
     result = await replay(recording, change, on_missing="lenient", trace=None)
     if result.run.terminated_by == "replay_stopped":
-        await stopped(result, f"the required hook guard looked at every {tag}")
+        await stopped(result, f"the required hook guard has to look at a {tag}")
     else:
         assert (await reproduce(result.recording)).identical
         assert tag in {"prompt.system", "prompt.tools", "message.user", "llm.request"} or inside
