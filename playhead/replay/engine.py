@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from playhead.agent.options import DEFAULT, TraceTo
 from playhead.agent.result import RunResult
@@ -15,14 +15,11 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
-from playhead.replay.cast import Address
 from playhead.replay.guards import recorded_stops
 from playhead.replay.hooks import Passed, had_hooks
 from playhead.replay.loading import read_reference
-from playhead.replay.misses import checked_policy
 from playhead.replay.overrides import Overrides, OverridesLike
-from playhead.replay.plan import make_plan
-from playhead.replay.redacted import Rebinding
+from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.reproduction import payloads_of
 from playhead.replay.world import ReplayWorld
 from playhead.settings import load_settings
@@ -36,11 +33,9 @@ from playhead.trace.recording import Recording
 from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from playhead.agent.agent import Agent
     from playhead.diagnose.diff_types import RunDiff
-    from playhead.replay.misses import OnMissing
     from playhead.replay.plan import Plan
     from playhead.replay.serving import Answers
     from playhead.trace.recorder import OnRecord
@@ -75,19 +70,8 @@ class ReplayResult:
     """What a careful reader has to know besides, a sentence each."""
 
 
-async def replay(  # noqa: PLR0913 - one door, all keywords
-    recording: Recording | str | Path,
-    overrides: OverridesLike = None,
-    *,
-    on_missing: OnMissing = "strict",
-    read_only: Collection[str] = (),
-    agent: Agent | None = None,
-    api_base: str | None = None,
-    api_key: str | None = None,
-    rebind: Mapping[str, str] | None = None,
-    trace: TraceTo = DEFAULT,
-    min_grounded: float = 0.8,
-    on_record: OnRecord | None = None,
+async def replay(
+    recording: Recording | str | Path, overrides: OverridesLike = None, **options: Unpack[ReplayOptions]
 ) -> ReplayResult:
     """Run a recording again with something changed: the model is live, tools and approvals answer as recorded.
 
@@ -127,15 +111,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         TraceError: the reference names no readable trace, or the replay's own trace cannot be written as asked.
     """
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
-    plan = make_plan(
-        recording,
-        Overrides.of(overrides),
-        on_missing=checked_policy(on_missing, has_code=agent is not None),
-        read_only=checks.listed("read_only", read_only),
-        agent=agent,
-        address=Address(api_base, api_key),
-        rebinding=Rebinding.of(rebind),
-    )
+    plan, agent = make_plan(recording, Overrides.of(overrides), options), options.get("agent")
+    min_grounded, trace = options.get("min_grounded", 0.8), options.get("trace", DEFAULT)
     await plan.cast.check()
     if agent is not None:
         await check_guards(agent.as_tool())
@@ -144,7 +121,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
     passed = Passed() if agent is not None or not had_hooks(plan.recording) else await payloads_of(plan.recording)
     world, records = ReplayWorld(plan, passed), list[Record]()
-    run, stopped = await _run(plan, world, folder, [records.append, *([] if on_record is None else [on_record])])
+    run, stopped = await _run(plan, world, folder, [records.append, *filter(None, [options.get("on_record")])])
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
     # what the caller answered himself is in no doubt
@@ -161,20 +138,6 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         stopped=stopped,
         notes=(*plan.notes, *world.notes, *_notes_after(plan, world.answers, own)),
     )
-
-
-class ReplayOptions(TypedDict, total=False):
-    """The options of `replay`, which says what each means."""
-
-    on_missing: OnMissing
-    read_only: Collection[str]
-    agent: Agent | None
-    api_base: str | None
-    api_key: str | None
-    rebind: Mapping[str, str] | None
-    trace: TraceTo
-    min_grounded: float
-    on_record: OnRecord | None
 
 
 def replay_sync(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from playhead.compose.again import is_made_again
 from playhead.errors import NotReplayableError, UsageError, nearest
@@ -14,16 +14,32 @@ from playhead.replay.cast import Address, Cast, live_texts
 from playhead.replay.declared import changes, specs_of, with_read_only
 from playhead.replay.loading import require_replayable, require_sound, require_strategy
 from playhead.replay.matching import says_tools
+from playhead.replay.misses import OnMissing, checked_policy
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from playhead.agent.agent import Agent
-    from playhead.replay.misses import OnMissing
+    from playhead.agent.options import TraceTo
     from playhead.replay.overrides import Overrides
+    from playhead.trace.recorder import OnRecord
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader, Content, ToolSpec
+
+
+class ReplayOptions(TypedDict, total=False):
+    """The options of `replay`, which says what each means."""
+
+    on_missing: OnMissing
+    read_only: Collection[str]
+    agent: Agent | None
+    api_base: str | None
+    api_key: str | None
+    rebind: Mapping[str, str] | None
+    trace: TraceTo
+    min_grounded: float
+    on_record: OnRecord | None
 
 
 @dataclass(frozen=True)
@@ -50,21 +66,18 @@ class Plan:
     """Whether the recording is such that nothing can be concluded from a replay."""
 
 
-def make_plan(  # noqa: PLR0913 - what `replay` is given
-    recording: Recording,
-    overrides: Overrides,
-    *,
-    on_missing: OnMissing,
-    read_only: Collection[str],
-    agent: Agent | None,
-    address: Address,
-    rebinding: Rebinding,
-) -> Plan:
+def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions) -> Plan:
     """Return the plan of a replay.
 
     Raises:
         UsageError, NotReplayableError: it cannot be; as `replay` says.
     """
+    for name in options:
+        if name not in ReplayOptions.__annotations__:
+            raise UsageError(f"replay has no option {name!r}.{nearest(name, ReplayOptions.__annotations__)}")
+    agent, read_only = options.get("agent"), checks.listed("read_only", options.get("read_only", ()))
+    on_missing = checked_policy(options.get("on_missing", "strict"), has_code=agent is not None)
+    rebinding = Rebinding.of(options.get("rebind"))
     require_sound(recording)
     require_replayable(recording)
     if agent is None and not says_tools(recording.root):
@@ -76,6 +89,7 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
         )
     declared = with_read_only(recording, read_only)
     past = read_past(declared, code)
+    address = Address(options.get("api_base"), options.get("api_key"))
     cast = Cast(recording, past.inside, overrides, agent, address)
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         require_strategy(each)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playhead.replay.engine import ReplayOptions, replay, replay_sync
+from playhead.replay.engine import replay, replay_sync
 from playhead.replay.loading import read_reference
+from playhead.replay.plan import ReplayOptions
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
 from playhead.replay.resume_run import ResumeOptions, resume, resume_sync
 from playhead.trace import recording as trace

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from playhead.agent.agent import carry_on
 from playhead.agent.options import DEFAULT, Default
 from playhead.agent.running import Beginning, redactor_of
-from playhead.errors import PlayheadError, UsageError
+from playhead.errors import PlayheadError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
@@ -104,52 +104,44 @@ async def resume(agent: Agent, ref: Recording | str | Path, **options: Unpack[Re
         TraceError: the reference names no readable trace.
         RunError: the run failed, as `Agent.run` says.
     """
-    return await _resume(agent, ref, None, **options)
+    return await _resume(agent, ref, None, options)
 
 
 def resume_sync(agent: Agent, ref: Recording | str | Path, **options: Unpack[ResumeOptions]) -> RunResult:
     """Go on with a run that died and wait for the result; see `resume`."""
     waiting = Waiting()
     with listening():
-        return run_blocking(lambda: _resume(agent, ref, waiting, **options), waiting)
+        return run_blocking(lambda: _resume(agent, ref, waiting, options), waiting)
 
 
-async def _resume(  # noqa: PLR0913 - of `resume`
-    agent: Agent,
-    ref: Recording | str | Path,
-    waiting: Waiting | None,
-    *,
-    unresolved: Mapping[str, ResultOverride | NotHappened] | None = None,
-    rebind: Mapping[str, str] | None = None,
-    again: bool = False,
-    trace: TraceTo = DEFAULT,
-    trace_dir: str | Path | None = None,
-    run_id: str | None = None,
-    on_record: OnRecord | None = None,
+async def _resume(
+    agent: Agent, ref: Recording | str | Path, waiting: Waiting | None, options: ResumeOptions
 ) -> RunResult:
     """Look at everything that can be known before, and go on."""
-    recording = ref if isinstance(ref, Recording) else read_reference(ref, trace_dir)
-    run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
+    for name in options:
+        if name not in ResumeOptions.__annotations__:
+            raise UsageError(f"resume has no option {name!r}.{nearest(name, ResumeOptions.__annotations__)}")
+    recording = ref if isinstance(ref, Recording) else read_reference(ref, options.get("trace_dir"))
+    run_id = checks.checked_id(options.get("run_id") or new_run_id())
     if run_id == recording.run_id:
         raise UsageError(f"run_id: {run_id} is the run that died; the one that continues it has an id of its own")
+    trace = options.get("trace", DEFAULT)
     folder = recording.path.parent if isinstance(trace, Default) else trace
     folder = None if folder is None else checks.checked_folder(folder)
     require_sound(recording)
     require_own(recording, "only that program can go on with it")
     require_strategy(recording.header.agent)
-    with claimed(recording, again=again):
+    with claimed(recording, again=options.get("again", False)):
         recording = read_recording(recording.path)  # it may have gone on until it was held
         require_sound(recording)
         prefix = prefix_of(recording)
-        rebinding = Rebinding.of(rebind)
+        rebinding = Rebinding.of(options.get("rebind"))
         task = _whole_task(prefix, rebinding)
-        prefix = resolve(prefix, unresolved)
+        prefix = resolve(prefix, options.get("unresolved"))
         secrets = tuple(rebinding.values.items())
         await _rehearse(agent, prefix, task, secrets)
         world = PrefixWorld(prefix, World(), rebinding, tools_from_code=True)
-        heard: list[OnRecord] = [world.follower, world.interrupts.follow]
-        if on_record is not None:
-            heard.append(on_record)
+        heard = filter(None, [world.follower, world.interrupts.follow, options.get("on_record")])
         stops = recorded_stops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
         beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)

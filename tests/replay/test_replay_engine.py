@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,7 +11,6 @@ from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_rec
 from playhead.compose.killswitches import max_iterations
 from playhead.errors import NotReplayableError, UsageError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
-from playhead.replay.engine import ReplayOptions
 from playhead.testing import ScriptedModel, Turn, call, error, text
 from playhead.trace.events import ReplayDiverged, ReplayServed
 from playhead.trace.integrity import check_trace
@@ -149,18 +147,6 @@ def test_the_blocking_form(tmp_path: Path) -> None:
     )
     assert result.verdict == "same"
     assert heard == [record.kind for record in result.recording.records]
-
-
-def test_the_blocking_form_has_the_options_of_the_other() -> None:
-    """So that an editor completes them, and a checker knows their types."""
-    keywords = {
-        name: each.annotation
-        for name, each in inspect.signature(replay).parameters.items()
-        if each.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-    written = {name: each.__forward_arg__ for name, each in ReplayOptions.__annotations__.items()}
-    assert written == keywords
-    assert not ReplayOptions.__required_keys__
 
 
 async def test_facts_answer_as_they_did(tmp_path: Path) -> None:
