@@ -30,14 +30,6 @@ NO_ADAPTER: Final = ("scripted",)
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where a provider is reached, when it is not the usual place."""
-
-    api_base: str | None = None
-    api_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Below:
     """An agent below the root."""
 
@@ -50,7 +42,12 @@ class Cast:
     """The agents of a replay. Nothing is sent before one of them asks."""
 
     def __init__(
-        self, recording: Recording, inside: Container[str], overrides: Overrides, agent: Agent | None, address: Address
+        self,
+        recording: Recording,
+        inside: Container[str],
+        overrides: Overrides,
+        agent: Agent | None,
+        api_base: str | None = None,
     ) -> None:
         """Find a model for every agent that was recorded.
 
@@ -66,10 +63,11 @@ class Cast:
         self.below = _distinct(recorded if agent is None else given)
         """The agents below the root: those of the code when it was given, else the recorded ones; each once."""
         self._require_known("the recording" if agent is None else "agent=")
-        self._address = address
+        self._api_base = api_base
         self._providers = self._read_providers()
         self._models: dict[str, Model] = {}
-        self._substitutes = self._read_substitutes(recording.header.agent.model)
+        replaced = () if overrides.model is None else (recording.header.agent.model, self.root_header.model)
+        self._substitutes = dict.fromkeys(replaced, self._made(overrides.model)) if replaced else {}
         self._own = {name: self._made(each.model) for name, each in overrides.agents.items() if each.model is not None}
         self.root_model = self._model_of(self.root_header.model, None if agent is None else agent.model)
         self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
@@ -129,38 +127,22 @@ class Cast:
         if name not in self._models:
             # The address is also that of the root's recorded model, where no other provider is named.
             own = name == self.root_header.model and self._providers <= {provider_of(name)}
-            self._models[name] = _reached(name, self._address if own else Address())
+            self._models[name] = _reached(name, self._api_base if own else None)
         return self._models[name]
-
-    def _read_substitutes(self, recorded: str) -> dict[str, Model]:
-        change = self._overrides.model
-        if change is None:
-            return {}
-        if not isinstance(change, dict):
-            return dict.fromkeys((recorded, self.root_header.model), self._made(change))
-        known = {recorded, self.root_header.model, *(each.header.model for each in self.below)}
-        for name in change:
-            if name not in known:
-                raise UsageError(f"model: no recorded agent is on {name!r}.{nearest(name, known)}")
-        return {name: self._made(model) for name, model in change.items()}
 
     def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
         if not isinstance(model, str):
             return model  # type: ignore[no-any-return]
-        return resolve_model(model, api_base=self._address.api_base, api_key=self._address.api_key)
+        return resolve_model(model, api_base=self._api_base)
 
     def _read_providers(self) -> set[str]:
-        """Return the providers of the models that the overrides name, which share the address that is given."""
-        change = self._overrides.model
-        given = [*(change.values() if isinstance(change, dict) else [change])]
-        given += [each.model for each in self._overrides.agents.values()]
+        """Return the providers of the models that the overrides name, which share the given address."""
+        given = [self._overrides.model, *(each.model for each in self._overrides.agents.values())]
         providers = {provider_of(name) for name in given if isinstance(name, str)}
-        if len(providers) > 1 and self._address != Address():
-            what = "api_base=" if self._address.api_key is None else "api_key="
+        if len(providers) > 1 and self._api_base is not None:
             raise UsageError(
-                f"{what} is for one provider, and the overrides name models of {len(providers)}: "
-                f"{', '.join(sorted(providers))}. "
-                "Leave it out and set each provider's key (and address) in the environment, or give models as objects"
+                f"api_base= is for one provider, and the overrides name models of {len(providers)}: "
+                f"{', '.join(sorted(providers))}. Set each provider's address in the environment, or give models as objects"
             )
         return providers
 
@@ -183,7 +165,7 @@ class Cast:
             if counts[name] > 1:
                 raise UsageError(
                     f"agents: {counts[name]} different agents are called {name!r}, and nothing says which is meant; "
-                    "change them all by model={'recorded model': 'other model'}, or give agent= with the change made"
+                    "give agent= with the change made"
                 )
 
 
@@ -219,11 +201,11 @@ def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
     return tuple({(each.header.model_dump_json(exclude=apart), id(each.model)): each for each in agents}.values())
 
 
-def _reached(name: str, address: Address) -> Model:
+def _reached(name: str, api_base: str | None) -> Model:
     fix = "pass model= (--model), the model that is to answer instead"
     if name.partition("/")[0] in NO_ADAPTER:
         raise UsageError(f"the recording was made with {name!r}, an object of somebody's program; {fix}")
     try:
-        return resolve_model(name, api_base=address.api_base, api_key=address.api_key)
+        return resolve_model(name, api_base=api_base)
     except UnknownModelError as error:
         raise UsageError(f"the recorded model {name!r} cannot be reached: {error}; {fix}") from None

@@ -92,7 +92,6 @@ async def replay(
         agent: the agent from code, for what a recording cannot hold: a strategy, the model object. What its tools declare
             counts instead of what was recorded, and each difference is a note; their bodies do not run.
         api_base: address of the provider of the models that the overrides name, or of the root's recorded model.
-        api_key: that provider's key; of several providers each has its own in the environment.
         rebind: values for redacted places of prompts, by the name that stands there (`[redacted:NAME]`); they are kept
             out of the replay's trace.
         trace: folder of traces, in whose folder `replays` the replay's own trace is; None for none; by default the

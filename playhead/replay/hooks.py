@@ -38,7 +38,7 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing, Unmet
+    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.replay.serving import Answers
@@ -226,7 +226,7 @@ class RepeatedHooks(RecordedHooks):
     @property
     def idle(self) -> bool:
         """Whether there is nothing to repeat, and nothing to guard."""
-        return super().idle and not any(hook.required or hook.role == "unmet" for hook in self._hooks)
+        return super().idle and not any(hook.required for hook in self._hooks)
 
     def wants(self, tag: str) -> bool:
         """Return whether a hook did anything under this tag, or a required hook looked at it."""
@@ -268,13 +268,6 @@ class RepeatedHooks(RecordedHooks):
             )
         return made
 
-    def unmet(self, session: Session) -> tuple[Unmet, ...]:
-        """Return nothing: what the caller's blocks would require is not known."""
-        names = [hook.name for hook in self._hooks if hook.role == "unmet"]
-        if names:
-            self._say(session, f"what {', '.join(names)} required in the recorded run is not known in the replay")
-        return ()
-
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether a hook answered at this phase, or a required hook is called at it."""
         return super().at_phase(phase) or any(self._gate(phase, timing) for timing in ("before", "after"))
@@ -288,9 +281,6 @@ class RepeatedHooks(RecordedHooks):
             NotReplayableError: a required hook has to be called here.
         """
         if error is not None:
-            names = [hook.name for hook in self._hooks if hook.role == "on-error" and hook.at in ("*", phase)]
-            if names:
-                self._say(session, f"{', '.join(names)} was not called for an error in {phase}: {type(error).__name__}")
             return None
         gate = self._gate(phase, timing)
         if gate is not None:

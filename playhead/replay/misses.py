@@ -115,14 +115,9 @@ def name_call(context: ToolContext, arguments: JsonValue) -> str:
     return f"{context.owner} calls {context.tool}({_short(arguments)}) in {place}"
 
 
-def _likeness(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> tuple[float, ...]:
-    started = call.started
-    return (
-        float(started.tool == context.tool),
-        SequenceMatcher(None, _text(started.args)[:COMPARED], _text(arguments)[:COMPARED]).quick_ratio(),
-        float(call.iteration == context.iteration),
-        float(started.position == context.position),
-    )
+def _likeness(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> tuple[bool, float, bool]:
+    likeness = SequenceMatcher(None, _text(call.started.args)[:COMPARED], _text(arguments)[:COMPARED]).quick_ratio()
+    return call.started.tool == context.tool, likeness, call.iteration == context.iteration
 
 
 def _difference(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> str:

@@ -47,7 +47,7 @@ class PromptPatch(TypedDict, total=False):
 
 
 PromptChange: TypeAlias = "str | PromptPatch | Mapping[str, Any] | Callable[[str], str]"
-ModelChange: TypeAlias = "str | Model | Mapping[str, str | Model]"
+ModelChange: TypeAlias = "str | Model"
 OverridesLike: TypeAlias = "Overrides | Mapping[str, Any] | None"
 _PATCH: TypeAdapter[PromptPatch] = TypeAdapter(PromptPatch)
 
@@ -124,7 +124,7 @@ class AgentOverrides(_Strict):
     """The prompt in place of the recorded one, or a change of it: `{"append": text}`, `{"prepend": text}`,
     `{"replace": [old, new]}`, or a function from text to text."""
     model: str | InstanceOf[Model] | None = None
-    """The model in place of the recorded one."""
+    """The model in place of the recorded one; the root's also for every agent below that was on it."""
     temperature: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
     """Short for `parameters={"temperature": …}`."""
     parameters: Annotated[dict[str, Any], AfterValidator(checked_parameters)] = Field(default_factory=dict)
@@ -147,8 +147,6 @@ class AgentOverrides(_Strict):
 class Overrides(AgentOverrides):
     """What a replay changes of the root agent; for agents below it see `agents`."""
 
-    model: str | InstanceOf[Model] | dict[str, str | InstanceOf[Model]] | None = None  # type: ignore[assignment]
-    """The model in place of the recorded one, for every agent that was on it; or which model in place of which."""
     task: Annotated[Content, BeforeValidator(checks.checked_task)] | None = None
     """Another task."""
     tool_results: Annotated[tuple[ResultOverride, ...], BeforeValidator(_listed_results)] = ()

@@ -10,7 +10,7 @@ from playhead.compose.again import is_made_again
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.replay.calls import Past, read_past
-from playhead.replay.cast import Address, Cast, live_texts
+from playhead.replay.cast import Cast, live_texts
 from playhead.replay.declared import changes, specs_of, with_read_only
 from playhead.replay.loading import require_replayable, require_sound, require_strategy
 from playhead.replay.matching import says_tools
@@ -35,7 +35,6 @@ class ReplayOptions(TypedDict, total=False):
     read_only: Collection[str]
     agent: Agent | None
     api_base: str | None
-    api_key: str | None
     rebind: Mapping[str, str] | None
     trace: TraceTo
     min_grounded: float
@@ -89,8 +88,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
         )
     declared = with_read_only(recording, read_only)
     past = read_past(declared, code)
-    address = Address(options.get("api_base"), options.get("api_key"))
-    cast = Cast(recording, past.inside, overrides, agent, address)
+    cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         require_strategy(each)
     _require_known_tools(overrides, on_missing, [*past.specs.values(), *code.values()])

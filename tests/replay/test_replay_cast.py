@@ -11,7 +11,7 @@ from playhead.errors import MissingApiKeyError, UnknownModelError, UsageError
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.replay import replay
 from playhead.replay.calls import read_past
-from playhead.replay.cast import Address, Cast, changed_header
+from playhead.replay.cast import Cast, changed_header
 from playhead.replay.overrides import Overrides
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.runs import make_agent, record, record_agent
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.recording import Recording
 
+ADDRESS = "http://127.0.0.1:9/v1"
 QUIET: dict[str, Any] = {"rationale": False, "meta_tools": ()}
 
 
@@ -48,12 +49,7 @@ async def recorded_family(folder: Path, root: str, child: str) -> Recording:
 
 def cast(recording: Recording, overrides: dict[str, Any], **address: str) -> Cast:
     """Return who would answer."""
-    return Cast(recording, read_past(recording).inside, Overrides.of(overrides), None, Address(**address))
-
-
-def keys(cast: Cast, key: str) -> set[str]:
-    """Return which models a key would be sent to."""
-    return {model.name for model in cast.models() if isinstance(model, LiteLLM) and key in model.secrets.values()}
+    return Cast(recording, read_past(recording).inside, Overrides.of(overrides), None, **address)
 
 
 async def test_agents_that_share_a_name_are_answered_by_their_own_models(tmp_path: Path) -> None:
@@ -83,51 +79,32 @@ async def test_a_change_by_a_name_that_two_agents_share_is_refused(tmp_path: Pat
             await replay(recording, overrides, agent=given, trace=None)
 
 
-async def test_every_namesakes_model_has_to_be_had(tmp_path: Path) -> None:
-    """Not only that of the first one: the replay would fail when it comes to the other."""
-    agent, *_ = namesakes(tmp_path)
-    recording = (await record_agent(agent, tmp_path)).recording
-    others = {name: ScriptedModel([]) for name in ("scripted/model", "scripted/outer", "scripted/boss")}
-    with pytest.raises(UsageError, match="'scripted/inner', an object of somebody's program"):
-        await replay(recording, {"model": others}, trace=None)
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        {"model": "openai/a", "agents": {"child": {"model": "groq/b"}}},
-        {"model": {"openai/root": "openai/a", "openai/child": "groq/b"}},
-    ],
-)
-@pytest.mark.parametrize("address", [{"api_key": "sk-mine"}, {"api_base": "http://127.0.0.1:9/v1"}])
-async def test_one_key_is_for_one_provider(overrides: Any, address: Any, tmp_path: Path) -> None:
-    """Models of two providers cannot share a key or an address: one of them would be sent what is the other's."""
+async def test_one_address_is_for_one_provider(tmp_path: Path) -> None:
+    """Models of two providers cannot share an address: one of them would be sent what is the other's."""
     recording = await recorded_family(tmp_path, "openai/root", "openai/child")
-    (name,) = address
-    with pytest.raises(UsageError, match=f"{name}= is for one provider, and .* models of 2: groq, openai"):
-        await replay(recording, overrides, **address, trace=None)
+    overrides = {"model": "openai/a", "agents": {"child": {"model": "groq/b"}}}
+    with pytest.raises(UsageError, match=r"api_base= is for one provider, and .* models of 2: groq, openai"):
+        await replay(recording, overrides, api_base="http://127.0.0.1:9/v1", trace=None)
 
 
-async def test_where_a_key_goes(tmp_path: Path) -> None:
-    """To the models that are named; to the root's recorded one when that is no other provider's."""
+async def test_where_an_address_goes(tmp_path: Path) -> None:
+    """To the models that are named; to the root's recorded one if no other provider's is."""
     recording = await recorded_family(tmp_path, "openai/root", "openai/child")
-    key = "sk-mine-only"
-    assert keys(cast(recording, {}, api_key=key), key) == {"openai/root"}
-    assert keys(cast(recording, {"model": "groq/a"}, api_key=key), key) == {"groq/a"}
-    groq = {"agents": {"child": {"model": "groq/b"}}}
-    assert keys(cast(recording, groq, api_key=key), key) == {"groq/b"}
-    same = {"agents": {"child": {"model": "openai/b"}}}
-    assert keys(cast(recording, same, api_key=key), key) == {"openai/b", "openai/root"}
-    both = {"model": "groq/a", "agents": {"child": {"model": "groq/b"}}}
-    assert keys(cast(recording, both, api_key=key), key) == {"groq/a", "groq/b"}
+    for overrides, served in (
+        ({}, {"openai/root"}),
+        ({"model": "groq/a"}, {"groq/a"}),
+        ({"agents": {"child": {"model": "groq/b"}}}, {"groq/b"}),
+        ({"agents": {"child": {"model": "openai/b"}}}, {"openai/b", "openai/root"}),
+        ({"model": "groq/a", "agents": {"child": {"model": "groq/b"}}}, {"groq/a", "groq/b"}),
+    ):
+        models = cast(recording, overrides, api_base=ADDRESS).models()
+        assert {model.name for model in models if getattr(model, "address", None) == ADDRESS} == served
 
 
 async def test_the_header_says_where_the_replays_model_is(tmp_path: Path) -> None:
     """Not where the recorded one was."""
     recording = await recorded_family(tmp_path, "openai/root", "openai/child")
-    changed = cast(recording, {"model": "groq/a"}, api_base="http://me:secret@127.0.0.1:9/v1", api_key="any").root(
-        has_tools=True
-    )
+    changed = cast(recording, {"model": "groq/a"}, api_base="http://me:secret@127.0.0.1:9/v1").root(has_tools=True)
     assert (changed.model, changed.address) == ("groq/a", "http://127.0.0.1:9/v1")
     there = recording.header.agent.model_copy(update={"address": "http://there"})
     assert changed_header(there, Overrides(), ScriptedModel([]), has_tools=True).address is None

@@ -287,9 +287,10 @@ async def test_a_guard_of_the_caller_guards_the_agents_below(tmp_path: Path):
     )
     await agent.run("Go.", run_id="run")
     recording = load_recording(tmp_path / "run.jsonl")
-    models = {"scripted/root": ScriptedModel(above), "scripted/child": (live := ScriptedModel(turns))}
+    live = ScriptedModel(turns)
+    models: dict[str, Any] = {"model": ScriptedModel(above), "agents": {"child": {"model": live}}}
     override = ResultOverride("lookup", result="new@example.org")
-    outcome = await replay(recording, {"model": models, "tool_results": [override]}, trace=tmp_path)
+    outcome = await replay(recording, {**models, "tool_results": [override]}, trace=tmp_path)
     assert sent(live) == ["Look."]
     assert outcome.stopped is not None
     assert "redact_results" in outcome.stopped

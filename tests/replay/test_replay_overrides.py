@@ -83,7 +83,7 @@ async def test_a_model_override_is_a_substitution(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'scripted/two', an object of somebody's program; pass model="):
         await replay(recording, {"model": new}, trace=None)
     kept = ScriptedModel([text("kept found")], name="scripted/kept")
-    result = await replay(recording, {"model": {"scripted/one": new, "scripted/two": kept}}, trace=None)
+    result = await replay(recording, {"model": new, "agents": {"other": {"model": kept}}}, trace=None)
     models = {
         owner: recording.started.agent.model
         for owner, recording in result.recording.owners.items()
@@ -92,10 +92,9 @@ async def test_a_model_override_is_a_substitution(tmp_path: Path) -> None:
     assert models == {"root": "scripted/new", "root/same@0.0": "scripted/new", "root/other@0.1": "scripted/kept"}
     assert result.notes == ("the agent other is answered by scripted/kept, live, not by scripted/new",)
     assert result.recording.header.overrides == {
-        "model": {"scripted/one": "scripted/new", "scripted/two": "scripted/kept"}
+        "model": "scripted/new",
+        "agents": {"other": {"model": "scripted/kept"}},
     }
-    with pytest.raises(UsageError, match=r"no recorded agent is on 'scripted/tow'. Did you mean 'scripted/two'"):
-        await replay(recording, {"model": {"scripted/tow": new}}, trace=None)
 
 
 async def test_an_agent_below_the_root_can_be_changed_by_name(tmp_path: Path) -> None:
