@@ -13,6 +13,7 @@ import pytest
 from playhead import PlayheadError, load_recording
 from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.replay import replay, reproduce
+from playhead.trace.events import AgentStarted
 from playhead.trace.types import Completion, Request, ToolCall
 from tests.replay.random_agents import KEYS, Canary, random_agent
 
@@ -75,10 +76,12 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "create_connection", refuse)
 
 
-def models_of(recording: Recording) -> set[str]:
-    """Return the names of all models in a recording."""
-    started = [owner.started for owner in recording.owners.values() if owner.started is not None]
-    return {each.agent.model for each in started}
+def agents_below(recording: Recording, agent: Any) -> set[str]:
+    """Return the names of the agents below the root, of the code if it is given."""
+    if agent is None:
+        return {each.started.agent.name for each in recording.owners.values() if isinstance(each.started, AgentStarted)}
+    below = [each for each in agent.tools.values() if each.spec.kind == "agent"]
+    return {each.header.name for each in below}.union(*(agents_below(recording, each) for each in below))
 
 
 @pytest.mark.usefixtures("_no_network")
@@ -95,9 +98,10 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
         recording = load_recording(tmp_path / f"run-{seed}.jsonl")
         code = agent if with_code else None
         assert (await reproduce(recording, agent=code)).identical, seed
-        known = models_of(recording) | (models_of_code(agent) if with_code else set())
+        below = agents_below(recording, code)
         for name, policy in POLICIES.items():
-            overrides = {"model": dict.fromkeys(known, Wild(seed, recording))}
+            wild = Wild(seed, recording)
+            overrides = {"model": wild, "agents": {each: {"model": wild} for each in below}}
             result = await replay(recording, overrides, agent=code, on_missing=policy, trace=None)
             rungs[name] += Counter(result.rungs)
             assert result.recording.ending is not None
@@ -107,12 +111,6 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
     assert min(rungs["lenient"][each] for each in ("exact", "reordered", "stale", "synthetic-error")) > 0, rungs
     assert rungs["simulate"]["simulated"] > 0
     assert not {"stale", "simulated", "synthetic-error"} & set(rungs["strict"])
-
-
-def models_of_code(agent: Any) -> set[str]:
-    """Return the names of all models of an agent."""
-    below = [each for each in agent.tools.values() if each.spec.kind == "agent"]
-    return {agent.model.name, *(name for each in below for name in models_of_code(each))}
 
 
 @pytest.mark.usefixtures("_no_network")
