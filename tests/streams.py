@@ -66,14 +66,6 @@ class OtherPieces(ScriptedModel):
         yield await self.complete(request)
 
 
-class Endless(ScriptedModel):
-    """Its stream ends before its answer."""
-
-    async def stream(self, request: Any) -> AsyncGenerator[Any]:
-        """Say a word and no more."""
-        yield TextPiece("half")
-
-
 class WithoutStream:
     """A model that cannot stream."""
 

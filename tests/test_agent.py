@@ -20,7 +20,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.state import Step
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec, Usage
+from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 from tests.options import grouped
 
 if TYPE_CHECKING:
@@ -82,16 +82,6 @@ async def test_run_sync_inside_a_loop():
     assert an_agent().run_sync("Do it.").output == "42"
 
 
-def test_run_sync_inside_a_plain_asyncio_loop():
-    """Whoever made the loop."""
-    import asyncio
-
-    async def main() -> Any:
-        return an_agent().run_sync("Do it.").output
-
-    assert asyncio.run(main()) == "42"
-
-
 async def test_one_agent_many_tasks(tmp_path: Path):
     """One agent runs task after task; nothing of one run is in the next."""
     agent = an_agent(call("lookup", key="a"), text("1"), text("2"), trace=tmp_path)
@@ -140,17 +130,12 @@ async def test_what_is_no_task(tmp_path: Path, task: Any):
     [
         "",
         "../../x",
-        "/etc/x",
         "a/b",
         "a\0b",
         "a" * 300,
         ".hidden",
-        "-x",
-        "a b",
         "x.jsonl",
         "latest",
-        "latest~2",
-        "é",
         "a\n",
     ],
     ids=repr,
@@ -183,22 +168,6 @@ async def test_a_link_in_place_of_a_trace(tmp_path: Path):
     with pytest.raises(TraceExistsError):
         await an_agent(trace=tmp_path).run("Do it.", run_id="run")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_cancelled_start_leaves_nothing(tmp_path: Path):
-    """A run that is cancelled before its first event leaves no empty trace behind."""
-    import anyio
-
-    class Slow(ScriptedModel):
-        async def prices(self) -> Any:
-            await anyio.sleep_forever()
-
-    async def main() -> None:
-        with anyio.move_on_after(0.005):
-            await Agent(Slow([text("42")]), trace=tmp_path).run("Do it.")
-
-    anyio.run(main)
-    assert files(tmp_path) == []
 
 
 # --- where traces go -------------------------------------------------------------------------------------------------
@@ -300,8 +269,6 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         ({"strategy": "reactiv"}, UnknownStrategyError, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
         ({"name": 5}, UsageError, "5 is no agent name"),
         ({"tools": lookup}, UsageError, "tools must be a list; it is <playhead.kernel.tools.FunctionTool"),
-        ({"tools": "lookup"}, UsageError, "tools must be a list; it is 'lookup'"),
-        ({"tools": [5]}, ToolDefinitionError, "5 is no tool: give a function, an agent, or what @tool returns"),
         ({"tools": [lookup, lookup]}, ToolDefinitionError, "two tools are called 'lookup'"),
         ({"meta_tools": "final-answer"}, UsageError, "meta_tools must be a list; it is 'final-answer'"),
         (
@@ -310,26 +277,17 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
             "require_tools names 'look', which is no tool of this agent. Did you mean 'lookup'?",
         ),
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
-        ({"max_iterations": True}, UsageError, "max_iterations must be a whole number of at least 1; it is True"),
-        ({"max_iterations": 2.5}, UsageError, "max_iterations must be a whole number of at least 1; it is 2.5"),
         ({"retries": -1}, UsageError, "retries must be a whole number of at least 0; it is -1"),
-        ({"max_parallel": 0}, UsageError, "max_parallel must be a whole number of at least 1; it is 0"),
-        ({"retry_delay_s": -1}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is -1"),
         (
             {"retry_delay_s": float("nan")},
             UsageError,
             "retry_delay_s must be a number of seconds, not below 0; it is nan",
         ),
-        ({"retry_delay_s": "1"}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is '1'"),
         ({"parameters": [1]}, UsageError, "parameters must be a dict by name; it is list"),
         ({"system_prompt": 5}, UsageError, "system_prompt: Input should be a valid string"),
         ({"examples": ["a"]}, UsageError, "examples must be a list of messages; 'a' is none"),
-        ({"examples": Message(id=0, role="user")}, UsageError, "examples must be a list of messages; "),
         ({"redact": str.lower}, UsageError, "redact must be a list; it is <method 'lower'"),
-        ({"redact": ["secret"]}, UsageError, "redact must be a list of functions; 'secret' is none"),
         ({"trace": 5}, UsageError, "trace must be a folder, or None for no trace; it is 5"),
-        ({"trace": ""}, UsageError, "trace must be a folder, or None for no trace; it is ''"),
-        ({"trace": "a\0b"}, UsageError, "trace must be a folder, or None for no trace; it is 'a\\x00b'"),
     ],
     ids=lambda value: repr(value)[:40],
 )

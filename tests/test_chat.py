@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from playhead import load_recording, tool
-from playhead.agent.chat import ChatMessage, ChatReply
+from playhead.agent.chat import ChatReply
 from playhead.agent.streaming import TextDelta, collect, text_of
 from playhead.errors import ChatError, ModelError, UsageError
 from playhead.replay import reproduce
@@ -81,13 +81,9 @@ class TestAMessage:
     @pytest.mark.parametrize(
         "message",
         [
-            "Hello!",
-            "Could you?",
             "Bitte erstatte Bestellung 7",
             "Envíalo, por favor",
             "送ってください",
-            "退款",
-            "👍",
             "7",
         ],
     )
@@ -157,16 +153,6 @@ class TestWhatIsRemembered:
         await chat.chat("Find a.")
         assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
 
-    async def test_the_history_is_the_callers_own(self, tmp_path: Path):
-        """Changing the list changes no chat."""
-        chat, _ = session(tmp_path, [text("Hi.")])
-        await chat.chat("Hello")
-        chat.history().clear()
-        assert [type(each) for each in chat.history()] == [ChatMessage, ChatMessage]
-        first, second = chat.history()
-        assert first.timestamp <= second.timestamp
-        assert (first.run_id, second.run_id is None) == (None, False)
-
     async def test_a_run_that_fails(self, tmp_path: Path):
         """The error is the caller's; the message stays, without an answer, and the chat goes on."""
         chat, model = session(tmp_path, [error("no such model"), text("Hi.")])
@@ -189,11 +175,6 @@ class TestTheRuns:
             again = await reproduce(path)
             assert again.identical, again.divergences
 
-    async def test_other_runs_name_none(self, tmp_path: Path):
-        """A run outside of chats has no such field in its file."""
-        await make_agent(tmp_path, [text("42")]).run("Do it.", run_id="run")
-        assert '"chat"' not in (tmp_path / "run.jsonl").read_text()
-
     async def test_streamed(self, tmp_path: Path):
         """`stream` gives a handle; its answer joins the chat when the run is over."""
         chat, _ = session(tmp_path, [text("Hi there."), text("Yes.")])
@@ -205,14 +186,6 @@ class TestTheRuns:
         assert text_of(events) == "Hi there."
         assert said(chat) == [("user", "Hello"), ("assistant", "Hi there.")]
         await chat.chat("And?")
-
-    async def test_streamed_and_failed(self, tmp_path: Path):
-        """A failure ends that message, which stays without an answer as with `chat`, and not the chat."""
-        chat, _ = session(tmp_path, [error("no"), text("Yes.")])
-        with pytest.raises(ModelError):
-            await chat.stream("Hello")
-        await chat.chat("And?")
-        assert said(chat) == [("user", "Hello"), ("user", "And?"), ("assistant", "Yes.")]
 
 
 class TestOneAtATime:
@@ -228,15 +201,6 @@ class TestOneAtATime:
                 chat.stream("And?")
         assert (await chat.chat("And?")).message == "Yes."
         assert len(chat.history()) == 4
-
-    async def test_a_bad_message_blocks_nothing(self, tmp_path: Path):
-        """It is refused, and the next one is answered."""
-        chat, _ = session(tmp_path, [text("Hi.")])
-        for bad in (7, None):
-            with pytest.raises(UsageError):
-                await chat.chat(bad)  # type: ignore[arg-type]
-        assert (await chat.chat("Hello")).message == "Hi."
-        assert len(chat.history()) == 2
 
 
 class TestTheFile:
@@ -306,22 +270,13 @@ class TestTheFile:
         await chat.chat("Hello")
         chat.end()
         whole = (tmp_path / "c.jsonl").read_bytes()
-        for cut in range(1, 20):
+        for cut in (1, 10, 19):
             (tmp_path / "c.jsonl").write_bytes(whole + whole.splitlines()[1][:cut])
             caplog.clear()
             again, _ = session(tmp_path, [], persist=tmp_path, id="c")
             again.end()
             assert len(again.history()) == 2
             assert f"its last message was not written whole ({cut} bytes)" in caplog.text
-            assert (tmp_path / "c.jsonl").read_bytes() == whole
-
-    async def test_a_torn_first_line(self, tmp_path: Path):
-        """A chat that died before it had begun begins."""
-        session(tmp_path, [], persist=tmp_path, id="c")[0].end()
-        whole = (tmp_path / "c.jsonl").read_bytes()
-        for cut in range(len(whole)):
-            (tmp_path / "c.jsonl").write_bytes(whole[:cut])
-            session(tmp_path, [], persist=tmp_path, id="c")[0].end()
             assert (tmp_path / "c.jsonl").read_bytes() == whole
 
     @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "removed"])
@@ -355,14 +310,6 @@ class TestTheFile:
         again, _ = session(tmp_path, [], persist=tmp_path, id="c")
         again.end()
         assert said(again) == [("user", "Hello again"), ("assistant", "Hi.")]
-
-    async def test_ended_while_it_answers(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-        """The answer comes too late for the chat, and that is said."""
-        with session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")[0] as chat:
-            handle = chat.stream("Hello")
-        assert (await handle).output == "Hi."
-        assert said(chat) == [("user", "Hello")]
-        assert f"ended before the answer of the run {handle.run_id}" in caplog.text
 
     @pytest.mark.parametrize(
         "content",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Context, RunError, UsageError, plan_and_execute, react, reflexion, tool
+from playhead import Context, UsageError, plan_and_execute, react, reflexion, tool
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, error, text
+from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Usage
 from tests.kernel.plan.steps import plan, tool_step, verdict
 
@@ -47,14 +47,6 @@ async def test_a_task_is_answered(tmp_path: Path, one_call: Any, turns: list[Any
     assert (await reproduce(result.trace_path)).identical
 
 
-def test_it_can_be_waited_for(tmp_path: Path):
-    """`sync` runs the same without `await`."""
-    result = react.sync(
-        "How high?", ScriptedModel(ASKED), tools=[height], context=Context(rationale=False), trace=tmp_path
-    )
-    assert (result.output, result.success) == ("3", True)
-
-
 async def test_a_limit_of_tokens_stops_the_run():
     """It is a clean stop that says what was spent, with the steps until then."""
     turns = [replace(call("height", place="Zed"), usage=Usage(input_tokens=2_000, output_tokens=100))] * 8
@@ -75,13 +67,6 @@ async def test_a_limit_of_time_stops_the_run():
 
     result = await react("Go.", ScriptedModel([call("wait")]), tools=[wait], max_time=0.2, trace=None)
     assert (result.status, result.terminated_by, result.output) == ("done", "timeout_after", None)
-
-
-async def test_no_answer_of_the_model_is_an_error(tmp_path: Path):
-    """It is the error of `Agent.run`, with what the run had reached."""
-    with pytest.raises(RunError) as caught:
-        await react("Go.", ScriptedModel([error("gone")]), trace=tmp_path)
-    assert caught.value.trace_path is not None
 
 
 async def test_what_is_no_argument_is_said():

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from playhead import Agent, Context, load_recording, tool
 from playhead.agent.streaming import (
-    IterationProgress,
     StreamCancelled,
     StreamCompleted,
     StreamEnd,
@@ -22,25 +21,21 @@ from playhead.agent.streaming import (
     TextDelta,
     TextDiscarded,
     ToolSummary,
-    as_json,
     collect,
     text_of,
     to_sse,
 )
-from playhead.agent.streaming.projection import EventQueue, LiveText
-from playhead.compose import SUPPRESS
+from playhead.agent.streaming.projection import LiveText
 from playhead.compose import killswitches as ks
 from playhead.errors import UsageError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.redaction import Redactor
-from playhead.trace.writer import TraceWriter
 from tests.kernel.hung import BOUND_S, LIMIT_S, hanging
 from tests.kernel.runs import make_agent
 from tests.proving import sample
 from tests.streams import (
     BreakingModel,
-    Endless,
     HangingStream,
     InPieces,
     OtherPieces,
@@ -227,69 +222,6 @@ class TestReading:
         assert [text_of(each) for each in found] == [f"answer to task {number}" for number in range(20)]
         assert [each[-1].task_id for each in found] == [f"run{number}" for number in range(20)]  # type: ignore[attr-defined]
 
-    async def test_left_while_somebody_reads(self, tmp_path: Path):
-        """A slow reader gets everything, the last event too, when the block around the run is left meanwhile."""
-        found: list[Any] = []
-
-        async def read() -> None:
-            async for event in handle:
-                found.append(event)
-                await anyio.sleep(0.005)
-
-        async with make_agent(tmp_path, [text("It is 42")]).start("Do it.") as handle:
-            reader = asyncio.create_task(read())
-            await handle
-        await reader
-        assert names(found)[-1] == "StreamCompleted"
-
-    async def test_read_after_its_block(self, tmp_path: Path):
-        """The stream is there, with its end."""
-        async with make_agent(tmp_path, [text("It is 42")]).start("Do it.") as handle:
-            await handle
-        assert names(await collect(handle)) == ["IterationProgress", "TextDelta", "StreamCompleted"]
-
-    async def test_two_at_a_time(self, tmp_path: Path):
-        """Two readers of one iterator would each miss what the other gets: the second one is told."""
-        handle = make_agent(tmp_path, [text("42", delay_s=0.3)]).start("Do it.")
-        coming = aiter(handle)
-        first = asyncio.create_task(collect(coming))
-        await asyncio.sleep(0)  # the first reader waits by then, and nothing has come yet
-        with pytest.raises(RuntimeError, match="already running"):
-            await anext(coming)
-        assert names(await first)[-1] == "StreamCompleted"
-
-    @pytest.mark.parametrize("secret", ["", "secret-key"], ids=["plain", "secret"])
-    async def test_the_end_could_not_be_recorded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str):
-        """Then the stream says all the same how the run ended, without secrets, and that events are lost."""
-        append = TraceWriter.append
-
-        def lose(self: TraceWriter, kind: str, *rest: Any) -> Any:
-            written = append(self, kind, *rest)
-            return written._replace(ok=False, seq=-1) if kind == "run-completed" else written
-
-        monkeypatch.setattr(TraceWriter, "append", lose)
-        model = InPieces([text(f"It is 42{secret}")], 3, **({"KEY": secret} if secret else {}))
-        end = (await collect(make_agent(tmp_path, model).start("Do it.")))[-1]
-        assert isinstance(end, StreamCompleted)
-        assert end.output == ("It is 42[redacted:KEY]" if secret else "It is 42")
-        assert end.metadata["terminated_by"] == "end_turn"
-        handle = make_agent(tmp_path, [text("42")]).start("Do it.")
-        handle.terminate("enough")
-        end = (await collect(handle))[-1]
-        assert isinstance(end, StreamCancelled)
-        assert end.reason == "enough"
-
-    async def test_the_queue_has_no_bound(self):
-        """Nothing is dropped for being much, until it is given up."""
-        queue = EventQueue()
-        for number in range(10_000):
-            queue.put(TextDelta(text=str(number)))
-        assert [told(await queue.get())[1] for _ in range(10_000)] == [str(number) for number in range(10_000)]  # type: ignore[arg-type]
-        queue.put(TextDelta(text="x"), last=True)
-        queue.put(TextDelta(text="late"))
-        assert texts([await queue.get()]) == ["x"]  # type: ignore[list-item]
-        assert await queue.get() is None
-
 
 class TestTheRecording:
     async def test_it_is_the_same(self, tmp_path: Path):
@@ -337,11 +269,6 @@ class TestStreamsThatFail:
         assert text_of(found) == "It is 42"
         assert (await reproduce(tmp_path / "run.jsonl")).identical
 
-    async def test_broken_before_a_piece(self, tmp_path: Path):
-        """There is nothing to take back."""
-        found = await events(tmp_path, BreakingModel([text("42")], after=0))
-        assert names(found) == ["IterationProgress", "TextDelta", "StreamCompleted"]
-
     async def test_broken_for_good(self, tmp_path: Path):
         """The run fails with the model's error, and nothing of what was shown stands."""
         found = await events(tmp_path, BreakingModel([], after=1, attempts=9), retries=1)
@@ -351,12 +278,6 @@ class TestStreamsThatFail:
             ("StreamError", "run", None, "agent", "the line broke"),
         ]
         assert text_of(found) == ""
-
-    async def test_without_an_answer_at_its_end(self, tmp_path: Path):
-        """A stream that just ends is none that answered."""
-        found = await events(tmp_path, Endless([]), retries=0)
-        assert isinstance(found[-1], StreamError)
-        assert found[-1].cause == "the stream of scripted/model ended before the answer did"
 
     async def test_pieces_that_are_not_the_answer(self, tmp_path: Path):
         """The answer counts: the pieces are taken back, and it comes whole."""
@@ -459,14 +380,6 @@ class TestWhatHooksWithhold:
         assert "swordfish" not in repr(found)
         assert texts(found)[-1] == "censored"
 
-    async def test_text_that_passes_no_hook(self, tmp_path: Path):
-        """An answer that the kernel puts into a thread past the hooks on messages is not shown."""
-        block = on("message.assistant", lambda message, _: message.model_copy(update={"content": "censored"}))
-        turns = [calls(LOOK, text=SECRET), *[text(PLAN)] * 2, text("42")]
-        options = {"strategy": "plan-execute-reflect", "rationale": True}
-        found = await events(tmp_path, turns, lookup, compose=[block], density="full", **options)
-        assert "swordfish" not in repr(found)
-
     @pytest.mark.parametrize("tag", ["llm.response", "message.assistant", "answer.final"])
     @pytest.mark.parametrize("required", ["on", "tap"])
     async def test_a_required_hook_that_fails(self, tmp_path: Path, tag: str, required: str):
@@ -482,19 +395,6 @@ class TestWhatHooksWithhold:
         assert "swordfish" not in repr(found)
         assert isinstance(found[-1], StreamError)
 
-    async def test_a_required_hook_at_the_end(self, tmp_path: Path):
-        """A phase hook that has to let the run complete comes first as well."""
-        looked: list[str] = []
-        compose = [lambda harness: harness.before("complete", lambda _: looked.append("yes"), required=True)]
-        found = await events(tmp_path, [text("It is 42")], compose=compose)
-        assert (texts(found), looked) == (["It is 42"], ["yes"])
-
-    async def test_removed(self, tmp_path: Path):
-        """An answer that a hook removed is not shown."""
-        found = await events(tmp_path, [text(SECRET)], compose=[on("answer.final", lambda *_: SUPPRESS)])
-        assert "swordfish" not in repr(found)
-        assert found[-1].output is None
-
     async def test_who_only_looks_holds_nothing_back(self, tmp_path: Path):
         """A tap that is not required is no reason to wait."""
         seen: list[str] = []
@@ -507,7 +407,7 @@ class TestSecrets:
     async def test_known_ones(self, tmp_path: Path):
         """A key that the model repeats is shown in no event, however the pieces cut it."""
         said = "your key is sk-123456789, sk-1234, and sk-123456789"
-        for length in range(1, 12):
+        for length in (1, 2, 5, 11):
             model = InPieces([text(said)], length, KEY="sk-123456789")
             found = await events(None, model, density="full")
             assert text_of(found) == "your key is [redacted:KEY], sk-1234, and [redacted:KEY]"
@@ -562,32 +462,3 @@ class TestAdapters:
         assert len([frame for frame in frames if frame.startswith(b"event: ")]) == 3
         with pytest.raises(UsageError, match="heartbeat_s"):
             await anext(to_sse(handle, heartbeat_s=0))
-
-    async def test_heartbeats_of_a_generator(self, tmp_path: Path):
-        """What stands between the handle and the adapter is not ended by a heartbeat."""
-
-        async def passing(source: Any) -> Any:
-            async for event in source:
-                yield event
-
-        handle = make_agent(tmp_path, [text("42", delay_s=0.05)]).start("Do it.")
-        frames = [frame async for frame in to_sse(passing(handle), heartbeat_s=0.01)]
-        assert b": heartbeat\n\n" in frames
-        assert frames[-1].startswith(b"event: StreamCompleted")
-
-    def test_an_event_as_json(self):
-        """It says of which type it is."""
-        assert as_json(IterationProgress(iteration=0, max_iterations=5, tokens_used=0)) == {
-            "type": "IterationProgress",
-            "owner": "root",
-            "iteration": 0,
-            "max_iterations": 5,
-            "tokens_used": 0,
-            "tools_called_this_step": (),
-        }
-
-    async def test_a_ticking_clock(self, tmp_path: Path):
-        """Phases have the times of the run's own clock."""
-        agent = Agent(ScriptedModel([text("42")]), trace=None, clock=TickingClock)
-        found = await collect(agent.start("Do it.", density="full"))
-        assert [each.timestamp for each in found if hasattr(each, "timestamp")] != []
