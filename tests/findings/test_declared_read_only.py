@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import tool
-from playhead.compose.killswitches import tool_limit
 from playhead.errors import UsageError
 from playhead.importing import import_file
 from playhead.testing import call, text
@@ -85,18 +84,6 @@ def test_tools_that_only_read_make_nothing_stale(reads: Path, declared: tuple[st
     assert result.verdict == ("inconclusive" if "stale" in rungs else "changed")
 
 
-def test_what_is_not_declared_still_writes(tmp_path: Path):
-    """A declared read is stale after a write that the recording had elsewhere, and exact where nothing was written before it."""
-    path = import_of(tmp_path, ("lookup", "Zed", "high"), ("save", "x", "ok"), ("lookup", "Quill", "low"))
-    turns = (does("lookup", "Quill"), does("lookup", "Zed"), does("save", "x"), does("lookup", "Quill"), DONE)
-    result = replay(path, turns[1:], read_only={"lookup"})
-    assert [rung for _, rung, _ in answers(result)] == ["exact", "exact", "exact"]
-    result = replay(path, turns[:2], read_only=["lookup"], on_missing="lenient")
-    assert answers(result) == [("lookup", "stale", "low"), ("lookup", "reordered", "high")]
-    stopped = replay(path, turns, read_only=["lookup"]).stopped
-    assert "another state of the world" in str(stopped)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -153,30 +140,6 @@ def test_what_the_code_declares_holds_for_an_import(reads: Path):
     assert "another description, parameters, read_only, timeout_s" in notes
     with pytest.raises(UsageError, match="agent= brings code, which declares it"):
         replay(reads, agent=agent(OTHERWISE, code()), read_only=["search"])
-
-
-def test_schemas_and_limits_of_the_code_hold_for_an_import(reads: Path):
-    """Arguments that the code refuses get no answer, those that it reads otherwise get none as grounded, and its switches count."""
-
-    @tool(read_only=True)
-    def lookup(key: int) -> int:
-        """Look up."""
-        return key
-
-    others = [each for each in code() if each.spec.name != "lookup"]
-    result = replay(reads, agent=agent(OTHERWISE, [*others, lookup]), on_missing="lenient")
-    assert answers(result)[1:] == [("lookup", None, "InvalidArguments")] * 2
-
-    @tool(name="lookup", read_only=True)
-    def with_a_default(key: str, unit: str = "m") -> str:
-        """Look up."""
-        return key + unit
-
-    result = replay(reads, agent=agent(OTHERWISE, [*others, with_a_default]), on_missing="lenient")
-    assert [rung for _, rung, _ in answers(result)] == ["reordered", "stale", "stale"]
-
-    limited = agent(OTHERWISE, code(), compose=[tool_limit({"lookup": 1}, on_trigger="refuse")])
-    assert [rung for _, rung, _ in answers(replay(reads, agent=limited))] == ["reordered", "reordered", None]
 
 
 # --- the command line ---------------------------------------------------------------------------------------------------

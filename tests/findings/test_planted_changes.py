@@ -226,39 +226,6 @@ def test_what_code_names_is_of_it(tmp_path, monkeypatch):
     assert given.change == "value"
 
 
-def test_no_code_of_the_callers_runs(tmp_path):
-    """A property, a representation, a comparison and an attribute that is worked out are not asked."""
-
-    class Trap:
-        def __call__(self, payload: Any, context: Any) -> None:
-            return None
-
-        def __getattr__(self, name: str) -> Any:
-            asked.append(name)
-            raise AttributeError(name)
-
-        def __repr__(self) -> str:
-            asked.append("repr")
-            return "trap"
-
-        __hash__ = None  # type: ignore[assignment]
-
-        def __eq__(self, other: object) -> bool:
-            asked.append("eq")
-            return False
-
-        @property
-        def secret(self) -> str:
-            asked.append("property")
-            return ""
-
-    asked: list[str] = []
-    trap = Trap()
-    vars(trap)["other"] = Trap()
-    source_info("hook", "hook", trap)
-    assert asked == []
-
-
 def test_values_are_keyed(tmp_path, monkeypatch):
     """A value is in no header and cannot be guessed; under another user's key it is not known whether it differs."""
     args, result = CODE["hook"]

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
 import pytest
 
 from playhead import tool
 from playhead.testing import call, text
-from tests.findings.adapter import agent, observations, reproduce, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.findings.adapter import agent, observations, run
 
 
 @tool(read_only=True)
@@ -36,16 +30,10 @@ def broken(a: str) -> str:
 TOOLS = (note, big, broken)
 LONG = {
     "value": "return 'x' * 7_000_000",
-    "nested value": "return {'a': ['x' * 1000] * 5000}",
     "no json": "return {b'x' * 5_000_000}",
     "arguments": "for i in range(5): note('y' * 1_000_000)",
-    "many calls": "for i in range(50): note('y' * 400)",
-    "results": "for i in range(5): big()",
     "a result": "return big()",
-    "prints": "for i in range(50): print('p' * 100_000)",
-    "an error": "raise ValueError('e' * 3_000_000)",
     "a tool's error": "broken('x' * 1_000_000)",
-    "all": "print('p' * 900_000)\nnote('y' * 900_000)\nreturn big()",
 }
 
 
@@ -61,29 +49,6 @@ def test_what_a_program_leaves_is_bounded_in_the_next_prompt(program: str, nativ
     shown = [len(str(each.content)) for request in made.model.requests for each in request.messages[2:]]  # type: ignore[attr-defined]
     assert max(shown) < 3_000, (shown, program)
     assert result.success
-
-
-def test_the_trace_has_it_whole(tmp_path: Path):
-    """What the model is shown in short is recorded whole, and reproduced."""
-    code = "print('p' * 5_000)\nnote('y' * 5_000)\nreturn 'v' * 5_000"
-    settings = {"output_chars": 100}
-    result = run(
-        agent(
-            [text(f"```python\n{code}\n```"), text("x")],
-            TOOLS,
-            strategy="code-action",
-            strategy_settings=settings,
-            trace=tmp_path,
-        )
-    )
-    assert result.trace_path is not None
-    events = [json.loads(line)["data"] for line in result.trace_path.read_text().splitlines()]
-    [recorded] = [event["result"] for event in events if event.get("tool") == "run-program" and "result" in event]
-    assert recorded["output"] == "p" * 5_000 + "\n"
-    assert recorded["value"] == "v" * 5_000
-    assert recorded["calls"][0]["arguments"] == {"a": "y" * 5_000}
-    assert "… (4901 more characters)" in observations(result)[0]
-    assert reproduce(result.trace_path).identical
 
 
 REACH = "import sys\nmain = sys.modules['__main__']\n"
@@ -127,25 +92,3 @@ def test_no_name_turns_the_guard_off(first: str):
     program = f"reached = []\n{attack}{tried}return ['reached', *reached]"
     result = run(agent([text(f"```python\n{program}\n```"), text("x")], TOOLS, strategy="code-action"))
     assert 'It returned: ["reached"]' in observations(result)[0]
-
-
-def test_what_a_program_is_for_works():
-    """The modules that the page names can be imported and used with the guard in place."""
-    program = """
-import base64, bisect, calendar, collections, copy, csv, dataclasses, datetime, decimal, difflib, enum, fractions
-import functools, hashlib, heapq, html, itertools, json, math, operator, random, re, statistics, string, textwrap
-import time, types, typing, unicodedata, uuid, zlib
-Point = collections.namedtuple("Point", "x y")
-@dataclasses.dataclass
-class Order:
-    name: str
-class Colour(enum.Enum):
-    RED = 1
-day = datetime.datetime.strptime("2026-01-02", "%Y-%m-%d")
-random.seed(); uuid.uuid4(); uuid.uuid1()
-table = csv.reader(["a,b"])
-return [Point(1, 2).x, Order("a").name, Colour.RED.name, day.year, list(table), statistics.mean([1, 3]),
-        hashlib.sha256(b"x").hexdigest()[:4], str(decimal.Decimal("1.10")), calendar.monthrange(2026, 2)[1]]
-"""
-    result = run(agent([text(f"```python\n{program}```"), text("x")], TOOLS, strategy="code-action"))
-    assert 'It returned: [1, "a", "RED", 2026, [["a", "b"]], 2, "2d71", "1.10", 28]' in observations(result)[0]

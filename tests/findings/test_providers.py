@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, Execution, LiteLLM
-from playhead.errors import ModelUnavailableError, RateLimitError
+from playhead.errors import RateLimitError
 from playhead.kernel.models import resolve_model
-from playhead.kernel.models.ollama import Ollama
 from playhead.testing import text
-from playhead.trace.types import Message, Request, Usage
 from tests.findings.adapter import agent, events, reproduce, run
 from tests.proving import sample
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.kernel.models.base import Model
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -199,39 +196,3 @@ def test_the_header_says_where_each_fallback_is_asked(
     ] == strangers
     keys = [dict(each.secrets).get("api_key") for each in made.as_tool().fallbacks]
     assert keys == [None if address is None or model.startswith("ollama") else "sk-primary" for address in expected]
-
-
-async def failure_of(model: Model) -> dict[str, Any]:
-    """Return what a failed attempt says that it has spent: absent when nobody knows."""
-    request = Request(model.name, (Message(id=0, role="user", content="x"),), (), {}, 0)
-    with pytest.raises(ModelUnavailableError) as raised:
-        [_ async for _ in model.stream(request)]  # type: ignore[attr-defined]
-    return vars(raised.value)
-
-
-def parts(*chunks: dict[str, Any]) -> bytes:
-    """Return a stream of OpenAI's that breaks off after these parts."""
-    common = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    return b"".join(b"data: " + json.dumps(common | chunk).encode() + b"\n\n" for chunk in chunks)
-
-
-WORDS = {"choices": [{"index": 0, "delta": {"content": "word " * 500}, "finish_reason": None}]}
-
-
-@pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning")  # of litellm's own types
-@pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning")
-@pytest.mark.parametrize("body", [parts(WORDS), b"", b"data: {"], ids=["words", "nothing", "cut off"])
-async def test_what_a_broken_stream_has_spent_is_not_known(body: bytes) -> None:
-    """A stream that breaks off has spent something: its usage is not known, and never zero."""
-    with serving((200, {"content-type": "text/event-stream"}, body)) as (url, _):
-        assert "usage" not in await failure_of(LiteLLM("openai/m", api_base=f"{url}/v1"))
-
-
-async def test_an_attempt_that_reached_nobody_has_spent_nothing() -> None:
-    """Where nobody listens nothing was sent, so totals stay exact."""
-    for model in (
-        LiteLLM("openai/m", api_base="http://127.0.0.1:9/v1"),
-        Ollama("ollama/m", api_base="127.0.0.1:9"),
-    ):
-        failure = await failure_of(model)
-        assert (failure["usage"], failure["cost_usd"]) == (Usage(), 0.0)

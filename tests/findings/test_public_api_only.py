@@ -38,7 +38,7 @@ def test_no_private_attribute_of_a_task_a_scope_or_a_loop():
     assert found == []
 
 
-@pytest.mark.parametrize("where", ["tool", "hook", "validator", "stop_when", "beside"])
+@pytest.mark.parametrize("where", ["tool", "hook", "stop_when"])
 async def test_what_swallows_its_cancellation_is_left_in_peace(where):
     """Code that is left behind is cancelled a few times, and then the loop turns no faster for it."""
     release, turns = asyncio.Event(), Counter[str]()

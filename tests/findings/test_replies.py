@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,35 +10,10 @@ from benchmarks.repair import score_replies
 from playhead import tool
 from playhead.testing import text
 from tests.findings.adapter import agent, run
-from tests.proving import sample
 
 RAN: list[str] = []
 NATIVE = '{"name": "delete_file", "arguments": {"path": "a.txt"}}'
 TAUGHT = '```json\n{"tool": "delete_file", "arguments": {"path": "a.txt"}}\n```'
-FORMS = (
-    NATIVE,
-    TAUGHT,
-    f"```json\n{NATIVE}\n```",
-    f"<tool_call>\n{NATIVE}\n</tool_call>",
-    '<invoke name="delete_file"><parameter name="path">a.txt</parameter></invoke>',
-    f"[TOOL_CALLS] [{NATIVE}]",
-    'Action: delete_file\nAction Input: {"path": "a.txt"}',
-    'delete_file(path="a.txt")',
-)
-WORDS = (
-    "Here is the request I am unable to carry out:\n\n{}",
-    "I refuse to run: {}",
-    "{}\n\nThat is what I would have run, had you not told me to stop.",
-    "Ich führe das nicht aus:\n\n{}",
-    "Dies war der Aufruf aus dem Protokoll: {}",
-    "Je ne vais pas lancer ceci :\n\n{}",
-    "Voici la traduction de l'appel :\n{}\nQu'en pensez-vous ?",
-    "No voy a ejecutar esta llamada:\n\n{}",
-    "Primero explicaré el plan. Después, quizá:\n{}",
-    "この呼び出しは実行しません。\n\n{}",
-    "計画は次のとおりです。\n{}\n承認をお待ちします。",
-)
-"""What five languages say around a call that they quote, refuse, plan, translate or describe."""
 
 
 @pytest.fixture(autouse=True)
@@ -60,25 +34,6 @@ def read_file(path: str) -> str:
     """Read a file."""
     RAN.append(path)
     return f"what is in {path}"
-
-
-@pytest.mark.parametrize("options", [{}, {"repair": False}, {"tool_format": "text"}], ids=str)
-@pytest.mark.parametrize("form", FORMS)
-def test_words_around_a_call_run_nothing(form: str, options: dict[str, Any]) -> None:
-    """No tool with side effects runs from a reply with words around its call, in any language or mode.
-
-    With native calls it runs from no text at all, not even from a reply that is nothing but the call.
-    """
-    for words in WORDS if options.get("tool_format") == "text" else ("{}", *sample(WORDS, WORDS[::3])):
-        run(agent([text(words.format(form)), text("done"), text("done")], [delete_file], **options))
-    assert RAN == []
-
-
-def test_a_whole_reply_may_read() -> None:
-    """A reply that is nothing but one call of a tool that only reads is that call."""
-    reply = text(NATIVE.replace("delete", "read"))
-    assert run(agent([reply, text("done")], [read_file, delete_file])).output == "done"
-    assert RAN == ["a.txt"]
 
 
 def test_the_taught_form_alone_runs() -> None:

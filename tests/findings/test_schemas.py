@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from playhead.errors import ToolServerError
-from playhead.kernel.outcome import Outcome
-from playhead.testing import Turn, call, text
-from playhead.trace.types import ToolCall, ToolSpec
-from tests.findings.adapter import agent, mcp_server, observations, reproduce, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from playhead.testing import call, text
+from tests.findings.adapter import agent, mcp_server, observations, run
 
 DONE = {"content": [{"type": "text", "text": "done"}]}
 
@@ -46,69 +40,6 @@ def test_a_servers_bomb_is_never_applied():
         told = observations(run(agent([*(call(name, a="x") for name in BOMBS), text("f")], tools)))
     for name, answer in zip(BOMBS, told, strict=True):
         assert answer == "done" if name == "items" else "it takes more than 200000 steps" in answer, name
-
-
-class Given:
-    """A tool of the user's own, with a schema of its own."""
-
-    def __init__(self, name: str, schema: dict[str, Any]) -> None:
-        self.spec = ToolSpec(name=name, parameters=schema, read_only=True)
-
-    def check(self, arguments: Any, context: Any) -> None:
-        """Take everything."""
-
-    async def run(self, arguments: Any, context: Any) -> Outcome:
-        """Return a constant."""
-        return Outcome(ok=True, result="ok")
-
-
-def test_a_users_bomb_is_left_to_its_tool(tmp_path: Path):
-    """The tool's own check decides, and the recording, which may be somebody else's, is reproduced."""
-    tools = [Given(name, schema) for name, schema in BOMBS.items()]
-    result = run(agent([*(call(name, a="x") for name in BOMBS), text("f")], tools, trace=tmp_path))
-    assert observations(result) == ["ok"] * len(BOMBS)
-    assert reproduce(result.trace_path).identical
-
-
-@pytest.mark.parametrize(
-    "schema", [{"$ref": "#/nowhere"}, {"properties": {"a": {"$ref": "#/nowhere"}}}, {"properties": 5}], ids=str
-)
-def test_a_schema_that_is_none_is_left_to_its_tool(schema: dict[str, Any], tmp_path: Path):
-    """A call runs as it was written; one whose arguments are no object is refused, and the run goes on."""
-    broken = Turn(calls=(ToolCall(id="", name="t", raw_arguments="[1]"),))
-    result = run(agent([call("t", a="x"), broken, text("f")], [Given("t", schema)], trace=tmp_path))
-    told = observations(result)
-    assert (told[0], "its schema cannot be used" in told[1]) == ("ok", True)
-    assert reproduce(result.trace_path).identical
-
-
-def deep(levels: int) -> Any:
-    """Return objects inside each other."""
-    return {"in": deep(levels - 1)} if levels else {}
-
-
-TWICE = {
-    "type": "object",
-    "properties": {"a": {"$ref": "#/$defs/n"}},
-    "$defs": {"n": {"anyOf": [{"properties": {"in": {"$ref": "#/$defs/n"}}, "required": [name]} for name in "xy"]}},
-}
-
-
-def test_a_schema_that_doubles_with_every_level_of_the_arguments(tmp_path: Path):
-    """Arguments for which a schema takes too many steps are a failed call, which says so; the recording reproduces."""
-    with mcp_server({"name": "t", "inputSchema": TWICE}) as tools:
-        result = run(agent([call("t", a=deep(40)), text("f")], tools, trace=tmp_path))
-    assert observations(result)[0].startswith("error: ")
-    assert reproduce(result.trace_path).identical
-
-
-def test_a_pattern_of_a_server_takes_no_time():
-    """An expression that could backtrack for ever is applied in bounded time."""
-    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
-    turns = [call("t", a="a" * 5000), call("t", a="a" * 5000 + "!"), text("f")]
-    with mcp_server({"name": "t", "inputSchema": schema}, answers={"t": DONE}) as tools:
-        told = observations(run(agent(turns, tools)))
-    assert (told[0], "pattern ^(a+)+$" in told[1]) == ("done", True)
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,11 @@ from urllib.parse import quote
 
 import pytest
 
-from playhead import Agent, load_recording
+from playhead import Agent
 from playhead.errors import ModelRequestError, NotReplayableError, RunError, UsageError
 from playhead.kernel.models import resolve_model
 from playhead.spans import current, live_export
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace import parameters as request_parameters
 from tests.findings.adapter import agent, cli, replay, reproduce, run
 from tests.options import grouped
 from tests.proving import sample
@@ -363,29 +362,3 @@ def test_reproduce_is_exact_and_notices_another_value(tmp_path: Path) -> None:
     ]
     assert [(each.identical, each.not_compared) for each in outcomes] == [(True, ()), (True, ()), (False, ())]
     assert "extra_headers.X-Token" in outcomes[2].divergences[0].what
-
-
-def test_a_fingerprint_of_another_key_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On another machine, or without a key, values are not compared, and that is said."""
-    path = recorded(tmp_path)
-    for key in (bytes(32), None):
-        monkeypatch.setattr(request_parameters, "_key_in", lambda _, key=key: key)
-        outcome = reproduce(path, agent=agent([], parameters=TOKEN))
-        assert (outcome.identical, outcome.not_compared) == (
-            True,
-            ("parameters.extra_headers.X-Token", "parameters.user"),
-        )
-        assert reproduce(path).identical
-
-
-def test_ordinary_words_of_a_parameter_are_not_taken_out_of_texts(tmp_path: Path) -> None:
-    """A parameter that is no credential does not put holes into prompts and answers, nor into names of models."""
-    parameters = {
-        "metadata": {"team": "support", "about": "refunds of orders"},
-        "extra_body": {"model": "scripted/model"},
-    }
-    said = "The support team sees to refunds of orders."
-    path = run(agent([text(said)], parameters=parameters, trace=tmp_path), task=said).trace_path
-    recording = load_recording(str(path))
-    assert (recording.header.task, recording.ending and recording.ending.output) == (said, said)
-    assert recording.header.agent.model == "scripted/model"
