@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from playhead.agent.streaming import StreamCompleted, StreamEnd, text_of
-from playhead.diagnose.tokens import cost_text
+from playhead.diagnose.parts import cost_text
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage

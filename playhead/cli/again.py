@@ -11,8 +11,8 @@ from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, elapsed_text, tell, text_console, write_json
 from playhead.cli.reading import Reading, open_store
 from playhead.diagnose.document import Document, Row, Section
+from playhead.diagnose.parts import cost_text, total_text
 from playhead.diagnose.terminal import Line
-from playhead.diagnose.tokens import cost_text, total_text
 from playhead.errors import UsageError
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import psutil
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
 from playhead.cli.reading import open_store
-from playhead.diagnose.approvals import call_lines, short
-from playhead.diagnose.terminal import Line
+from playhead.diagnose.terminal import Line, call_lines, fit
 from playhead.errors import PlayheadError, RunEndedError, TraceError, UsageError, nearest
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import FOLDER, Control
@@ -209,7 +208,7 @@ class Waiting:
     def lines(self) -> Iterator[str]:
         """Yield what is shown of it, each line safe."""
         seconds = max(time.time_ns() // 1000 - self.pending.asked_us, 0) / 1e6
-        yield f"run {self.control.run_id}  call {short(self.reference)}  asked {seconds:.0f} s ago"
+        yield f"run {self.control.run_id}  call {fit(self.reference, 500)}  asked {seconds:.0f} s ago"
         yield from call_lines(self.pending)
 
 

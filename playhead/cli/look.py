@@ -194,7 +194,7 @@ def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
     recording = noted(read_recording(open_store(trace_dir).resolve(run)))
     made = build_debrief(recording)
     if markdown:
-        click.echo(debrief_document(made, figures=True).markdown())
+        click.echo(debrief_document(made).markdown())
     else:
         tell(made.model_dump(mode="json"), debrief_document(made), as_json=as_json, width=PROSE_WIDTH)
     return exits.FAILED if recording.status == "damaged" else exits.OK

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
 from playhead.cli.reading import option_of
-from playhead.diagnose import tokens
+from playhead.diagnose import parts
 from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.document import wrap
+from playhead.diagnose.parts import pair_text, total_text, usage_as_json
 from playhead.diagnose.summaries import duration_text, ending_text, preview
 from playhead.diagnose.terminal import Line
-from playhead.diagnose.tokens import pair_text, total_text, usage_as_json
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.store import TraceStore
 from playhead.trace.values import as_text
@@ -100,7 +100,7 @@ def ending_line(event: RunCompleted) -> str:
 
 def cost_text(cost_usd: float | None, unknown: int | None) -> str:
     """Return the cost, or that it is not known: which is not the same as nothing."""
-    return f"cost {tokens.cost_text(cost_usd, unknown, cost_figure(cost_usd)) or 'not known'}"
+    return f"cost {parts.cost_text(cost_usd, unknown, cost_figure(cost_usd)) or 'not known'}"
 
 
 def cost_figure(cost_usd: float | None) -> str:

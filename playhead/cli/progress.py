@@ -19,9 +19,9 @@ from playhead.cli import exits
 from playhead.cli.outcome import cost_figure, ending_line, result_as_json
 from playhead.cli.output import elapsed_text, note, text_console, write_json
 from playhead.cli.reading import open_store
+from playhead.diagnose.parts import cell
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.terminal import Line, fit
-from playhead.diagnose.tokens import cell
 from playhead.errors import PlayheadError, TraceError
 from playhead.trace import events as e
 from playhead.trace.clock import SystemClock

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from playhead.compose.durations import Duration, seconds
-from playhead.diagnose.approvals import call_lines
+from playhead.diagnose.terminal import call_lines
 from playhead.kernel.approval import Approval
 from playhead.trace.control import PendingApproval
 from playhead.trace.values import to_json

@@ -79,8 +79,6 @@ class DebriefFold:
         """Events without a signal about decisions add nothing."""
         if isinstance(event, e.UnknownEvent):
             self.facts.unknown.add(event.kind)
-        elif isinstance(event, e.ReplayDiverged):
-            self.facts.diverged += 1
         elif isinstance(event, e.RationaleMissing):
             self.facts.agent(record.owner).missing.append(record.seq)
         elif isinstance(event, e.ToolCallRepaired):
@@ -96,30 +94,17 @@ class DebriefFold:
 
     @_take.register
     def _(self, event: e.AgentStarted, record: Record) -> None:
-        agent = self._start(event, record)
-        agent.task = short(content_text(event.task))
-        self._end(record, None)
+        self._start(event, record)
+        self.facts.endings[record.owner] = None
 
-    def _start(self, event: e.RunStarted | e.AgentStarted, record: Record) -> AgentFacts:
+    def _start(self, event: e.RunStarted | e.AgentStarted, record: Record) -> None:
         agent, header = self.facts.agent(record.owner), self.facts.header
         agent.name, agent.answering = event.agent.name, event.agent.strategy_declares.answering
         agent.asked_for_reasons = event.agent.rationale and (header is None or header.imported is None)
-        return agent
 
     @_take.register
     def _(self, event: e.AgentCompleted, record: Record) -> None:
-        self._end(record, event)
-
-    def _end(self, record: Record, end: e.AgentCompleted | None) -> None:
-        agent = self.facts.agent(record.owner)
-        self.facts.endings[record.owner] = m.AgentEnding(
-            **_at(record),
-            name=agent.name,
-            task=agent.task,
-            status=end.status if end else None,
-            by=end.terminated_by if end else None,
-            output=shown(end.output) if end and end.output is not None else None,
-        )
+        self.facts.endings[record.owner] = event.terminated_by
 
     @_take.register
     def _(self, event: e.RunCompleted, record: Record) -> None:
@@ -141,10 +126,6 @@ class DebriefFold:
 
     @_take.register
     def _(self, event: e.MessageAdded, record: Record) -> None:
-        agent = self.facts.agent(record.owner)
-        called = event.tool_call_id if event.ref is None else event.ref.call
-        if called is not None and not event.transient and (event.ref is not None or called in agent.by_id):
-            agent.observed[called] = None
         if event.content is not None and (event.role != "assistant" or record.iteration is None):
             self.facts.show(content_text(event.content), asked=event.role == "user")
 
@@ -153,7 +134,6 @@ class DebriefFold:
         self.facts.model_calls += 1
         agent = self.facts.agent(record.owner)
         agent.answers = event.purpose in agent.answering
-        agent.observed_at.setdefault(event.request, len(agent.observed))
 
     @_take.register
     def _(self, event: e.LlmResponded, record: Record) -> None:
@@ -192,8 +172,6 @@ class DebriefFold:
     @_take.register
     def _(self, event: e.ToolCallCompleted, record: Record) -> None:
         call = self.facts.agent(record.owner).by_id.get(event.call_id)
-        if event.rung is not None:
-            self.facts.rungs[event.rung] += 1
         if call is None:  # its start stands in a damaged line
             return
         result = whole(event.result) if event.ok else ""
@@ -203,8 +181,6 @@ class DebriefFold:
             name, message = (event.error.type, event.error.message) if event.error else ("error", "no reason given")
             self._error(record, call.action, name, message)
             self.facts.numbers.add(message)
-        elif call.kind != "meta":
-            self._find(record, call.action, short(result))
         if call.kind == "function":
             self.facts.numbers.add(result)
             self.facts.operands.add(call.tool, event.result)
@@ -216,7 +192,6 @@ class DebriefFold:
         self._judge(agent, whole(event.output))
         if record.owner == "root":
             self.facts.answer = shown(event.output, LONG)
-            self._find(record, "answer", shown(event.output))
         if not agent.calls or agent.calls[-1].tool not in LAST_WORDS:
             self.facts.path.append(m.PathStep(**_at(record), action="answer", ok=True))
 
@@ -255,11 +230,6 @@ class DebriefFold:
             if seen
             else m.ErrorSeen(**_at(record), where=where, type=name, message=message)
         )
-
-    def _find(self, record: Record, source: str, text: str) -> None:
-        if text.strip():
-            self.facts.findings.pop((source, text), None)
-            self.facts.findings[source, text] = m.Finding(**_at(record), source=source, text=text)
 
 
 def _at(record: Record) -> dict[str, Any]:

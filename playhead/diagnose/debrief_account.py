@@ -8,8 +8,7 @@ from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_entries import reason_of
 from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.numbers import MOST
-from playhead.diagnose.parts import LONG, content_text, counted, finite, short, shown
-from playhead.diagnose.tokens import cost_text, total_text
+from playhead.diagnose.parts import LONG, content_text, cost_text, counted, finite, short, shown, total_text
 from playhead.trace.events.run import FIXES, NOT_KNOWN, TERMINATED_BY
 from playhead.trace.format import ANSWERED
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from playhead.diagnose.debrief_calls import CallFacts
     from playhead.diagnose.debrief_facts import RunFacts
 
-MOST_FINDINGS: Final = 20
-"""Findings that a debrief lists, the newest."""
 ANSWERS: Final = {
     "unsatisfied": ("best answer", "no critic was satisfied with it"),
     "output_rejected": ("last answer", "a review refused it"),
@@ -48,7 +45,7 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
         agent=header.agent.name if header else "",
         model=header.agent.model if header else "",
         recording=state,
-        replay=_replay(run),
+        replay_of=header.replay_of if header else None,
         resumed_from=header.resumed_from if header else None,
         imported=header.imported.format if header and header.imported else None,
         goal=short(content_text(header.task), LONG) if header else "",
@@ -61,10 +58,9 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
         strategy_used=short(end.strategy_used, 100) if end and end.strategy_used else None,
         path=tuple(each if isinstance(each, m.PathStep) else _step(run, each) for each in run.path),
         entries=tuple(run.entries.values()),
-        agents=tuple(run.endings.values()),
+        agents=run.endings,
         flags=flags,
-        key_findings=tuple(run.findings.values())[-MOST_FINDINGS:],
-        errors=(*run.errors.values(), *_last_error(ended)),
+        errors=tuple(run.errors.values()),
         metrics=metrics,
         termination=ended,
         claim=_claim(outcome, confidence, ended, metrics),
@@ -145,12 +141,6 @@ def _termination(run: RunFacts) -> m.Termination | None:
     )
 
 
-def _last_error(ended: m.Termination | None) -> Iterator[m.ErrorSeen]:
-    if ended is not None and ended.error is not None:
-        message = short(ended.error)
-        yield m.ErrorSeen(seq=ended.seq, owner="root", iteration=None, where="run", type=ended.by, message=message)
-
-
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
@@ -174,19 +164,6 @@ def _metrics(run: RunFacts) -> m.Metrics:
         agents=1 + len(run.endings),
         reasons_expected=len(expected),
         reasons_stated=sum(call.reason is not None for call in expected),
-    )
-
-
-def _replay(run: RunFacts) -> m.ReplayOrigin | None:
-    header = run.header
-    if header is None or header.replay_of is None:
-        return None
-    return m.ReplayOrigin(
-        replay_of=header.replay_of,
-        mode=header.replay_mode,
-        overrides={short(name, 100): shown(value) for name, value in header.overrides.items()},
-        rungs=dict(run.rungs),
-        diverged=run.diverged,
     )
 
 
@@ -219,7 +196,5 @@ def _caveats(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) 
         yield f"{counted(unanswered, 'call')} of a tool without a result in the file"
     if run.numbers.full:
         yield f"the run was shown more than {MOST:,} different numbers; the answer's numbers were not checked"
-    if len(run.findings) > MOST_FINDINGS:
-        yield f"{len(run.findings) - MOST_FINDINGS} older findings are left out"
     if run.unknown:
         yield f"events of kinds that this version does not know were left out: {short(', '.join(sorted(run.unknown)))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from playhead.diagnose.claims import Against
-    from playhead.diagnose.debrief_model import AgentEnding, Entry, ErrorSeen, Finding, PathStep
+    from playhead.diagnose.debrief_model import Entry, ErrorSeen, PathStep
     from playhead.trace.events import RunCompleted, RunStarted, ToolCallStarted
     from playhead.trace.line import Record
     from playhead.trace.types import Rationale
@@ -34,15 +33,10 @@ class AgentFacts:
 
     owner: str
     name: str = ""
-    task: str = ""
     asked_for_reasons: bool = False
     tools: dict[str, ToolSpec] = field(default_factory=dict)
     calls: list[CallFacts] = field(default_factory=list)
     by_id: dict[str, CallFacts] = field(default_factory=dict)
-    observed: dict[str, None] = field(default_factory=dict)
-    """Calls whose results are in the thread, in its order: one that was rewritten is still the same observation."""
-    observed_at: dict[int, int] = field(default_factory=dict)
-    """How many results the model had when it was asked, by request."""
     repaired: dict[str, list[str]] = field(default_factory=dict)
     """What was put right, by call."""
     answering: frozenset[str] = frozenset()
@@ -90,7 +84,6 @@ class AgentFacts:
             arguments=short(called_with(event.args)),
             args=event.args,
             args_hash=event.args_hash,
-            request=event.request,
             source=event.source,
             reason=reason_of(event.rationale),
             expected=self.asked_for_reasons and kind != "meta" and event.source != "tool",
@@ -116,17 +109,16 @@ class RunFacts:
         self.agents: dict[str, AgentFacts] = {}
         self.path: list[PathStep | CallFacts] = []
         self.entries: dict[Hashable, Entry] = {}
-        self.endings: dict[str, AgentEnding] = {}
-        self.findings: dict[tuple[str, str], Finding] = {}
+        self.endings: dict[str, str | None] = {}
+        """The reason code of each sub-agent's end; None before it."""
         self.errors: dict[tuple[str, str, str, str], ErrorSeen] = {}
-        self.rungs: Counter[str] = Counter()
         self.unknown: set[str] = set()
         self.answer: str | None = None
         self.numbers = SeenNumbers()
         self.operands = Operands()
         self.ledger = Ledger()
         self.spending = Spending()
-        self.model_calls = self.model_failures = self.writes = self.diverged = 0
+        self.model_calls = self.model_failures = self.writes = 0
         self.first_us: int | None = None
         self.last_us = 0
         self.last_iteration = -1

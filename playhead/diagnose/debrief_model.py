@@ -71,20 +71,11 @@ class Entry(Placed):
     """The stated reason; null when none was stated."""
 
 
-class Finding(Placed):
-    """What a successful call, or the answer, brought to light."""
-
-    source: Text
-    """`tool:<name>`, `agent:<name>` or `answer`."""
-    text: Text
-    """Its beginning."""
-
-
 class ErrorSeen(Placed):
     """An error, once for all its repetitions."""
 
     where: Text
-    """`tool:<name>`, `model`, `hook:<name>` or `run`."""
+    """`tool:<name>`, `model`, `answer` or `hook:<name>`."""
     type: Text
     """Name of the error."""
     message: Text
@@ -145,36 +136,6 @@ class Termination(Part):
     """The event that says so."""
 
 
-class AgentEnding(Placed):
-    """How a sub-agent ended."""
-
-    name: Text
-    """The sub-agent."""
-    task: Text
-    """What it was asked."""
-    status: Text | None
-    """`done` or `failed`; null when the recording ends before it does."""
-    by: Text | None
-    """The reason code."""
-    output: Text | None
-    """Its answer."""
-
-
-class ReplayOrigin(Part):
-    """What the run is a replay of."""
-
-    replay_of: Text
-    """The run that it replays."""
-    mode: Text | None
-    """How: `reproduce`, `replay`, `fork`."""
-    overrides: dict[Text, Text]
-    """What the replay was told to change, in short."""
-    rungs: dict[Text, int]
-    """How its tool results came about, and how many of each."""
-    diverged: int
-    """Notes that the replay did something else than the recording."""
-
-
 class Flag(Part):
     """A place where a stated reason, or the claimed outcome, does not hold against the trace."""
 
@@ -203,8 +164,8 @@ class Debrief(Part):
     """`provider/model` as asked for."""
     recording: RecordingState
     """Whether the trace is whole; see `caveats`."""
-    replay: ReplayOrigin | None
-    """What it is a replay of; null for a run of its own."""
+    replay_of: Text | None
+    """The run that it replays; null for a run of its own."""
     resumed_from: Text | None
     """The run that it continues."""
     imported: Text | None
@@ -234,12 +195,10 @@ class Debrief(Part):
     """What the agent and its sub-agents did, in order."""
     entries: tuple[Entry, ...]
     """What was decided, assumed, rejected, judged, planned, allowed and steered, with every stated reason, in order."""
-    agents: tuple[AgentEnding, ...]
-    """Sub-agents, and how they ended."""
+    agents: dict[Text, Text | None]
+    """Sub-agents by their owner, and the reason code of each one's end; null without an end in the file."""
     flags: tuple[Flag, ...]
     """Where a stated reason or the claimed outcome does not hold against the trace, the gravest first."""
-    key_findings: tuple[Finding, ...]
-    """What successful calls and the answer brought to light: the newest, each thing once."""
     errors: tuple[ErrorSeen, ...]
     """What went wrong on the way."""
     metrics: Metrics

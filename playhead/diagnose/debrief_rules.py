@@ -6,7 +6,6 @@ shows and does not show. `RULES` lists them all.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -21,20 +20,6 @@ if TYPE_CHECKING:
 
 STUBBORN: Final = 3
 """Equal calls that all failed, from which on it is a pattern."""
-_OBSERVATION: Final = re.compile(r"obs(?:ervation)?[:#](\d{1,9})", re.ASCII | re.IGNORECASE)
-_CALL: Final = re.compile(r"call[:#](.+)", re.IGNORECASE | re.DOTALL)
-
-
-def reference_to_nothing(agent: AgentFacts) -> Iterator[Flag]:
-    """A reason points to an observation or a call that did not exist when it was stated."""
-    for call, ref in _references(agent):
-        if (number := _OBSERVATION.fullmatch(ref)) and int(number[1]) > (had := _had(agent, call)):
-            results = f"{had} result{'' if had == 1 else 's'}"
-            text = f"the reason for {call.tool} points to {short(ref, 40)}; the model had been given {results} by then"
-            yield _flag(agent, "reference-to-nothing", "warning", text, call.seq)
-        elif (named := _CALL.fullmatch(ref)) and not _is_earlier(agent.by_id.get(named[1]), call):
-            text = f"the reason for {call.tool} points to {short(ref, 60)}; the trace shows no such call before it"
-            yield _flag(agent, "reference-to-nothing", "warning", text, call.seq)
 
 
 def repeated_after_success(agent: AgentFacts) -> Iterator[Flag]:
@@ -116,7 +101,6 @@ RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Flag]]]] = {
     "reason-contradicts-call": reason_contradicts_call,
     "repeated-after-success": repeated_after_success,
     "ungrounded-numbers": ungrounded_numbers,
-    "reference-to-nothing": reference_to_nothing,
     "repeated-after-failure": repeated_after_failure,
     "reason-missing": reason_missing,
 }
@@ -136,19 +120,6 @@ def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
 def _flag(agent: AgentFacts, rule: str, severity: Severity, text: str, *seqs: int | None) -> Flag:
     where = tuple(dict.fromkeys(seq for seq in seqs if seq is not None))
     return Flag(rule=rule, severity=severity, owner=agent.owner, text=text, seqs=where)
-
-
-def _references(agent: AgentFacts) -> Iterator[tuple[CallFacts, str]]:
-    return ((call, ref.strip()) for call in agent.calls if call.reason for ref in call.reason.refs)
-
-
-def _had(agent: AgentFacts, call: CallFacts) -> int:
-    """Return how many results the model had been given when it asked for this call."""
-    return agent.observed_at.get(call.request, len(agent.observed)) if call.request is not None else len(agent.observed)
-
-
-def _is_earlier(other: CallFacts | None, call: CallFacts) -> bool:
-    return other is not None and other.seq < call.seq
 
 
 def _is_needless(before: CallFacts, call: CallFacts) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.debrief_account import ANSWERS, output_kind
+from playhead.diagnose.debrief_account import output_kind
 from playhead.diagnose.debrief_calls import LAST_WORDS
 from playhead.diagnose.document import MOST, TIED, Document, Row, Section, section
-from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import ELLIPSIS
-from playhead.diagnose.tokens import cost_text, pair_text
 from playhead.trace.owners import depth_of, own_name
 
 if TYPE_CHECKING:
@@ -44,39 +42,18 @@ _TITLES: Final[dict[m.SectionName, str]] = {
 """The sections of entries, in the order of the story."""
 
 
-def debrief_document(debrief: m.Debrief, *, figures: bool = False) -> Document:
-    """Return the sections, in the order of a story: what was asked, what was done and why, how it ended.
-
-    With `figures`, also the summary, what was found, and what it took, as a review wants them.
-    """
-    return Document((_head(debrief), *(_figures(debrief) if figures else ()), *_story(debrief), _ending(debrief)))
+def debrief_document(debrief: m.Debrief) -> Document:
+    """Return the sections, in the order of a story: what was asked, what was done and why, how it ended."""
+    return Document((_head(debrief), *_story(debrief), _ending(debrief)))
 
 
 def _head(debrief: m.Debrief) -> Section:
-    resumed = f", continues run {debrief.resumed_from}" if debrief.resumed_from else ""
-    origin = (
-        f"{debrief.agent} on {debrief.model}{resumed}" if debrief.agent else "an agent that the trace does not name"
+    origin = f"{debrief.agent} on {debrief.model}" if debrief.agent else "an agent that the trace does not name"
+    origin += f", continues run {debrief.resumed_from}" if debrief.resumed_from else ""
+    origin += (
+        f", a replay of run {debrief.replay_of}: `playhead diff` says what it changed" if debrief.replay_of else ""
     )
     return Section(f"Debrief: run {debrief.run_id or '(not known)'}", (Row(origin, depth=0, style="dim"),))
-
-
-def _figures(debrief: m.Debrief) -> Iterator[Section]:
-    found = (
-        Row(f"{each.source.replace(':', ' ')}: {each.text}", f"(event {each.seq}) ") for each in debrief.key_findings
-    )
-    yield from section("Key Findings", found)
-    yield Section("Metrics", table=(("metric", "value"), *_metrics(debrief.metrics)))
-
-
-def _metrics(metrics: m.Metrics) -> Iterator[tuple[str, str]]:
-    tokens = pair_text(metrics.tokens_in, metrics.tokens_out, metrics.usage_unknown, "{}, {}")
-    yield "tokens in, out", tokens or "not known"
-    yield "duration", f"{metrics.duration_ms:,.0f} ms"
-    yield "turns", f"{metrics.iterations:,}"
-    yield "model calls, failed", f"{metrics.model_calls:,}, {metrics.model_failures:,}"
-    yield "calls of functions and agents, failed", f"{metrics.tool_calls:,}, {metrics.tool_failures:,}"
-    yield "reasons stated, expected", f"{metrics.reasons_stated:,}, {metrics.reasons_expected:,}"
-    yield "cost", cost_text(metrics.cost_usd, metrics.cost_unknown) or "not known"
 
 
 def _story(debrief: m.Debrief) -> Iterator[Section]:
@@ -89,11 +66,10 @@ def _story(debrief: m.Debrief) -> Iterator[Section]:
     entries["reasons"] += _unstated(debrief)
     for name, title in _TITLES.items():
         yield from section(title, entries[name])
-    yield from section("Replay", _replay(debrief))
-    yield from section("Errors on the way", (_error(each) for each in debrief.errors if each.where != "run"))
+    yield from section("Errors on the way", map(_error, debrief.errors))
     yield from section("Flags: claims the trace does not support", [*map(_flag, debrief.flags)] or [_NO_FLAG])
     if debrief.answer is not None:
-        what, why = output_kind(debrief.outcome, _by(debrief))
+        what, why = output_kind(debrief.outcome, debrief.termination.by if debrief.termination else None)
         yield Section(f"{what.capitalize()} ({why})" if why else what.capitalize(), (Row(debrief.answer),))
     yield from section("Caveats", (Row(each, "- ", style="yellow") for each in debrief.caveats))
 
@@ -110,32 +86,21 @@ def _ending(debrief: m.Debrief) -> Section:
     return Section("Ending", tuple(rows))
 
 
-def _by(debrief: m.Debrief) -> str | None:
-    return debrief.termination.by if debrief.termination else None
-
-
 # --- the path ---------------------------------------------------------------------------------------------------------
 
 
 def _path(debrief: m.Debrief) -> Iterator[Row]:
     """Yield what each agent did, in one line of arrows: the sub-agents below the one that called them."""
     by_owner: dict[str, list[m.PathStep]] = {"root": []}
-    for owner in (*(step.owner for step in debrief.path), *(each.owner for each in debrief.agents)):
+    for owner in (*(step.owner for step in debrief.path), *debrief.agents):
         by_owner.setdefault(owner, [])
     for step in debrief.path:
         by_owner[step.owner].append(step)
     for owner, steps in list(by_owner.items())[:MOST]:
         who = "" if owner == "root" else f"{own_name(owner)}: "
-        yield Row(_arrows(steps) or _nothing(debrief, owner), who, _depth(owner))
+        yield Row(_arrows(steps) or "no call", who, _depth(owner))
     if len(by_owner) > MOST:
         yield Row(f"{ELLIPSIS} and {len(by_owner) - MOST} more agents (--json has all)", style="dim")
-
-
-def _nothing(debrief: m.Debrief, owner: str) -> str:
-    """Return what an agent did that made no step: it may have given an answer that did not stand."""
-    judged = any(each.owner == owner and each.section == "answers" for each in debrief.entries)
-    refused = owner == "root" and debrief.answer is not None and _by(debrief) in ANSWERS
-    return "no call" if judged or refused else "no call, no answer"
 
 
 def _arrows(steps: Sequence[m.PathStep]) -> str:
@@ -199,9 +164,8 @@ def _unstated(debrief: m.Debrief) -> Iterator[Row]:
     """Yield how many calls came without a reason, or why none did."""
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
-        own = next((f", {_call(step)} not counted" for step in debrief.path if _call(step) in LAST_WORDS), "")
         told = "the call gave no reason" if expected == 1 else f"{expected - stated} of {expected} calls gave no reason"
-        yield Row(f"({told}, though one was asked for{own})", style="dim")
+        yield Row(f"({told}, though one was asked for)", style="dim")
     elif not debrief.metrics.tool_calls:
         yield Row("(no tool was called, so there was no reason to state)", style="dim")
     elif not expected:
@@ -216,19 +180,6 @@ def _strategy(debrief: m.Debrief, chosen: list[Row]) -> Iterator[Row]:
         yield from chosen
     if debrief.strategy_used is not None:
         yield Row(f"the output is from {debrief.strategy_used}")
-
-
-def _replay(debrief: m.Debrief) -> Iterator[Row]:
-    replay = debrief.replay
-    if replay is None:
-        return
-    yield Row(f"a {replay.mode or 'replay'} of run {replay.replay_of}")
-    for name, value in replay.overrides.items():
-        yield Row(value, f"with {name}: ")
-    if replay.rungs:
-        yield Row(", ".join(f"{count} {rung}" for rung, count in replay.rungs.items()), "results: ")
-    if replay.diverged:
-        yield Row(f"it did something else than its recording, {counted(replay.diverged, 'time')} (see `playhead diff`)")
 
 
 def _error(each: m.ErrorSeen) -> Row:

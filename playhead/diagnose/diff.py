@@ -8,7 +8,6 @@ Works for any two recordings: a run and its replay, two runs of one agent, or tw
 
 from __future__ import annotations
 
-from collections import Counter
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +71,6 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         replay_not_entered=tuple(sorted(alignment.not_entered[1])),
         remarks=tuple(_remarks(original, replay, not_compared, alignment.not_entered)),
         script=script,
-        served=_served(calls[1]),
         **parts,
     )
 
@@ -102,11 +100,6 @@ def _output(original: Recording, replay: Recording) -> OutputDiff:
     if not equal and isinstance(one, str) and isinstance(other, str) and "\n" in one + other:
         lines = line_diff(one, other)
     return OutputDiff(original=repair_json(one), replay=repair_json(other), equal=equal, lines=lines)
-
-
-def _served(run: RunCalls) -> dict[str, int]:
-    rungs = (call.end.rung for call in run.all if call.end)
-    return dict(Counter(rung for rung in rungs if rung is not None).most_common())
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

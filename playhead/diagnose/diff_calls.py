@@ -1,4 +1,4 @@
-"""The tool calls of a run in the order of asking, and which call of one run is which of the other.
+"""The tool calls of two runs in the order of asking, and which call of one run is which of the other.
 
 A turn runs its calls beside each other, and agents work beside each other, so the order of the file says little. Here a
 turn's calls stand by their place in it, and what an agent that was called did stands right after the call.
@@ -7,22 +7,23 @@ turn's calls stand by their place in it, and what an agent that was called did s
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from playhead.diagnose.diff_sequence import common_pairs, equal_pairs
 from playhead.diagnose.diff_types import ToolUse
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
-from playhead.trace.owners import agent_path, owner_inside, places_of
+from playhead.trace.owners import agent_path, is_within, owner_inside, places_of
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
+
+    Pair = tuple[int, int]
 
 
 @dataclass(eq=False, slots=True)
@@ -69,8 +70,6 @@ class RunCalls:
                 if ended is not None:
                     ended.completed = record
         self.all.sort(key=lambda call: places_of(call.child))
-        self.callers = {call.child for call in self.all}
-        """Owners that a call of another owner led to."""
         self.leave_out(())
 
     def leave_out(self, owners: Iterable[str]) -> None:
@@ -87,23 +86,9 @@ class RunCalls:
         return tuple(call.use for call in self.all)
 
 
-def tool_sequence(recording: Recording, *, not_entered: Iterable[str] = ()) -> tuple[ToolUse, ...]:
-    """Return the tool calls of a run in the order of asking: the sequence that `apply_edits` works on.
-
-    `not_entered` are the owners that a diff did not compare (`RunDiff.not_entered`, `RunDiff.replay_not_entered`).
-    """
-    calls = RunCalls(recording)
-    calls.leave_out(not_entered)
-    return calls.uses()
-
-
 def is_inside(owner: str, owners: AbstractSet[str]) -> bool:
     """Return whether an owner is one of these, or below one."""
-    while owner:
-        if owner in owners:
-            return True
-        owner = owner.rpartition("/")[0]
-    return False
+    return any(is_within(owner, each) for each in owners)
 
 
 @dataclass(eq=False)
@@ -126,11 +111,11 @@ class Alignment:
         self._todo: list[tuple[str, str]] = []
         self._enter("root", "root")
         self._work()
-        self._pair_strays()
-        self._work()
         self.original.leave_out(self.not_entered[0])
         self.replay.leave_out(self.not_entered[1])
-        self._pair_leftovers()
+        left, right = self._free(self.original.all), self._free(self.replay.all)
+        for one, other in equal_pairs([call.use for call in left], [call.use for call in right]):
+            self._pair(left[one], right[other])  # they moved from one instance of an agent to another
         self._work()
 
     def _work(self) -> None:
@@ -162,18 +147,6 @@ class Alignment:
             self._taken.add(one)
             self._todo.append((one, other))
 
-    def _pair_leftovers(self) -> None:
-        """Pair what is left of equal calls: they moved from one instance of an agent to another."""
-        left, right = self._free(self.original.all), self._free(self.replay.all)
-        for one, other in equal_pairs([call.use for call in left], [call.use for call in right]):
-            self._pair(left[one], right[other])
-
-    def _pair_strays(self) -> None:
-        """Pair owners that no recorded call led to, which only damage can leave, by their names."""
-        for owner in self.replay.recording.owners:
-            if owner not in self.replay.callers:
-                self._enter(owner, owner)
-
 
 def _is_served(call: Call) -> bool:
     """Return whether the result of a call came from a recording, so that no body ran."""
@@ -201,3 +174,53 @@ def _free(calls: list[Call], kept: list[int]) -> list[tuple[int, Call]]:
     """Return the calls that are not kept, each with how many kept ones stand before it."""
     taken = set(kept)
     return [(bisect_left(kept, place), call) for place, call in enumerate(calls) if place not in taken]
+
+
+# --- sequences --------------------------------------------------------------------------------------------------------
+
+
+def common_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
+    """Return the places of a long common subsequence, in order."""
+    start, end = 0, 0
+    shortest = min(len(left), len(right))
+    while start < shortest and left[start] == right[start]:
+        start += 1
+    while end < shortest - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    a, b = left[start : len(left) - end], right[start : len(right) - end]
+    middle = longest_increasing(equal_pairs(a, b))
+    return [
+        *((place, place) for place in range(start)),
+        *((one + start, other + start) for one, other in middle),
+        *((len(left) - place, len(right) - place) for place in range(end, 0, -1)),
+    ]
+
+
+def equal_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
+    """Return each item of the left with the equal item of the right that has the same rank among its equals."""
+    places: dict[Hashable, deque[int]] = defaultdict(deque)
+    for place, item in enumerate(right):
+        places[item].append(place)
+    return [(place, places[item].popleft()) for place, item in enumerate(left) if places.get(item)]
+
+
+def longest_increasing(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the most pairs that stand in the same order on both sides; n log n. No place may come twice."""
+    ends: list[int] = []
+    tops: list[int] = []
+    before: list[int | None] = []
+    items = sorted(pairs)
+    for number, (_, other) in enumerate(items):
+        place = bisect_left(ends, other)
+        before.append(tops[place - 1] if place else None)
+        if place == len(ends):
+            ends.append(other)
+            tops.append(number)
+        else:
+            ends[place], tops[place] = other, number
+    kept: list[Pair] = []
+    top = tops[-1] if tops else None
+    while top is not None:
+        kept.append(items[top])
+        top = before[top]
+    return kept[::-1]

@@ -71,9 +71,8 @@ def _what(change: DecisionChange, a: Decision | None, b: Decision | None) -> str
 
 
 def _did(decision: Decision) -> str:
-    names = list(dict.fromkeys(call.tool for call in decision.calls))
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004
-    return f"called {', '.join(names[:3])}{more}" if names else "answered"
+    names = dict.fromkeys(call.tool for call in decision.calls)
+    return f"called {', '.join(names)}" if names else "answered"
 
 
 def _decisions(run: RunCalls) -> dict[str, list[Decision]]:

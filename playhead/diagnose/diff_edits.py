@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from playhead.diagnose.diff_sequence import longest_increasing
+from playhead.diagnose.diff_calls import longest_increasing
 from playhead.diagnose.diff_types import RationaleChange, ResultChange, ToolEdit
 from playhead.diagnose.diff_values import differences, same
 from playhead.trace.values import repair_json

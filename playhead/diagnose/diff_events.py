@@ -64,7 +64,6 @@ def _first(parting: Parting, original: Recording, replay: Recording) -> FirstDiv
         iteration=record.iteration,
         original_seq=one.seq if one else None,
         replay_seq=other.seq if other else None,
-        after_seq=parting.after.seq if parting.after else None,
         what=parting.sentence(found, "the other run"),
         expected=repair_json(expected),
         actual=repair_json(actual),

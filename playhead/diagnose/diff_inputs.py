@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.diff_types import InputChange
 from playhead.diagnose.diff_values import line_diff, plain, same
@@ -31,41 +31,10 @@ def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
     for replay_owner, owner in alignment.owners.items():
         if owner not in originals or replay_owner not in replays:
             continue
-        told = _Told.of(alignment, replays[replay_owner])
-        for change in _owner_changes(originals[owner], replays[replay_owner], told):
+        for change in _owner_changes(originals[owner], replays[replay_owner]):
             key = (change.agent, change.name, repr(change.original), repr(change.replay))
-            first = found.get(key)
-            found[key] = first.model_copy(update={"agents": first.agents + 1}) if first else change
+            found.setdefault(key, change)
     return tuple(sorted(found.values(), key=lambda each: (depth_of(each.agent), each.decided, _rank(each.name))))
-
-
-class _Told(NamedTuple):
-    """What a replay was told to change of one agent."""
-
-    own: Mapping[str, Any]
-    """By the name of the override."""
-    models: tuple[str, ...] = ()
-    """Recorded names of the models that others answer for, whichever agent was on them."""
-
-    @classmethod
-    def of(cls, alignment: Alignment, replayed: OwnerRecording) -> _Told:
-        """Return what was told of an agent of the replay; of those below the root it stands by their names in `agents`."""
-        header = alignment.replay.recording.header
-        if not header.replay_of:
-            return cls({})
-        overrides = dict(header.overrides)
-        agents, model = _mapping(overrides.pop("agents", None)), overrides.pop("model", None)
-        recorded = [alignment.original.recording.header.agent.model] if model else []
-        started = replayed.started
-        own = _mapping(agents.get(started.agent.name)) if isinstance(started, AgentStarted) else overrides
-        return cls(own, tuple(model if isinstance(model, dict) else recorded))
-
-    def holds(self, name: str, original: object) -> bool:
-        """Return whether it was told to change this."""
-        first, _, rest = name.partition(".")
-        if first == "parameters":
-            return rest in _mapping(self.own.get(first)) or (rest == "temperature" and rest in self.own)
-        return first in self.own or (name == "model" and original in self.models)
 
 
 def _rank(name: str) -> int:
@@ -73,7 +42,7 @@ def _rank(name: str) -> int:
     return _FIRST.index(first) if first in _FIRST else len(_FIRST)
 
 
-def _owner_changes(one: OwnerRecording, other: OwnerRecording, told: _Told) -> Iterator[InputChange]:
+def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[InputChange]:
     left, right = given(one), given(other)
     for name in dict.fromkeys([*left, *right]):
         if name in left and name in right and same(left[name], right[name]):
@@ -90,7 +59,6 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording, told: _Told) -> I
             original=repair_json(original),
             replay=repair_json(replay),
             lines=line_diff(*texts) if name in _TEXTS and all(isinstance(each, str) for each in texts) else (),
-            overridden=told.holds(name, original),
             decided=name == "task" and isinstance(other.started, AgentStarted),
         )
 

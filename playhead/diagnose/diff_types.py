@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from playhead.diagnose.parts import Part
 from playhead.trace.values import JsonValue, repair_json
 
 
@@ -20,23 +21,11 @@ class ToolUse(NamedTuple):
     """SHA-256 of the canonical JSON of the arguments."""
 
 
-class Fact(BaseModel):
-    """A frozen part of a diff."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        defer_build=True,
-        use_attribute_docstrings=True,
-        ser_json_inf_nan="constants",
-    )
-
-
 EditKind = Literal["added", "removed", "reordered", "arguments", "same"]
 DecisionChange = Literal["calls", "answer", "failure", "missing", "extra"]
 
 
-class Difference(Fact):
+class Difference(Part):
     """One place in a JSON value where the runs differ."""
 
     path: str
@@ -49,7 +38,7 @@ class Difference(Fact):
     """What the replay has there."""
 
 
-class InputChange(Fact):
+class InputChange(Part):
     """Something an agent was given that is not the same in both runs."""
 
     agent: str
@@ -65,15 +54,11 @@ class InputChange(Fact):
     lines: tuple[str, ...] = ()
     """For a text, the lines that differ, each after `-`, `+` or a blank, and `@@` lines between places; at most 400, and
     then one after `…`."""
-    overridden: bool = False
-    """Whether the replay was told to change it."""
     decided: bool = False
     """Whether a model decided it, as it does the task of a sub-agent: then it is no cause but an effect."""
-    agents: int = 1
-    """Sub-agents of this path in which it differs in this way."""
 
 
-class ToolEdit(Fact):
+class ToolEdit(Part):
     """One edit of the script that makes the replay's tool calls of the original's."""
 
     kind: EditKind
@@ -101,7 +86,7 @@ class ToolEdit(Fact):
     """For `arguments`: what differs in them."""
 
 
-class ResultChange(Fact):
+class ResultChange(Part):
     """The same call with the same arguments, and something else came back."""
 
     owner: str
@@ -128,7 +113,7 @@ class ResultChange(Fact):
     """What differs in them."""
 
 
-class RationaleChange(Fact):
+class RationaleChange(Part):
     """The same call, made for another stated reason."""
 
     owner: str
@@ -145,7 +130,7 @@ class RationaleChange(Fact):
     """The reason stated in the replay; None when none was."""
 
 
-class FirstDivergence(Fact):
+class FirstDivergence(Part):
     """The first event after the header that is not the same in the other run."""
 
     change: Literal["changed", "replaced", "extra", "missing"]
@@ -161,8 +146,6 @@ class FirstDivergence(Fact):
     """`seq` in the original; None for an extra event."""
     replay_seq: int | None = None
     """`seq` in the replay; None for a missing event."""
-    after_seq: int | None = None
-    """For an extra event, `seq` of the original's event that it follows."""
     what: str
     """What differs, as a sentence."""
     expected: JsonValue = None
@@ -177,7 +160,7 @@ class FirstDivergence(Fact):
     """Where the two differ, path by path, at most a hundred; empty for an extra and a missing event."""
 
 
-class DecidedCall(Fact):
+class DecidedCall(Part):
     """A call that a model asked for."""
 
     tool: str
@@ -188,7 +171,7 @@ class DecidedCall(Fact):
     """The stated reason."""
 
 
-class Decision(Fact):
+class Decision(Part):
     """What a model decided, or answered, at one request."""
 
     seq: int
@@ -205,7 +188,7 @@ class Decision(Fact):
     """Why there is no answer, for a request that failed."""
 
 
-class FirstDecision(Fact):
+class FirstDecision(Part):
     """The first place where the model decided, or answered, something else."""
 
     change: DecisionChange
@@ -221,7 +204,7 @@ class FirstDecision(Fact):
     """The replay's; None when it did not come to ask."""
 
 
-class RunFigures(Fact):
+class RunFigures(Part):
     """What a run came to."""
 
     run_id: str
@@ -258,7 +241,7 @@ class RunFigures(Fact):
     """Milliseconds; None when the times make no sense."""
 
 
-class OutputDiff(Fact):
+class OutputDiff(Part):
     """Both answers."""
 
     original: JsonValue = None
@@ -271,7 +254,7 @@ class OutputDiff(Fact):
     """For texts of several lines, those that differ, as in `InputChange.lines`."""
 
 
-class RunDiff(Fact):
+class RunDiff(Part):
     """What became of a run when it was done again, or of two runs that are laid side by side.
 
     That two runs are `identical` says nothing of their times, tokens and cost, nor of what the tools returned:
@@ -311,8 +294,6 @@ class RunDiff(Fact):
     """The first place where the model decided or answered something else; None when it did not."""
     tool_sequence: tuple[ToolEdit, ...] = ()
     """The edits that make the replay's tool calls of the original's; `apply_edits` makes them."""
-    served: dict[str, int] = Field(default_factory=dict)
-    """Tool results of the replay that came from a recording, or in place of one, by their rung: `exact`, `stale` …"""
     results: tuple[ResultChange, ...] = ()
     """Calls with the same arguments that something else came back from."""
     rationale_changes: tuple[RationaleChange, ...] = ()

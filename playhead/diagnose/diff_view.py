@@ -7,20 +7,18 @@ columns and needs no colour.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.diagnose.debrief_calls import LAST_WORDS
 from playhead.diagnose.diff_values import common_length
 from playhead.diagnose.document import TIED, Document, Row, Section
-from playhead.diagnose.parts import counted
+from playhead.diagnose.parts import cost_text, counted, pair_text
 from playhead.diagnose.summaries import called_with, duration_text, preview
 from playhead.diagnose.terminal import ELLIPSIS
-from playhead.diagnose.tokens import cost_text, pair_text
 from playhead.trace.owners import own_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from playhead.diagnose.diff_types import (
         Decision,
@@ -64,20 +62,9 @@ _ALSO: Final = {
 
 def diff_document(diff: RunDiff) -> Document:
     """Return a diff of two runs as a page."""
-    sections = (
-        _heading,
-        _inputs,
-        _divergence,
-        _decision,
-        _calls,
-        _results,
-        _reasons,
-        _answer,
-        _cost,
-        _remarks,
-        _verdict,
-    )
-    return Document(tuple(each for make in sections for each in make(diff)), spaced=True)
+    causes = (_heading, _inputs, _divergence, _decision)
+    effects = (_calls, _results, _reasons, _answer, _cost, _remarks, _verdict)
+    return Document(tuple(each for make in (*causes, *effects) for each in make(diff)), spaced=True)
 
 
 def _heading(diff: RunDiff) -> Iterator[Section]:
@@ -139,9 +126,9 @@ def _short(value: Any) -> str:  # noqa: ANN401 - JSON
     return "none" if value is None else preview(value)
 
 
-def _seqs(original: int | None, replay: int | None, after: int | None = None) -> str:
+def _seqs(original: int | None, replay: int | None) -> str:
     if original is None:
-        return f"event {replay} of the other run" + ("" if after is None else f", after event {after}")
+        return f"event {replay} of the other run"
     if replay is None:
         return f"event {original} of the original"
     return f"event {original}" if original == replay else f"event {original} (the other run: {replay})"
@@ -161,23 +148,19 @@ def _is_cut(diff: RunDiff) -> bool:
 
 def _inputs(diff: RunDiff) -> Iterator[Section]:
     causes = [each for each in diff.inputs if not each.decided]
-    named = {each.name.partition(".")[2] or each.name for each in causes if each.overridden}
-    named |= {name for each in causes for name in (each.name, each.name.partition(".")[0])}
+    named = {part for each in causes for part in (each.name, *each.name.split(".", 1))}
     others = {name: value for name, value in diff.overrides.items() if name not in named}
     if not causes and not others:
         yield Section("Changed", note="nothing that the agents were given")
         return
     rows = [row for change in causes[:_MOST] for row in _input(change)]
     rows += _more(len(causes) - _MOST, "changes")
-    rows += [Row(f"{name} (overridden): {preview(value)}", most=1) for name, value in list(others.items())[:_MOST]]
-    yield Section("Changed", tuple(rows), "what the agents were given" if causes else "what the replay was told")
+    rows += [Row(f"{name} (override): {preview(value)}", most=1) for name, value in list(others.items())[:_MOST]]
+    yield Section("Changed", tuple(rows), "inputs of the agents" if causes else "overrides of the replay")
 
 
 def _input(change: InputChange) -> Iterator[Row]:
-    times = f"{change.agents} times" if change.agents > 1 else ""
-    notes = [change.agent if change.agent != "root" else "", "overridden" if change.overridden else "", times]
-    note = ", ".join(filter(None, notes))
-    name = f"{change.name} ({note})" if note else change.name
+    name = change.name if change.agent == "root" else f"{change.name} ({change.agent})"
     if change.lines:
         yield Row(name)
         yield from _lines(change.lines)
@@ -234,7 +217,7 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
         rows += _more(len(found.differences) - _FEW, "places")
     else:
         rows += _sides(found.expected_text, found.actual_text)
-    seqs = _seqs(found.original_seq, found.replay_seq, found.after_seq)
+    seqs = _seqs(found.original_seq, found.replay_seq)
     yield Section("First divergence", tuple(rows), f"{seqs}, {_where(found.owner, found.iteration)}")
 
 
@@ -245,16 +228,12 @@ def _decision(diff: RunDiff) -> Iterator[Section]:
         reach = ", in what can be read of both" if _is_cut(diff) else ""
         yield Section("First decision", note=f"none differs{reach}")
         return
-    one, other = found.original, found.replay
-    words = found.change == "answer"
+    sides = (found.original, found.replay)
     ends = [each.terminated_by if found.agent == "root" else None for each in (diff.original, diff.replay)]
-    rows = (
-        Row(found.what),
-        *_side("-", one, other if words else None, ends[0]),
-        *_side("+", other, one if words else None, ends[1]),
-    )
-    seqs = _seqs(one.seq if one else None, other.seq if other else None)
-    yield Section("First decision", rows, f"{seqs}, {_where(side.owner, side.iteration)}")
+    one, other = sides if found.change == "answer" else (None, None)
+    rows = (*_side("-", sides[0], other, ends[0]), *_side("+", sides[1], one, ends[1]))
+    seqs = _seqs(*(each.seq if each else None for each in sides))
+    yield Section("First decision", (Row(found.what), *rows), f"{seqs}, {_where(side.owner, side.iteration)}")
 
 
 def _side(mark: str, decision: Decision | None, other: Decision | None, ended: str | None) -> Iterator[Row]:
@@ -283,46 +262,32 @@ def _calls(diff: RunDiff) -> Iterator[Section]:
     if not one and not other:
         yield Section("Tool calls", note="none in either run")
         return
-    own = sorted({each.tool for each in diff.script} & LAST_WORDS)
-    of = f" with {' and '.join(own)}" if own else ""  # elsewhere the kernel's own tools are not counted
     counts = [(sum(each.kind == kind for each in edits), word) for kind, word in _WORDS.items()]
     if edits:
-        note = f"{one:,} → {other:,}{of}: {', '.join(f'{count} {word}' for count, word in counts if count)}"
+        note = f"{one:,} → {other:,}: {', '.join(f'{count} {word}' for count, word in counts if count)}"
     elif one != other:
-        note = f"{one:,} → {other:,}{of}: those that could be compared are alike"
-    elif diff.results:
-        note = f"{counted(one, 'call')}{of}, made alike; {len(diff.results):,} returned something else"
+        note = f"{one:,} → {other:,}: those that could be compared are alike"
     else:
-        note = f"the same {counted(one, 'call')}{of}, in the same order"
-    rows = list(_edits(diff))
-    if diff.served:
-        served = ", ".join(f"{count:,} {rung}" for rung, count in diff.served.items())
-        rows.append(Row(f"(results in the replay: {served})", style="dim"))
-    yield Section("Tool calls", tuple(rows), note)
+        note = f"the same {counted(one, 'call')}, in the same order"
+    yield Section("Tool calls", tuple(_edits(diff)), note)
 
 
 def _edits(diff: RunDiff) -> Iterator[Row]:
-    """Yield the calls as in a unified diff: what stayed is one line, what changed says how."""
-    run: list[ToolEdit] = []
-    edits = 0
-    for row in diff.script:
-        if row.kind == "same":
-            run.append(row)
-            continue
-        yield from _same(run)
-        run = []
-        if edits == _MOST_EDITS:
-            yield from _more(len(diff.tool_sequence) - edits, "edits")
-            return
-        edits += 1
-        yield from _edit(row)
-    yield from _same(run)
-
-
-def _same(run: list[ToolEdit]) -> Iterable[Row]:
-    if len(run) > _SHORT_RUN:
-        return [Row(f"… {len(run):,} calls as before", depth=4, style="dim")]
-    return [Row(_call(each.owner, each.tool, each.replay_args), depth=4, style="dim", most=1) for each in run]
+    """Yield the calls as in a unified diff: calls that stayed take one line, an edit says what changed."""
+    left = _MOST_EDITS
+    for is_same, group in groupby(diff.script, lambda each: each.kind == "same"):
+        rows = list(group)
+        if not is_same:
+            yield from (row for each in rows[:left] for row in _edit(each))
+            left -= len(rows)
+            if left < 0:
+                yield from _more(len(diff.tool_sequence) - _MOST_EDITS, "edits")
+                return
+        elif len(rows) > _SHORT_RUN:
+            yield Row(f"… {len(rows):,} calls as before", depth=4, style="dim")
+        else:
+            calls = (_call(each.owner, each.tool, each.replay_args) for each in rows)
+            yield from (Row(each, depth=4, style="dim", most=1) for each in calls)
 
 
 def _edit(edit: ToolEdit) -> Iterator[Row]:
@@ -361,9 +326,8 @@ def _reasons(diff: RunDiff) -> Iterator[Section]:
         rows += _sides(each.original or "(none stated)", each.replay or "(none stated)")
     rows += _more(len(diff.rationale_changes) - _FEW, "calls")
     if rows:
-        yield Section(
-            "Reasons", tuple(rows), f"{counted(len(diff.rationale_changes), 'call')} with another stated reason"
-        )
+        note = f"{counted(len(diff.rationale_changes), 'call')} with another stated reason"
+        yield Section("Reasons", tuple(rows), note)
 
 
 def _answer(diff: RunDiff) -> Iterator[Section]:
@@ -388,26 +352,17 @@ def _answered(figures: RunFigures, output: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def _cost(diff: RunDiff) -> Iterator[Section]:
-    runs = (diff.original, diff.replay)
-    delta = diff.duration_delta_ms
+    runs, delta = (diff.original, diff.replay), diff.duration_delta_ms
+    tokens = (pair_text(each.input_tokens, each.output_tokens, each.usage_unknown) or "unknown" for each in runs)
+    costs = (cost_text(each.cost_usd, each.cost_unknown) or "unknown" for each in runs)
+    times = ("unknown" if each.duration_ms is None else duration_text(each.duration_ms) for each in runs)
+    slower = "?" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
     table = (
         ("", "original", "replay" if diff.is_replay else "compared", "change"),
         ("iterations", *(str(each.iterations) for each in runs), f"{diff.iterations_delta:+}"),
-        (
-            "tokens in+out",
-            *(pair_text(each.input_tokens, each.output_tokens, each.usage_unknown) or "unknown" for each in runs),
-            "?" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}",
-        ),
-        (
-            "cost",
-            *(cost_text(each.cost_usd, each.cost_unknown) or "unknown" for each in runs),
-            "?" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}",
-        ),
-        (
-            "time",
-            *("unknown" if each.duration_ms is None else duration_text(each.duration_ms) for each in runs),
-            "?" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}",
-        ),
+        ("tokens in+out", *tokens, "?" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}"),
+        ("cost", *costs, "?" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}"),
+        ("time", *times, slower),
     )
     yield Section("Cost", table=table)
 

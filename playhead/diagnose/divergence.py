@@ -97,13 +97,12 @@ class Parting(NamedTuple):
             return f"{other} instead of {one}"
         if self.recorded.record.iteration != self.now.record.iteration:
             return f"{one} comes in turn {self.now.record.iteration} instead of {self.recorded.record.iteration}"
-        if not found:  # a field that a newer version added to a part of an event
-            return f"{one} differs"
-        first, *more = [each.path or "the value" for each in found[:SHOWN]]
-        if first == "calls_before":
+        if self.recorded.calls_before != self.now.calls_before:
             return "other calls had ended when this one started, which has to run alone"
+        first, *more = [each.path or "the value" for each in found[:SHOWN]] or [""]
         besides = f", and {', '.join(more)}" if more else ""
-        return f"{first} of {one} differs{besides}"
+        of = f"{first} of " if first else ""  # nothing: a field that a newer version added to a part of an event
+        return f"{of}{one} differs{besides}"
 
     def divergence(self) -> Divergence:
         """Return it as a reproduction reports it."""

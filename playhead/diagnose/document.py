@@ -80,7 +80,6 @@ class Document:
         for number, section in enumerate(self.sections):
             note = f" {_markdown(section.note)}" if section.note else ""
             lines += [f"{'##' if number else '#'} {_markdown(section.title)}{note}", ""]
-            lines += [*_markdown_table(section.table), *([""] if section.table else [])]
             lines += [f"- {_markdown(row.lead + row.text)}" for row in section.rows]
             lines += [""] if section.rows else []
         return "\n".join(lines)
@@ -149,13 +148,6 @@ _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$=:@&\-.]")
 """What Markdown, or one of its dialects, reads as more than a character: also bare addresses, `@names` and formulas."""
 _LIST_NUMBER: Final = 12
 """Characters at the start of a line that may be the number of a list, when a space follows."""
-
-
-def _markdown_table(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    for number, cells in enumerate(table):
-        yield f"| {' | '.join(map(_markdown, cells))} |"
-        if number == 0:
-            yield f"|---{'|--:' * (len(cells) - 1)}|"
 
 
 def _markdown(text: str) -> str:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from playhead.diagnose.diff_values import common_length
+from playhead.diagnose.parts import UNKNOWN, cell, number_cell, time_cell
 from playhead.diagnose.terminal import Line, pad
-from playhead.diagnose.tokens import UNKNOWN, cell, number_cell, time_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from playhead.trace.store import RunSummary
 
-_NARROW: Final = 60
-"""Cells of a console that has room for the start of a run's id, its ending and its task only."""
 _WIDE: Final = 130
 """Cells of a console that has room for whole ids, and for the agent and its model."""
 _SHORTEST: Final = 4
@@ -45,24 +44,22 @@ class RunList:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield a heading and a line for each run; on few cells short ids and fewer columns."""
-        wide, narrow = options.max_width >= _WIDE, options.max_width < _NARROW
+        wide = options.max_width >= _WIDE
         short = {} if wide else unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
         names = [short.get(run.run_id, run.run_id) for run in self.runs]
         ids = max((min(len(name), 40 if wide else 20) for name in names), default=3)
-        ended = 24 if wide else 14 if not narrow else 11
-        head = f"{'RUN':<{ids}}  " + ("" if narrow else f"{'STARTED':<11}  ") + f"{'ENDED':<{ended}}  "
-        head += "" if narrow else f"{'TIME':>7}  {'TOKENS':>7}  {'COST':>8}  "
+        ended = 24 if wide else 14
+        head = f"{'RUN':<{ids}}  {'STARTED':<11}  {'ENDED':<{ended}}  {'TIME':>7}  {'TOKENS':>7}  {'COST':>8}  "
         yield Line((head + (f"{'AGENT':<12}  {'MODEL':<24}  " if wide else "") + "TASK", "dim"))
         for run, name in zip(self.runs, names, strict=True):
+            task = f"{'replay: ' if run.replay_of else ''}{run.task or '-'}"
             yield Line(
                 (pad(name, ids), "bold"),
-                "  " if narrow else f"  {_started(run.started_us)}  ",
+                f"  {_started(run.started_us)}  ",
                 (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow")),
-                "  " if narrow else f"  {_time(run):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
+                f"  {_time(run):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
                 (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
-                f"format {run.format}, not read"
-                if run.format
-                else f"{'replay: ' if run.replay_of else ''}{run.task or '-'}",
+                f"format {run.format}, not read" if run.format else task,
             )
 
 
@@ -93,29 +90,21 @@ def _cost(run: RunSummary) -> str:
 def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
     """Return for each id the shortest beginning that means no other one, whatever the case of its letters."""
     ordered = sorted(set(run_ids), key=str.upper)
-    lengths = [_common(one, other) for one, other in pairwise(ordered)]
+    lengths = [common_length(one.upper(), other.upper()) for one, other in pairwise(ordered)]
     return {
         run_id: run_id[: max(before + 1, after + 1, _SHORTEST)]
         for run_id, before, after in zip(ordered, [0, *lengths], [*lengths, 0], strict=False)
     }
 
 
-def _common(one: str, other: str) -> int:
-    """Return how many characters two ids begin with in common."""
-    places = enumerate(zip(one.upper(), other.upper(), strict=False))
-    return next((place for place, (a, b) in places if a != b), min(len(one), len(other)))
-
-
 def _started(started_us: int | None) -> str:
     """Return the local time in eleven cells."""
+    if started_us is None:
+        return f"{'-':<11}"
     try:
-        return (
-            "-          "
-            if started_us is None
-            else f"{datetime.fromtimestamp(started_us / 1e6, UTC).astimezone():%m-%d %H:%M}"
-        )
+        return f"{datetime.fromtimestamp(started_us / 1e6, UTC).astimezone():%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):  # a time that no calendar holds
-        return "?          "
+        return f"{'?':<11}"
 
 
 def _tokens(run: RunSummary) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
-from math import isfinite
+from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.diagnose import statistics_model as m
 from playhead.diagnose.parts import finite
 from playhead.trace import events as e
-from playhead.trace.events.tools import grounded_share
 from playhead.trace.owners import agent_path, own_name
 from playhead.trace.spending import Spending, Spent
 
@@ -63,7 +61,6 @@ class StatisticsFold:
         self.counts: Counter[str] = Counter()
         self.recordings: Counter[str] = Counter()
         self.endings: Counter[str] = Counter()
-        self.statuses: Counter[str] = Counter()
         self.models: defaultdict[str, Tally] = defaultdict(Tally)
         self.tools: defaultdict[str, Tally] = defaultdict(Tally)
         self.agents: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
@@ -80,7 +77,6 @@ class StatisticsFold:
         self.run_ids += [recording.run_id] if len(self.run_ids) < _MOST_IDS else []
         self.recordings[recording.status] += 1
         self.endings[ending.terminated_by if ending else NO_END] += 1
-        self.statuses.update([ending.status] if ending else [])
         self.counts["lost"] += ending.lost_events if ending else 0
         self.counts["replays"] += recording.header.replay_of is not None
         run, spending = _Run(self), Spending()
@@ -102,7 +98,6 @@ class StatisticsFold:
             run_ids=tuple(self.run_ids),
             recordings=dict(self.recordings),
             endings=dict(self.endings.most_common()),
-            statuses=dict(self.statuses.most_common()),
             tokens_in=usage.known(usage.input_tokens),
             tokens_out=usage.known(usage.output_tokens),
             usage_unknown=usage.unknown or 0,
@@ -126,15 +121,8 @@ class StatisticsFold:
         )
 
     def _replays(self) -> m.ReplayStatistics | None:
-        if not self.counts["replays"]:
-            return None
-        grounded = grounded_share(self.rungs, self.counts["stops"])
-        return m.ReplayStatistics(
-            runs=self.counts["replays"],
-            rungs=dict(self.rungs.most_common()),
-            grounded=None if grounded is None else round(grounded, 4),
-            divergences=self.counts["divergences"],
-        )
+        count = self.counts["replays"]
+        return m.ReplayStatistics(runs=count, rungs=dict(self.rungs.most_common())) if count else None
 
     def _blind(self, tools: tuple[m.ToolStatistics, ...]) -> Iterator[tuple[str, str]]:
         for name, each in self.models.items():
@@ -174,9 +162,6 @@ class _Run:
         """How far each owner has come."""
         self._told_turns: dict[str, int] = {}
         """Turns by owner, as its end tells them."""
-        self._served: set[tuple[str, str]] = set()
-        self._left: set[tuple[str, str]] = set()
-        """Calls at which the replay left the recording."""
         self._open: set[str] = set()
         self._last_us: int | None = None
 
@@ -198,7 +183,6 @@ class _Run:
             self._agent(owner).spent.fail()
         for owner, turns in (self._turns | self._told_turns).items():
             self._agent(owner).counts["iterations"] += turns
-        self._fold.counts["stops"] += len(self._left - self._served)
         for owner in self._open:
             self._agent(owner).codes[NO_END] += 1
 
@@ -222,8 +206,6 @@ class _Run:
         agent.label = event.agent.name
         agent.counts["runs"] += 1
         self._open.add(owner)
-        if isinstance(event, e.AgentStarted):  # it was entered, with whatever task
-            self._left.discard((event.parent, event.call_id))
 
     @_take.register(e.RunCompleted)
     @_take.register(e.AgentCompleted)
@@ -258,20 +240,6 @@ class _Run:
         self._agent(owner).spent.take(event)
 
     @_take.register
-    def _(self, event: e.ReplayServed, owner: str) -> None:
-        if event.request is None:  # else it is the model's, of a resumed run
-            self._serve((owner, event.call_id), event.rung)
-
-    @_take.register
-    def _(self, event: e.ReplayDiverged, owner: str) -> None:
-        self._fold.counts["divergences"] += 1
-        self._left |= {(owner, event.call_id or "")} & self._running.keys()
-
-    def _serve(self, call: tuple[str, str], rung: str) -> None:
-        self._fold.rungs[rung] += call not in self._served
-        self._served.add(call)
-
-    @_take.register
     def _(self, event: e.ToolCallStarted, owner: str) -> None:
         spec = self._specs.get((owner, event.tool))
         kind = spec.kind if spec else "function"
@@ -296,7 +264,7 @@ class _Run:
         if not event.ok:
             tool.codes[event.error.type[:100] if event.error else "(no error given)"] += 1
         if event.rung is not None:
-            self._serve(call, event.rung)
+            self._fold.rungs[event.rung] += 1
         if ran and not event.cached:
             tool.times.append(finite(event.duration_ms))
 
@@ -306,15 +274,11 @@ class _Run:
 
 def _model(name: str, each: Tally) -> m.ModelStatistics:
     usage = each.spent.usage
-    uncounted = usage.known(usage.total_tokens) is None
     return m.ModelStatistics(
         model=name,
         **{figure: each.counts[figure] for figure in _MODEL},
         tokens_in=usage.known(usage.input_tokens),
         tokens_out=usage.known(usage.output_tokens),
-        cache_read_tokens=None if uncounted else usage.cache_read_tokens,
-        cache_write_tokens=None if uncounted else usage.cache_write_tokens,
-        reasoning_tokens=None if uncounted else usage.reasoning_tokens,
         cost_usd=each.spent.priced_usd,
         cost_unknown=each.spent.unpriced + each.spent.untold,
         usage_unknown=usage.unknown or 0,
@@ -348,15 +312,13 @@ def _agent(owner: str, each: Tally) -> m.AgentStatistics:
 
 
 def spread(values: list[float]) -> m.Spread:
-    """Return how values are spread."""
-    total = round(finite(sum(values)), 3)
-    if not values:
-        return m.Spread(count=0, total=total, median=None, p95=None, max=None)
-    p95 = statistics.quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
-    median, p95 = (  # two that are absurdly large have no mean, then it is the largest
-        round(each, 3) if isfinite(each) else max(values) for each in (statistics.median(values), p95)
-    )
-    return m.Spread(count=len(values), total=total, median=median, p95=p95, max=max(values))
+    """Return how values are spread: half of them, and 95 of a hundred, are at most `median` and `p95`."""
+    ordered = sorted(values)
+
+    def at(share: float) -> float | None:
+        return ordered[ceil(share * len(ordered)) - 1] if ordered else None
+
+    return m.Spread(count=len(values), total=round(finite(sum(values)), 3), median=at(0.5), p95=at(0.95), max=at(1))
 
 
 def _blind_models(models: tuple[m.ModelStatistics, ...]) -> Iterator[tuple[str, str]]:

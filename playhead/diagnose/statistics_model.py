@@ -17,7 +17,7 @@ class Spread(Part):
     median: float | None
     """Half of them took no longer."""
     p95: float | None
-    """Ninety-five of a hundred took no longer (interpolated; with few values close to the maximum)."""
+    """Ninety-five of a hundred took no longer; with few values the longest."""
     max: float | None
     """The longest."""
 
@@ -43,12 +43,6 @@ class ModelStatistics(Part):
     """Tokens of the prompts; null when nothing is known of them, which is not the same as 0."""
     tokens_out: int | None
     """Tokens of the answers; null when nothing is known of them."""
-    cache_read_tokens: int | None
-    """Those of the prompts that came from the provider's cache; null when no answer's tokens are known."""
-    cache_write_tokens: int | None
-    """Those of the prompts that were written to it; null when no answer's tokens are known."""
-    reasoning_tokens: int | None
-    """Those of the answers that are reasoning; null when no answer's tokens are known."""
     cost_usd: float | None
     """US dollars of the answers whose price is known; null when none is."""
     cost_unknown: int
@@ -148,11 +142,6 @@ class ReplayStatistics(Part):
     """Runs that are replays."""
     rungs: dict[Text, int]
     """Results by rung, from `exact` to `synthetic-error`."""
-    grounded: float | None
-    """Calls whose result is exact, reordered or normalised, of all: those that stopped their replay are not; null when there
-    is none."""
-    divergences: int
-    """Notes that a replay did something else than its recording."""
 
 
 class Blind(Part):
@@ -177,8 +166,6 @@ class Statistics(Part):
     """Runs by the state of their file: `closed`, `open`, `truncated`, `damaged`."""
     endings: dict[Text, int]
     """Runs by reason code; `(no end)` where the file has none."""
-    statuses: dict[Text, int]
-    """Runs by `done` and `failed`."""
     tokens_in: int | None
     """Tokens of all prompts; null when nothing is known of them. `coverage` says what is missing."""
     tokens_out: int | None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.document import Document, Row, Section
+from playhead.diagnose.parts import UNKNOWN, cell, number_cell, pair_text, time_cell
 from playhead.diagnose.terminal import ELLIPSIS
-from playhead.diagnose.tokens import UNKNOWN, cell, number_cell, pair_text, time_cell
 from playhead.trace.owners import depth_of, own_name
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def _totals(figures: m.Statistics) -> Iterator[str]:
     stated = "not asked for" if reasons.coverage is None else f"{reasons.stated:,} of {reasons.expected:,} calls"
     yield f"Stated reasons: {stated}"
     if (replays := figures.replays) is not None:
-        grounded = "" if replays.grounded is None else f"; {replays.grounded:.0%} grounded"
-        yield f"Replays: {replays.runs:,}; results: {_counts(replays.rungs) or 'none'}{grounded}"
+        yield f"Replays: {replays.runs:,}; results: {_counts(replays.rungs) or 'none'}"
 
 
 def _tables(figures: m.Statistics) -> Iterator[Section]:

@@ -9,8 +9,7 @@ import json
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from playhead.diagnose.parts import content_text
-from playhead.diagnose.tokens import usage_text
+from playhead.diagnose.parts import content_text, usage_text
 from playhead.trace import events as e
 from playhead.trace.values import scrub
 
@@ -115,14 +114,11 @@ def _(event: e.HookFired) -> str:
     return _because(f"{event.hook}, {event.timing} {event.phase}, asked to {event.action}", event.reason)
 
 
-@summarise.register
-def _(event: e.EmissionChanged) -> str:
-    return f"{event.tag} by {event.hook}: {preview(event.before)} → {preview(event.after)}"
-
-
-@summarise.register
-def _(event: e.EmissionSuppressed) -> str:
-    return f"{event.tag} by {event.hook}: {preview(event.before)}"
+@summarise.register(e.EmissionChanged)
+@summarise.register(e.EmissionSuppressed)
+def _(event: e.EmissionChanged | e.EmissionSuppressed) -> str:
+    after = f" → {preview(event.after)}" if isinstance(event, e.EmissionChanged) else ""
+    return f"{event.tag} by {event.hook}: {preview(event.before)}{after}"
 
 
 # --- thread -----------------------------------------------------------------------------------------------------------
@@ -165,15 +161,8 @@ def _(event: e.LlmRequested) -> str:
 @summarise.register
 def _(event: e.LlmResponded) -> str:
     calls = f"calls {', '.join(call.name for call in event.tool_calls)}" if event.tool_calls else None
-    figures = _clauses(
-        [calls, duration_text(event.latency_ms), usage_text(event.usage.of_answer()), _not_believed(event)]
-    )
+    figures = _clauses([calls, duration_text(event.latency_ms), usage_text(event.usage.of_answer())])
     return figures if calls else _because(figures, event.text or "(no text)")
-
-
-def _not_believed(event: e.LlmResponded) -> str | None:
-    said = event.usage.not_believed
-    return None if said is None else f"not believed: {preview(said)}"
 
 
 @summarise.register
@@ -319,24 +308,9 @@ def _(event: e.ApprovalDecided) -> str:
 
 @summarise.register
 def _(event: e.KillswitchFired) -> str:
+    where = "" if event.at == "phase" else f", at the {event.at}"
     ends = "" if event.ends is None else f", ends {event.ends}"
-    return f"{event.switch} ({event.on_trigger}{_WHERE[event.at]}{ends}): {event.reason}"
-
-
-_WHERE = {
-    "phase": "",
-    "request": " before the request",
-    "response": " after the request",
-    "call": " before the call",
-    "approval": " at the denial",
-    "result": " after the call",
-    "outside": " from outside the loop",
-}
-
-
-@summarise.register
-def _(event: e.FactRecorded) -> str:
-    return f"{event.name} = {preview(event.value)}{f' (for {event.key})' if event.key else ''}"
+    return f"{event.switch} ({event.on_trigger}{where}{ends}): {event.reason}"
 
 
 @summarise.register
@@ -345,27 +319,10 @@ def _(event: e.KernelStateSnapshot) -> str:
     return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(event.usage)}"
 
 
-# --- end and replay ---------------------------------------------------------------------------------------------------
+# --- end --------------------------------------------------------------------------------------------------------------
 
 
 @summarise.register
 def _(event: e.FinalAnswer) -> str:
     sure = f" ({event.confidence} confidence)" if event.confidence else ""
     return f"{preview(event.output)}{sure}"
-
-
-@summarise.register
-def _(event: e.DebriefCompleted) -> str:
-    return preview(event.debrief)
-
-
-@summarise.register
-def _(event: e.ReplayServed) -> str:
-    source = "" if event.source_seq is None else f", from event {event.source_seq}"
-    what = f"call {event.call_id}" if event.request is None else f"request {event.request}"
-    return f"{what}: {event.rung}{source}"
-
-
-@summarise.register
-def _(event: e.ReplayDiverged) -> str:
-    return f"{event.where}: {event.what}; expected {preview(event.expected)}, got {preview(event.actual)}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.summaries import summarise
-from playhead.diagnose.terminal import Line, fit, pad
+from playhead.diagnose.terminal import Line, pad
 from playhead.trace.events import LlmResponded, RunCompleted, Thought
 from playhead.trace.owners import depth_of, own_name
 from playhead.trace.reader import Problem
@@ -29,8 +29,6 @@ _KIND_WIDTH: Final = 21
 """Cells; the kinds that are longer are rare, and push their own line only."""
 _LONGEST_KIND: Final = 32
 """Cells; longer ones, which only another version can have written, are cut."""
-_NARROW: Final = 60
-"""Cells of a console in which columns would leave no room for what happened."""
 _DEEPEST: Final = 8
 """Levels that are indented; the names go on to tell deeper ones."""
 _BAD: Final = ("-failed", "-violation", "-diverged")
@@ -67,9 +65,6 @@ class Row:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the line, cut to the width."""
-        if options.max_width < _NARROW:
-            yield from self._narrow_lines(options.max_width)
-            return
         seconds = f"{self.elapsed_us / 1e6:+.3f}s"
         place = f"{self.seq:>4} {seconds:>8} {_iteration(self.iteration):>2}  {'  ' * self.depth}"
         kind = pad(self.kind, max(_KIND_WIDTH, min(len(self.kind), _LONGEST_KIND))) + " "
@@ -78,20 +73,6 @@ class Row:
         yield Line((place, "dim"), (kind, self._style()), (who, "cyan"), what)
         if self.why:
             yield Line(" " * len(place), (f"  └ {self.why}", "dim italic"))
-
-    def _narrow_lines(self, width: int) -> Iterator[Line]:
-        """Yield the event without its time and without columns; what happened is below the kind when it is long."""
-        place = f"{self.seq:>3} {'  ' * min(self.depth, 2)}"
-        kind, who = fit(self.kind, _LONGEST_KIND), f" {self.who}" if self.who else ""
-        head = ((place, "dim"), (kind, self._style()), (who, "cyan"))
-        what = (self.what, "red" if self.failed else "")
-        if len(place) + len(kind) + len(who) + 1 + len(self.what) <= width:
-            yield Line(*head, " ", what)
-        else:
-            yield Line(*head)
-            yield Line(" " * len(place), what)
-        if self.why:
-            yield Line(" " * len(place), (f"└ {self.why}", "dim italic"))
 
     def _style(self) -> str:
         return "bold red" if self.failed else _STYLES.get(self.kind.partition("-")[0], "dim")
@@ -113,9 +94,6 @@ class Heading:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the line."""
-        if options.max_width < _NARROW:
-            yield Line(("seq kind what", "dim"))
-            return
         names = f"{'seq':>4} {'time':>8} {'it':>2}  {'kind':<{_KIND_WIDTH}} what"
         yield Line((names, "dim"))
 
@@ -149,11 +127,6 @@ class Timeline:
             else:
                 self._note(item)
             yield item
-
-    def row(self, record: Record) -> Row:
-        """Return the row of an event; to be called with every event, in the order of the file."""
-        self._note(record)
-        return self._row(record)
 
     def _note(self, record: Record) -> None:
         if self._started_us is None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from docs.schemas import debrief_schema
 from playhead import Agent, load_recording
 from playhead.diagnose.debrief import DebriefFold, build_debrief
 from playhead.diagnose.numbers import MOST
-from playhead.diagnose.parts import short
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
@@ -32,21 +29,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_published_schema_is_current():
     """docs/debrief.schema.json is what the module prints, is valid, and has words for every field."""
-    printed = subprocess.run(
-        [sys.executable, str(DOCS / "schemas.py"), "debrief"],
-        capture_output=True, text=True, check=True, encoding="utf-8",
-    ).stdout  # fmt: skip
-    assert (DOCS / "debrief.schema.json").read_text(encoding="utf-8") == printed, "run `make docs`"
-    schema = json.loads(printed)
+    schema = debrief_schema()
+    published = json.loads((DOCS / "debrief.schema.json").read_text(encoding="utf-8"))
+    assert published == json.loads(json.dumps(schema)), "run `make docs`"
     Draft202012Validator.check_schema(schema)
     parts = [schema, *schema["$defs"].values()]
     assert all("description" in field for part in parts for field in part["properties"].values())
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_samples_are_valid_json(path: Path):
-    """The debrief of every sample is JSON that the schema takes."""
-    VALIDATOR.validate(json.loads(build_debrief(load_recording(path)).model_dump_json()))
 
 
 OUTCOMES = {
@@ -75,27 +63,6 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert debrief.caveats == ()
 
 
-async def test_a_result_is_observed_once_however_often_a_hook_sends_it_anew(tmp_path: Path):
-    """A message that is sent once in the place of another is no observation; `obs:2` stays the second result."""
-
-    def hide(hooks: Any) -> None:
-        def changed(request: Any, _: Any) -> Any:
-            messages = (
-                each.model_copy(update={"content": "*"}) if each.role == "tool" else each for each in request.messages
-            )
-            return replace(request, messages=tuple(messages))
-
-        hooks.on("llm.request", changed)
-
-    turns = [call("lookup", key=str(number)) for number in range(100)]
-    agent = make_agent(tmp_path, [*turns, text("done")], lookup, compose=[hide], max_iterations=200)
-    ran = await record_agent(agent, tmp_path)
-    fold = DebriefFold()
-    for each in ran.recording.records:
-        fold.add(each)
-    assert [*fold.facts.agents["root"].observed] == [f"call_{number}_0" for number in range(100)]
-
-
 async def test_the_whole_account(tmp_path: Path):
     """A run with a failure that was learned from: the account in full."""
     reason = '<rationale>{"why": "the table has heights", "confidence": 0.9, "refs": ["obs:1"]}</rationale>'
@@ -117,10 +84,6 @@ async def test_the_whole_account(tmp_path: Path):
         "why": {"why": "the table has heights", "refs": ("obs:1",), "confidence": 0.9},
     }  # fmt: skip
     assert [(error.where, error.type, error.count) for error in debrief.errors] == [("tool:lookup", "LookupError", 1)]
-    assert [(found.source, found.text) for found in debrief.key_findings] == [
-        ("tool:lookup", "Mount Zed is 4,180 feet high"),
-        ("answer", "4,180 feet."),
-    ]
     metrics = debrief.metrics
     assert (metrics.iterations, metrics.model_calls, metrics.tool_calls, metrics.tool_failures) == (3, 3, 2, 1)
     assert (metrics.reasons_expected, metrics.reasons_stated, metrics.agents) == (2, 1, 1)
@@ -180,22 +143,6 @@ def test_decisions_of_every_kind():
     assert [each.ok for each in debrief.entries if each.section == "approvals"] == [False]
 
 
-def test_a_replay_says_what_it_is():
-    """Origin, overrides in short, and how results came about."""
-    header = {
-        "replay_of": "01ABC",
-        "replay_mode": "replay",
-        "overrides": {"system_prompt": "x" * 999, "temperature": 0},
-    }
-    started = e.ToolCallStarted(call_id="1", tool="t", position=0, args_hash="h")
-    done = e.ToolCallCompleted(call_id="1", tool="t", position=0, ok=True, result=1, rung="exact")
-    replay = build_debrief(made(started, done, e.ReplayDiverged(what="x", where="y"), header=header)).replay
-    assert replay is not None
-    assert (replay.replay_of, replay.mode, replay.rungs, replay.diverged) == ("01ABC", "replay", {"exact": 1}, 1)
-    assert replay.overrides["temperature"] == "0"
-    assert replay.overrides["system_prompt"].endswith("… (699 more characters)")
-
-
 def test_sub_agents_keep_their_own():
     """Steps, answers and flags of a sub-agent carry its owner, and its end stands among the agents."""
     debrief = build_debrief(sample("sub-agents"))
@@ -204,8 +151,7 @@ def test_sub_agents_keep_their_own():
         ("root/researcher@0.0", "answer"),
         ("root", "tool:final-answer"),
     ]
-    (agent,) = debrief.agents
-    assert (agent.name, agent.status, agent.by) == ("researcher", "done", "end_turn")
+    assert debrief.agents == {"root/researcher@0.0": "end_turn"}
     assert {(flag.rule, flag.owner) for flag in debrief.flags} == {
         ("ungrounded-numbers", "root"),
         ("ungrounded-numbers", "root/researcher@0.0"),
@@ -232,6 +178,7 @@ FLAGS = {
 def test_flags_of_the_samples(path: Path):
     """What the rules find in the runs of a real model, each looked at by a person."""
     debrief = build_debrief(load_recording(path))
+    VALIDATOR.validate(json.loads(debrief.model_dump_json()))
     assert [(flag.rule, flag.severity) for flag in debrief.flags] == FLAGS[path.stem]
 
 
@@ -287,19 +234,6 @@ async def test_a_live_run(tmp_path: Path):
     assert fold.result() == build_debrief(load_recording(tmp_path / "live.jsonl"))
 
 
-def test_large_results_are_not_kept():
-    """A result of megabytes leaves a few hundred characters behind."""
-    events: list[Any] = []
-    for number in range(5):
-        events += [
-            e.ToolCallStarted(call_id=str(number), tool="t", position=0, args={"n": number}, args_hash=str(number)),
-            e.ToolCallCompleted(
-                call_id=str(number), tool="t", position=0, ok=True, result=f"{number} " + "word " * 10**5
-            ),
-        ]
-    assert len(build_debrief(made(*events)).model_dump_json()) < 20_000
-
-
 def test_no_number_is_absurd():
     """Not-a-number, infinities and the largest integers leave valid JSON."""
     nan, infinite = float("nan"), float("inf")
@@ -316,17 +250,3 @@ def test_no_number_is_absurd():
     shown = json.loads(build_debrief(recording).model_dump_json(), parse_constant=pytest.fail)
     VALIDATOR.validate(shown)
     assert (shown["metrics"]["cost_usd"], shown["metrics"]["duration_ms"]) == (None, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("given", "limit", "expected"),
-    [
-        ("short", 10, "short"),
-        ("one two three four", 12, "one two … (11 more characters)"),
-        ("x" * 30, 10, "x" * 10 + " … (20 more characters)"),
-        ("half a \ud800", 20, "half a \ufffd"),
-    ],
-)
-def test_short(given: str, limit: int, expected: str):
-    """What is cut says so, at the end of a word where there is one."""
-    assert short(given, limit) == expected

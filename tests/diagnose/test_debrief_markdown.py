@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from markdown_it import MarkdownIt
 
-from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.trace import events as e
 from playhead.trace.types import Alternative, Rationale
-from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
+from tests.diagnose.recordings import made
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playhead.diagnose.debrief_model import Debrief
-
-ALWAYS = ["Metrics", "Why this path", "Ending"]
 
 
 def debrief_markdown(debrief: Debrief) -> str:
     """Return the whole document."""
-    return debrief_document(debrief, figures=True).markdown()
+    return debrief_document(debrief).markdown()
 
 
 def titles(markdown: str) -> list[str]:
@@ -33,22 +28,8 @@ def titles(markdown: str) -> list[str]:
     return re.findall(r"^## (.*)$", markdown, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_every_sample(path: Path):
-    """The sections that a debrief always has, in order."""
-    found = titles(debrief_markdown(build_debrief(load_recording(path))))
-    assert [title for title in found if title in ALWAYS] == ALWAYS
-
-
-@pytest.mark.parametrize("name", ENDINGS)
-async def test_every_kind_of_ending(tmp_path: Path, name: str):
-    """The same, for every kind of ending."""
-    found = titles(debrief_markdown(build_debrief(await ended_by(name, tmp_path))))
-    assert [title for title in found if title in ALWAYS] == ALWAYS
-
-
 def test_the_sections_of_a_run():
-    """A run has the sections that are printed, with findings and figures; its reasons are the decision rationale."""
+    """A run has the sections that are printed, and its reasons are the decision rationale."""
     call: dict[str, Any] = {"call_id": "1", "tool": "lookup", "position": 0}
     markdown = debrief_markdown(
         build_debrief(
@@ -60,7 +41,7 @@ def test_the_sections_of_a_run():
         )
     )
     assert titles(markdown) == [
-        "Key Findings", "Metrics", "Goal", "Path", "Why this path",
+        "Goal", "Path", "Why this path",
         "Flags: claims the trace does not support", "Answer", "Ending",
     ]  # fmt: skip
     assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)\n' in markdown
@@ -95,11 +76,10 @@ def test_text_stays_text(text: str):
     pages = [debrief_markdown(build_debrief(_full_of(each))) for each in (calm, text)]
     assert [len(page.splitlines()) for page in pages] == [len(pages[0].splitlines())] * 2
     assert titles(pages[1]) == titles(pages[0])
-    body = pages[1].replace("**", "").replace("\\|", "").replace("|---|--:|--:|--:|", "").replace("|---|--:|", "")
+    body = pages[1].replace("**", "").replace("\\|", "")
     for line in body.splitlines():
         text_of_line = re.sub(r"^(#{1,2} |- )", "", line)
         assert not re.search(r"[<>`\[\]*\\~!$]|&(?!#\d+;)|://|www\.|\w@\w|\b[#@]\w", text_of_line.replace("$0.", ""))
-    assert all(line.count("|") - line.count("\\|") in {0, 3, 5} for line in pages[1].splitlines())
 
 
 def _full_of(text: str):
@@ -116,7 +96,6 @@ def _full_of(text: str):
 
 
 OURS = {"heading", "paragraph", "inline", "text", "bullet_list", "list_item", "strong"}
-OURS |= {"table", "thead", "tbody", "tr", "th", "td"}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -135,9 +114,3 @@ def test_prose_is_not_escaped_more_than_it_has_to_be():
     assert "&#46;064" not in told["1274.064 metres"]
     assert "1&#46; item" in told["1. item"]
     assert "a \\| b" in told["a | b"]
-
-
-def test_calls_of_the_kernels_own_tools_are_not_counted():
-    """The final answer is a call in the path, and in no figure."""
-    markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
-    assert "| calls of functions and agents, failed | 2, 0 |\n" in markdown

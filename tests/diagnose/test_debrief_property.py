@@ -41,7 +41,7 @@ def check(recording: Recording) -> None:
     """Everything that is made of a recording is made, valid, safe and no wider than the paper."""
     debrief = build_debrief(recording)
     VALIDATOR.validate(json.loads(debrief.model_dump_json()))
-    debrief_document(debrief, figures=True).markdown()
+    debrief_document(debrief).markdown()
     figures = run_statistics([recording])
     json.loads(figures.model_dump_json(), parse_constant=_no_constant)
     out = io.StringIO()

@@ -112,21 +112,6 @@ def rejecting(option: str) -> dict[str, Any]:
 
 SAME = {"key": "a"}
 SPEAKS: dict[str, tuple[Script, str, str]] = {
-    "reference-to-nothing: the second of one result": (
-        run().call().turn().call(refs=("obs:2",)),
-        "warning",
-        "the reason for read points to obs:2; the model had been given 1 result by then",
-    ),
-    "reference-to-nothing: a result of the same turn": (
-        run().call().call(refs=("obs:1",)),
-        "warning",
-        "the reason for read points to obs:1; the model had been given 0 results by then",
-    ),
-    "reference-to-nothing: no such call": (
-        run().call().turn().call(refs=("call:c9",)),
-        "warning",
-        "the reason for read points to call:c9; the trace shows no such call before it",
-    ),
     "repeated-after-success: a read": (
         run().call(arguments=SAME, why="I need it").turn().call(arguments=SAME, why="I need it"),
         "info",

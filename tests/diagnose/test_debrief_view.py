@@ -187,9 +187,3 @@ def test_long_runs_are_cut_and_say_so():
 def test_wrap(text: str, width: int, lines: list[str]):
     """Lines break between words, or inside a word that is longer than a line; nothing is lost."""
     assert wrap(text, width) == lines
-
-
-def test_reasons_are_counted_without_the_final_answer():
-    """It stands in the path, so it is said that it is not among the calls that are counted."""
-    shown = " ".join(plain(sample("stated-reasons")).split())
-    assert "(1 of 2 calls gave no reason, though one was asked for, final-answer not counted)" in shown

@@ -12,14 +12,13 @@ from rich.console import Console
 
 from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.diff_calls import tool_sequence
-from playhead.diagnose.diff_sequence import apply_edits
 from playhead.diagnose.diff_values import differences, line_diff, same
 from playhead.diagnose.diff_view import diff_document
 from playhead.kernel.hooks import SwitchTo
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
 from playhead.trace.types import Usage
+from tests.diagnose.edits import apply_edits, tool_sequence
 from tests.diagnose.planted import altered, recording_of, renamed
 from tests.options import grouped
 
@@ -179,21 +178,17 @@ def test_everything_that_agents_were_given_is_told_one_by_one(runs: Runs) -> Non
     ]
     assert diff.inputs[1].lines == ("@@", " Be brief.", "+Be kind.")
     assert given(diff)[2] == ("root", "model", "scripted/m", "scripted/n")
-    assert not any(each.overridden for each in diff.inputs)
 
 
 def test_a_replay_says_what_it_was_told_to_change(runs: Runs) -> None:
-    """Overrides of the header are marked; what follows from nothing that was told is not."""
+    """The overrides of its header, beside all inputs that differ; and a replay of another run is named as such."""
     one = runs(text("a"), system_prompt="A")
     other = runs(text("a"), system_prompt="B", max_iterations=3)
     replay = recording_of(altered(other, 0, replay_of=one.run_id, overrides={"system_prompt": "B"}))
     diff = diff_recordings(one, replay)
     assert diff.is_replay
     assert diff.overrides == {"system_prompt": "B"}
-    assert [(each.name, each.overridden) for each in diff.inputs] == [
-        ("system_prompt", True),
-        ("max_iterations", False),
-    ]
+    assert [each.name for each in diff.inputs] == ["system_prompt", "max_iterations"]
     assert diff_recordings(other, replay).remarks == ("the second run is a replay of run-1, not of this original",)
 
 
@@ -265,20 +260,6 @@ def test_the_first_decision(runs: Runs, original: Any, replay: Any, change: str,
     assert found.original is not None
     assert found.replay is not None
     assert [found.original.seq, found.replay.seq] == places
-
-
-def test_words_beside_the_same_calls_are_no_first_decision_when_another_follows(runs: Runs) -> None:
-    """A thought that is put otherwise decides nothing."""
-    one = runs(calls(CALL_A, text="one"), text("x"))
-    other = runs(calls(CALL_A, text="two"), text("y"))
-    diff = diff_recordings(one, other)
-    assert diff.first_decision is not None
-    assert diff.first_decision.change == "answer"
-    assert diff.first_divergence is not None
-    assert diff.first_divergence.original_seq == index_of(one, LlmResponded)
-    assert [(each.path, each.original, each.replay) for each in diff.first_divergence.differences] == [
-        ("text", "one", "two")
-    ]
 
 
 def test_another_stated_reason_is_told(runs: Runs) -> None:
@@ -380,18 +361,6 @@ def test_absurd_values_are_compared_and_told(runs: Runs, value: Any) -> None:
     assert diff_recordings(other, other).identical
 
 
-def test_the_json_has_documented_fields(runs: Runs) -> None:
-    """Every field of the schema has a description, and the JSON is read back by it."""
-    diff = diff_recordings(runs(CALL_A, text("a")), runs(CALL_B, text("b")))
-    schema = type(diff).model_json_schema()
-    parts = [schema, *schema["$defs"].values()]
-    bare = [f"{part['title']}.{name}" for part in parts for name, field in part.get("properties", {}).items()
-            if "description" not in field]  # fmt: skip
-    assert bare == []
-    again = type(diff).model_validate(json.loads(json.dumps(diff.as_json(), allow_nan=False)))
-    assert again == diff.model_copy(update={"script": ()})
-
-
 def test_values_differ_as_json_does() -> None:
     """As in a file: one is not one point nought, nor true; not-a-number is itself; order of keys is nothing."""
     assert same({"a": 1, "b": [1.0]}, {"b": [1.0], "a": 1})
@@ -420,3 +389,17 @@ def test_lines_that_differ() -> None:
     assert line_diff("", "a") == ("@@", "-", "+a")
     assert line_diff("-- a", "++ b") == ("@@", "--- a", "+++ b")
     assert len(line_diff("a\n" * 50_000, "b\n" * 50_000)) < 3_000
+
+
+def test_a_change_after_many_lines_is_shown() -> None:
+    """What is the same before and after it does not count against the lines that are compared."""
+    lines = [f"line {number}" for number in range(20_000)]
+    changed = [*lines[:15_000], "other", *lines[15_001:]]
+    found = line_diff("\n".join(lines), "\n".join(changed))
+    assert found == ("@@", " line 14999", "-line 15000", "+other", " line 15001")
+
+
+def test_the_lines_of_two_unlike_texts_are_bounded_and_the_last_one_says_so() -> None:
+    """A prompt of a megabyte that is another one altogether is told in some hundred lines."""
+    found = line_diff("\n".join(f"a {n}" for n in range(30_000)), "\n".join(f"b {n}" for n in range(30_000)))
+    assert (len(found), found[-1]) == (401, "… more lines may differ")

@@ -11,8 +11,7 @@ import pytest
 
 from playhead import PlayheadError, load_recording
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.diff_calls import tool_sequence
-from playhead.diagnose.diff_sequence import apply_edits
+from tests.diagnose.edits import apply_edits, tool_sequence
 from tests.diagnose.planted import Planted, plant, renamed
 from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent

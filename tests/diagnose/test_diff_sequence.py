@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.diff_calls import tool_sequence
-from playhead.diagnose.diff_sequence import apply_edits, common_pairs, equal_pairs, longest_increasing
+from playhead.diagnose.diff_calls import common_pairs, equal_pairs, longest_increasing
 from playhead.trace.events import RunStarted, ToolCallCompleted, ToolCallStarted
 from playhead.trace.line import Record
 from playhead.trace.recording import Recording
 from playhead.trace.types import AgentHeader
 from playhead.trace.values import json_hash
+from tests.diagnose.edits import apply_edits, tool_sequence
 from tests.proving import sample
 
 if TYPE_CHECKING:
