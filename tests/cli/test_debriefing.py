@@ -26,9 +26,9 @@ def test_a_debrief_in_every_form(path: Path) -> None:
     assert [line for line in result.stdout.splitlines() if len(line) > 80 and path.stem not in line] == []
     assert "Agent's claim: success | support in the trace: " in result.stdout or "Outcome: " in result.stdout
     assert objects(playhead("debrief", path, "--json")) == [debrief.model_dump(mode="json")]
-    assert playhead("debrief", path, "--markdown").stdout.rstrip("\n") == debrief_document(
-        debrief, figures=True
-    ).markdown().rstrip("\n")
+    assert playhead("debrief", path, "--markdown").stdout.rstrip("\n") == debrief_document(debrief).markdown().rstrip(
+        "\n"
+    )
 
 
 def test_a_damaged_file_is_shown_and_said(store: Path) -> None:
