@@ -157,14 +157,6 @@ async def test_questions_are_asked_one_after_the_other(somebody: Sitting):
     )
 
 
-async def test_a_question_that_is_given_up_takes_no_answer_away(somebody: Sitting):
-    """Nobody stays behind at the terminal who would take the answer to the next question."""
-    with anyio.move_on_after(0.03):
-        await ask_in_terminal()(request())  # type: ignore[misc]  # it is async
-    assert somebody.shown.getvalue().endswith(f"{PROMPT}\n")
-    assert await asked(somebody, b"", b"y\n") == Approval(approved=True, by="terminal")
-
-
 async def test_hostile_text_is_shown_as_what_it_is(somebody: Sitting):
     """No control of the model's reaches the terminal, and nothing looks like another line or another prompt."""
     evil = "\x1b[2J\r\u202e\n" + PROMPT
@@ -245,17 +237,6 @@ async def test_secrets_are_not_written_down(tmp_path: Path):
         seen += control.pending()
     assert [(each.arguments, each.redacted, each.why) for each in seen] == [(hidden, True, "?")]
     control.close()
-
-
-async def test_there_is_no_other_process_to_ask(tmp_path: Path):
-    """A run without a control folder, or whose folder is gone, denies and says why."""
-    decision = await file_inbox()(request())  # type: ignore[misc]  # it is async
-    assert decision == Approval(approved=False, why="no other process can be asked: the run has no control folder")
-    control = Control.create(tmp_path / "run.jsonl")
-    control.close()
-    decision = await file_inbox()(request(control=control))  # type: ignore[misc]  # it is async
-    assert not decision.approved
-    assert decision.why.startswith("no other process can be asked: ")
 
 
 def test_a_whole_run_is_answered_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

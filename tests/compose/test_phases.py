@@ -109,20 +109,6 @@ async def test_skip_in_the_loop(tmp_path: Path, phase: str, timing: str, ends: A
     assert len([step for step in run.steps() if step[0] == "observation"]) == 1 + (0 if told else 2)
 
 
-@pytest.mark.parametrize(
-    ("timing", "phase"), [("before", "bootstrap"), ("after", "guardrail"), ("after", "verify"), ("before", "complete")]
-)
-async def test_skip_elsewhere(tmp_path: Path, phase: str, timing: str):
-    """Outside of the loop there is nothing of the run itself to skip but the prompt: the run goes on, as recorded."""
-    run = await run_with(tmp_path, SCRIPT, at(timing, phase, Skip()), system_prompt="Be brief.")
-    assert ending(run) == ended("done", "end_turn", "done", 3)
-    assert [each["action"] for each in fired(run)] == ["skip"]
-    without_prompt = (phase, timing) == ("bootstrap", "before")
-    assert (
-        contents(run.model.requests[0]) == [("system", "Be brief."), ("user", "Do it.")][1 if without_prompt else 0 :]
-    )
-
-
 async def test_the_first_that_says_something_has_said_it(tmp_path: Path):
     """Hooks are asked in order of registration; the one that takes effect is recorded, the others are not asked."""
     asked: list[str] = []
@@ -221,10 +207,3 @@ async def test_resume_does_not_undo_another_end(tmp_path: Path, ends: Any):
     assert (run.result.terminated_source, [each["hook"] for each in fired(run)]) == ("hook:switch", ["switch"])
     limited = await run_with(tmp_path / "limit", SCRIPT, not_yet("never"), max_iterations=1)
     assert (ending(limited), fired(limited)) == (ended("done", "max_iterations", "found a", 1), [])
-
-
-async def test_stop_before_complete_keeps_the_answer(tmp_path: Path):
-    """Stop there keeps the model's answer as the output, but not as the model's own end."""
-    run = await run_with(tmp_path, [text("done")], at("before", "complete", Stop("fine")))
-    assert ending(run) == ended("done", "hook_stop", "done", 1, terminated_source="hook:hook")
-    assert run.events("final-answer") == []

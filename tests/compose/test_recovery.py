@@ -10,7 +10,6 @@ from playhead.errors import (
     ModelRequestError,
     RecordingEndedError,
     ReplayError,
-    StrategyError,
     TraceWriteError,
     UsageError,
 )
@@ -129,18 +128,6 @@ async def test_what_no_hook_may_ignore(tmp_path: Path, failing: Any, fatal: Exce
     with pytest.raises(type(fatal)):
         await agent.run("Do it.", run_id="run")
     assert asked == ([fatal] if isinstance(fatal, UsageError) else [])
-
-
-async def test_a_strategy_that_fails_elsewhere(tmp_path: Path, register: Any):
-    """An error outside of the phases is the run's end: there is no turn that could be left out."""
-
-    async def strategy(state: KernelState, session: Any) -> KernelState:
-        raise ValueError("broken")
-
-    register("broken", strategy)
-    run = await run_with(tmp_path, [], recovering(), strategy="broken")
-    assert isinstance(run.error, StrategyError)
-    assert run.result.error == "ValueError: broken"
 
 
 NO_RECOVERY: list[Any] = [

@@ -128,12 +128,9 @@ BY_STRATEGY: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
         [plan(CARD, tool_step("deny", args={"owner": "{{from_step:s1}}"})), *[text("well")] * 9],
         {},
     ),
-    "plan, cut off": ("plan", [plan(CARD), error("dead")], {}),
     "plan, failed": ("plan", [plan(tool_step("deny", args={"owner": "x"})), *[text("well")] * 9], {}),
     "program": ("code-action", [program("print(card('x'))\nreturn card('x')"), text("done")], {}),
-    "program, cut off": ("code-action", [program("return card('x')")], {"max_iterations": 1}),
     "program, native": ("code-action", [call("run-program", program="return card('x')"), text("done")], {}),
-    "program, failed": ("code-action", [program("deny('x')"), text("done")], {}),
     "program, again": ("code-action", [program("card('x')\n1 / 0"), program("return card('x')"), text("done")], {}),
 }
 

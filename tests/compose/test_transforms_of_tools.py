@@ -31,22 +31,6 @@ SCRIPT = [call("lookup", key="a"), text("done")]
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-async def test_what_the_user_says(tmp_path: Path):
-    """The user's message and the kernel's words to the model pass the same door."""
-    run = await run_with(
-        tmp_path,
-        [text(""), text("done")],
-        on("message.user", lambda message, _: message.model_copy(update={"content": f"[{message.content}]"})),
-        system_prompt="",
-    )
-    nudge = "Your last reply was empty. Call a tool, or reply with the answer."
-    assert contents(run.model.requests[1]) == [("user", "[Do it.]"), ("assistant", ""), ("user", f"[{nudge}]")]
-    assert changes(run) == [
-        ("message.user", "0", "hook", {"content": "Do it."}, {"content": "[Do it.]"}),
-        ("message.user", "1", "hook", {"content": nudge}, {"content": f"[{nudge}]"}),
-    ]
-
-
 async def test_suppressed_messages(tmp_path: Path):
     """A removed message is not in the thread; one with native calls is emptied, because their results refer to it."""
 

@@ -85,13 +85,3 @@ def test_what_a_body_may_not_ask_for(parameter: str):
     assert result.output == "done"
     assert "no request parameter" in result.steps[-1].content
     assert len(model.requests) == 2
-
-
-@settings(max_examples=sample(200, 25))
-@given(MESSAGES, MESSAGES, TOOLS)
-def test_a_thread_that_grows_is_as_long_as_if_it_were_new(messages: Any, others: Any, tools: Any):
-    """What was measured before and is not measured again counts the same, also after another thread."""
-    meter = PromptMeter(None)
-    threads = [*(messages[:count] for count in range(len(messages) + 1)), others, messages, messages + others]
-    asked = [Request(model="m", messages=thread, tools=tools) for thread in threads]
-    assert [meter.bytes_of(each) for each in asked] == [PromptMeter(None).bytes_of(each) for each in asked]

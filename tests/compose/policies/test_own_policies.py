@@ -210,24 +210,6 @@ async def test_what_a_hook_cannot_say(tmp_path: Path):
     assert failed["number"] == "it returned Nudge with a reason that is no text"
 
 
-async def test_who_has_ended_asks_nothing(tmp_path: Path):
-    """After an end that is no answer a hook's question is its own failure, and the end stands."""
-
-    def late(harness: Harness) -> None:
-        async def check(context: PhaseContext) -> None:
-            await context.model.ask("Still there?")
-
-        harness.before("complete", check, name="late")
-
-    agent = make_agent(tmp_path, [call("look", key="a")] * 3, look, compose=[late], max_iterations=2)
-    run = await record_agent(agent, tmp_path)
-    assert (run.result.terminated_by, run.result.output) == ("max_iterations", "found a")
-    (failed,) = run.events("hook-failed")
-    assert failed.error.endswith(
-        "the agent has ended by max_iterations, and asks nothing any more: see context.answered"
-    )
-
-
 @pytest.mark.parametrize(
     ("turns", "removed"), [(1, False), (9, True)], ids=["no turn is left", "a hook removes the word"]
 )
