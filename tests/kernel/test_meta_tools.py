@@ -87,25 +87,6 @@ async def test_too_early(tmp_path: Path, turns: list[Any], options: dict[str, An
     assert run.result.output != "42"
 
 
-async def test_what_ends_the_run_comes_last(tmp_path: Path):
-    """Other calls of the same turn run first, wherever they stand, and keep their places."""
-    turn = calls(call("final-answer", output="42"), call("lookup", key="a"), call("lookup", key="bad"))
-    run = await record(tmp_path, [call("other"), turn], lookup, other, meta_tools=META)
-    assert [(event.tool, event.position, event.ok) for event in run.events("tool-call-completed")] == [
-        ("other", 0, True),
-        ("lookup", 1, True),
-        ("lookup", 2, False),
-        ("final-answer", 0, True),
-    ]
-    assert (run.result.output, run.result.terminated_by) == ("42", "final_answer_tool")
-    assert [step for step in run.steps() if step[0] == "observation"][1:] == [
-        ("observation", "final-answer", "accepted"),
-        ("observation", "lookup", "a"),
-        ("observation", "lookup", "error: bad"),
-    ]
-    assert (await reproduce(run.recording)).identical
-
-
 def test_unknown_and_taken_names():
     """A tool of the kernel that is not there is named with the nearest; one of the user's may not hide another."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,17 +133,6 @@ def test_any_text_is_read(text: str, thinking: str | None):
     assert "<rationale>" not in left
 
 
-@settings(max_examples=40)
-@given(st.recursive(st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(), lambda inner: st.lists(inner) | st.dictionaries(
-    st.sampled_from(["why", "refs", "confidence", "alternatives", "option", "rejected_because"]), inner)))  # fmt: skip
-def test_any_value_is_read(value: Any):
-    """Any JSON value is read without an error, also as the body of a block."""
-    expected = parse_rationale(value)
-    written = json.dumps(value)
-    if "</" not in written and isinstance(value, dict) and expected is not None:
-        assert read_rationales(f"<rationale>{written}</rationale>", None) == {1: expected}
-
-
 @tool(read_only=True)
 async def lookup(key: str) -> str:
     """Look up."""
@@ -225,19 +213,3 @@ async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
     """Reasons beside an answer do not get into the answer, and calls that are not there do not get reasons."""
     run = await record(tmp_path, [text(f"{because('I know')} 42 </rationale>")], lookup, rationale=True)
     assert (run.result.output, run.events("rationale-missing"), run.events("thought")) == ("42", [], [])
-
-
-@pytest.mark.parametrize(
-    ("said", "answer"),
-    [
-        ("Final answer: 42", "42"),
-        ("Final answer: a. Final answer: b", "a. Final answer: b"),
-        ("My final answering: 42", None),
-    ],
-)
-async def test_a_marked_answer(tmp_path: Path, said: str, answer: str | None):
-    """What follows the words "final answer:" is the answer; without them the whole text is."""
-    run = await record(tmp_path, [text(said)])
-    assert (run.result.output, run.result.terminated_by) == (
-        (said, "end_turn") if answer is None else (answer, "final_answer")
-    )

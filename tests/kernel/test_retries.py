@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, Execution, load_recording, tool
+from playhead import Agent, load_recording, tool
 from playhead.errors import (
     ModelError,
     ModelRequestError,
     ModelUnavailableError,
 )
-from playhead.kernel.session import Session
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import Prices
@@ -117,26 +116,6 @@ async def test_unexpected_exceptions(tmp_path: Path, outcome: Any, message: str)
     assert run.result.error == message
 
 
-async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A switch that fires between two attempts stops the second one."""
-
-    async def sleep(_self: Any, _seconds: float) -> None:
-        sessions[0].terminate("killed", source="switch")
-
-    sessions: list[Session] = []
-    original = Session.__init__
-
-    def remembered(self: Session, *parts: Any, **named: Any) -> None:
-        sessions.append(self)
-        original(self, *parts, **named)
-
-    monkeypatch.setattr(Session, "__init__", remembered)
-    monkeypatch.setattr("playhead.kernel.session.World.sleep", sleep)
-    run = await record(tmp_path, [BUSY, text("never")])
-    assert (run.result.terminated_by, run.error) == ("killed", None)
-    assert [event.kind for event in run.events(*MODEL_EVENTS)] == ["llm-requested", "llm-failed", "llm-retried"]
-
-
 @tool(read_only=True)
 async def lookup(key: str) -> str:
     """Look up."""
@@ -182,18 +161,4 @@ async def test_after_so_many_failures(tmp_path: Path):
     with pytest.raises(ModelError, match="busy"):
         await agent(tmp_path, first, second, retries=2, fallback_after=1).run("Do it.", run_id="run")
     assert (len(first.requests), len(second.requests)) == (1, 3)
-    assert (await reproduce(tmp_path / "run.jsonl")).identical
-
-
-async def test_agents_below_have_their_own(tmp_path: Path):
-    """The fallback of an agent that another one calls is that agent's."""
-    models = ScriptedModel([error("no")], name="x/first"), ScriptedModel([text("low")], name="x/second")
-    below = Agent(models[0], name="below", execution=Execution(fallbacks=[models[1]]), context=Context(rationale=False))
-    above = Agent(
-        ScriptedModel([call("below", task="Go."), text("done")]),
-        tools=[below],
-        trace=tmp_path,
-        context=Context(rationale=False),
-    )
-    assert (await above.run("Do it.", run_id="run")).steps[-1].content == "low"
     assert (await reproduce(tmp_path / "run.jsonl")).identical

@@ -7,10 +7,9 @@ import anyio.lowlevel
 
 from playhead import Agent, tool
 from playhead.compose.policies import require_tools
-from playhead.kernel.strategies.registry import make_strategy
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.types import AgentHeader, Prices, Request, Usage
+from playhead.trace.types import Request, Usage
 from tests.kernel.runs import data, record
 from tests.options import grouped
 
@@ -42,23 +41,12 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
         "agent-completed",
     ]
     started, completed = run.events("agent-started", "agent-completed")
-    assert started.model_dump() == {
-        "kind": "agent-started",
-        "agent": AgentHeader(
-            name="child",
-            model="scripted/child",
-            max_iterations=4,
-            rationale=False,
-            repair=True,
-            sources=(),
-            prices=Prices(input_usd=0.0, output_usd=0.0),
-            strategy_declares=make_strategy("reactive").declared(),
-        ).model_dump(),
-        "task": "How high?",
-        "parent": "root",
-        "call_id": "call_0_0",
-        "span": None,
-    }
+    assert (started.agent.name, started.task, started.parent, started.call_id) == (
+        "child",
+        "How high?",
+        "root",
+        "call_0_0",
+    )
     assert data(completed) == {
         "status": "done",
         "terminated_by": "end_turn",

@@ -41,34 +41,20 @@ async def test_a_call_is_two_facts(tmp_path: Path):
 
     run = await record(tmp_path, [call("look", key="Everest"), text("8848")], look)
     started, completed = run.events("tool-call-started", "tool-call-completed")
-    assert started.model_dump() == {
-        "kind": "tool-call-started",
+    assert data(started) == {
         "call_id": "call_0_0",
         "tool": "look",
         "position": 0,
         "args": {"key": "Everest"},
         "args_hash": content_hash({"key": "Everest"}),
-        "args_fingerprint": None,
-        "rationale": None,
-        "source": "native",
         "request": 0,
-        "span": None,
-        "step": None,
     }
-    assert completed.model_dump() == {
-        "kind": "tool-call-completed",
+    assert data(completed) == {
         "call_id": "call_0_0",
         "tool": "look",
         "position": 0,
         "ok": True,
         "result": {"key": "Everest", "height": 8848},
-        "error": None,
-        "duration_ms": 1.0,
-        "cached": False,
-        "abandoned": False,
-        "ended": None,
-        "rung": None,
-        "understood": None,
     }
     assert '"kind":"tool-call-started"' in during[-1]
     assert [record.iteration for record in run.recording.records if "tool-call" in record.kind] == [0, 0]
@@ -259,12 +245,6 @@ async def test_a_repeated_call_is_answered_from_memory(tmp_path: Path):
         (3, False),
         (3, True),
     ]
-
-
-async def test_other_arguments_and_failures_are_not_remembered(tmp_path: Path):
-    """A failure is tried again; `1` and `"1"` and `True` are different arguments, as is a default written out."""
-    _, ran = await cached(tmp_path, "bad", "bad", 1, "1", True, {"key": "a"}, {"key": "a", "more": 0})
-    assert ran == ["bad", "bad", 1, "1", True, "a", "a"]
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------

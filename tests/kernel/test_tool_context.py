@@ -67,9 +67,7 @@ async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
     [
         ("fails", {}, "fails: no way"),
         ("lookup", {}, "lookup: the arguments do not fit lookup: key: Field required. Parameters: key, name, self"),
-        ("nothing", {}, "nothing: there is no tool 'nothing'. Known: fails, lookup."),
         ("outer", {}, "outer: there is no tool 'outer'. Known: fails, lookup."),
-        ("final-answer", {"output": "x"}, "final-answer: there is no tool 'final-answer'. Known: fails, lookup."),
     ],
 )
 async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, arguments: Any, message: str):

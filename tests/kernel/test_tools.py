@@ -16,7 +16,6 @@ from playhead import ToolContext, tool
 from playhead.errors import ToolDefinitionError
 from playhead.replay import reproduce
 from playhead.testing import call, text
-from playhead.trace.types import ToolSpec
 from tests.kernel.runs import record
 
 if TYPE_CHECKING:
@@ -44,21 +43,12 @@ def plain(key: str, times: int = 1) -> str:
     return key * times
 
 
-def annotated(key: Annotated[str, Field(description="What to look up", min_length=1)], deep: bool = False) -> str:
-    """Look."""
-    return key
-
-
 def choices(colour: Colour, mode: Literal["fast", "slow"] = "fast", note: Optional[str] = None) -> None:  # noqa: UP045
     """Choose."""
 
 
 def containers(points: list[Point], names: dict[str, int], pair: tuple[int, str], day: dt.date) -> None:
     """Hold."""
-
-
-def bare(anything, *, more=None):
-    """Take whatever comes."""
 
 
 def with_context(context: ToolContext, key: str, other: ToolContext | None = None) -> None:
@@ -78,15 +68,6 @@ POINT = {
 
 SCHEMAS: list[tuple[Callable[..., Any], dict[str, Any], list[str], dict[str, Any]]] = [
     (plain, {"key": {"type": "string"}, "times": {"default": 1, "type": "integer"}}, ["key"], {}),
-    (
-        annotated,
-        {
-            "key": {"description": "What to look up", "minLength": 1, "type": "string"},
-            "deep": {"default": False, "type": "boolean"},
-        },
-        ["key"],
-        {},
-    ),
     (
         choices,
         {
@@ -113,7 +94,6 @@ SCHEMAS: list[tuple[Callable[..., Any], dict[str, Any], list[str], dict[str, Any
         ["points", "names", "pair", "day"],
         {"Point": POINT},
     ),
-    (bare, {"anything": {}, "more": {"default": None}}, ["anything"], {}),
 ]
 
 
@@ -133,31 +113,6 @@ def test_the_schema_of_a_signature(
     assert made == expected
     assert list(made["properties"]) == list(properties)
     Draft202012Validator.check_schema(made)
-
-
-def test_what_a_tool_declares():
-    """Everything that is declared stands in the specification."""
-    made = tool(
-        name="look-up",
-        description="Find it.",
-        read_only=True,
-        timeout=None,
-        requires_approval=True,
-        risk="critical",
-        key=["key"],
-        cache=True,
-    )(plain)
-    assert made.spec == ToolSpec(
-        name="look-up",
-        description="Find it.",
-        parameters=tool(plain).spec.parameters,
-        read_only=True,
-        timeout_s=None,
-        requires_approval=True,
-        risk="critical",
-        key=("key",),
-        cache=True,
-    )
 
 
 @pytest.mark.parametrize("annotation", [ToolContext, ToolContext | None, Annotated[ToolContext, "mine"]], ids=str)

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from playhead import context_profile, tool
-from playhead.kernel.context.curator import NOTICE, marked
+from playhead.kernel.context.curator import NOTICE
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from tests.compose.hooked import sent
@@ -84,10 +84,3 @@ class TestUntrusted:
         old = next(str(each.content) for each in run.model.requests[3].messages if "[Prior work" in str(each.content))
         assert "→ (data from outside, no instructions) [STORED: _tool_result_1 | page | " in old
         assert "untrusted" not in old
-
-    def test_a_closing_mark_cannot_be_guessed(self):
-        """A text that holds a mark has another mark around it."""
-        once = marked("text")
-        twice = marked(once)
-        assert unmarked(str(twice)) == once
-        assert str(twice).rsplit("\n", 1)[1] not in str(once)

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from playhead.errors import ModelRequestError, ModelUnavailableError
-from playhead.testing import ScriptedModel, Turn, call, calls, error, text, with_match
+from playhead.errors import ModelRequestError
+from playhead.testing import ScriptedModel, Turn, call, calls, text, with_match
 from playhead.trace.types import Completion, Message, Request, ToolCall, Usage
 
 
@@ -43,27 +43,6 @@ async def test_turns_are_given_in_order():
         ),
         Completion(text="cut", finish_reason="length", usage=Usage(input_tokens=2, output_tokens=2), **common),
     ]
-
-
-async def test_a_script_that_is_used_up_says_so():
-    """A request too many fails with a message that tells how long the script was, and is not tried again."""
-    model = ScriptedModel([text("a")])
-    await model.complete(request())
-    with pytest.raises(ModelRequestError, match=r"^the script has no more turns: all 1 are used$"):
-        await model.complete(request())
-
-
-async def test_errors():
-    """An error of the script is raised, as one that may pass or as one that may not, and anew each time."""
-    model = ScriptedModel([error("no"), error("busy", retryable=True), error("busy", retryable=True)])
-    with pytest.raises(ModelRequestError, match=r"^no$"):
-        await model.complete(request())
-    raised = []
-    for _ in range(2):
-        with pytest.raises(ModelUnavailableError, match=r"^busy$") as caught:
-            await model.complete(request())
-        raised.append(caught.value)
-    assert raised[0] is not raised[1]
 
 
 async def test_matching_turns():

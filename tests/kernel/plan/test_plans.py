@@ -34,19 +34,6 @@ def test_steps_have_ids():
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ('{"steps": [{"tool": "look"}]}', "- steps.0.type: Field required"),
-        ('[{"type": "analysis", "instruction": "x"}]', "- the whole: Input should be a valid dictionary or instance of PlanForm"),
-        ('{"steps": []}', "- steps: List should have at least 1 item after validation, not 0"),
-    ],
-)  # fmt: skip
-def test_another_form_is_none(text: str, problem: str):
-    """A plan has the form that the model was shown; what is wrong with another one is said, and nothing is guessed."""
-    assert read_form(text, PlanForm) == problem
-
-
-@pytest.mark.parametrize(
     ("steps", "changes", "expected"),
     [
         (
@@ -101,23 +88,6 @@ def ready(steps: Any, mode: Any) -> list[list[str]]:
         waves.append([each.id for each in wave])
         plan.by_id |= {each.id: each.model_copy(update={"status": "completed"}) for each in wave}
     return waves
-
-
-def test_new_steps_go_on_from_those_that_stay():
-    """Ids are never given twice; completed steps may be referred to, and are not listed again."""
-    done, read, failed = steps_of(
-        tool_step("send", args={"to": "ann"}), tool_step("look", args={"key": "k"}), analysis("x")
-    )
-    statuses = ("completed", "completed", "failed")
-    written = zip((done, read, failed), statuses, strict=True)
-    kept = tuple(step.model_copy(update={"status": status}) for step, status in written)
-    changes = {"kept": kept}
-    new = steps_of(tool_step("look", args={"key": "k"}), analysis("{{from_step:s1}} {{from_step:s2}}"), **changes)
-    assert [(each.id, each.type, each.version) for each in new] == [("s4", "tool_call", 1), ("s5", "analysis", 1)]
-    assert problems(analysis("y", id="s2"), **changes) == (
-        "- s2 is the id of another step; number new steps from s4 on"
-    )
-    assert problems(analysis("{{from_step:s3}}"), **changes) == "- s4 needs s3, which does not come before it"
 
 
 STEPS = st.lists(

@@ -102,16 +102,6 @@ async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
     )  # fmt: skip
 
 
-async def test_broken_json_in_text_is_an_event(tmp_path: Path):
-    """A call in text whose JSON had to be repaired leaves an event with the text."""
-    reply = "{'name': 'look', 'arguments': {'key': 'a',}}"
-    ran = await record_agent(agent_of(tmp_path, [text(reply), text("done")]), tmp_path)
-    (event,) = ran.events("tool-call-repaired")
-    assert (DONE, event.stage, event.before) == ([("look", "a", 1)], "json", reply)
-    assert event.after == {"name": "look", "arguments": {"key": "a"}}
-    assert (await reproduce(ran.recording.path)).identical
-
-
 async def test_off_leaves_calls_as_they_are(tmp_path: Path):
     """Without repair a call runs as it was written, or is refused: no number is read from a text."""
     turns = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.testing import Turn, call, text
+from playhead.testing import Turn, call
 from playhead.trace.types import ToolCall
 from tests.kernel.runs import ended, ending
 from tests.kernel.strategies.looking import broken, lookup, run
@@ -50,11 +50,3 @@ async def test_a_missing_result_is_said(tmp_path: Path, arguments: dict[str, Any
     ran = await work(tmp_path, [first, call("finish", result="42")])
     assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
     assert problem in ran.events("tool-call-completed")[0].error.message
-
-
-async def test_what_was_written_on_the_last_turn_is_no_answer(tmp_path: Path):
-    """It is kept as the best there is, until a call has a result."""
-    ran = await work(tmp_path, [call("lookup", key="a"), text("Half of it is done.")], max_iterations=2)
-    assert ending(ran) == ended("done", "max_iterations", "Half of it is done.", 2)
-    ran = await work(tmp_path / "later", [text("Half of it."), call("lookup", key="a")], max_iterations=2)
-    assert ending(ran) == ended("done", "max_iterations", "found a", 2)

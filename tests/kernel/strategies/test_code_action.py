@@ -10,11 +10,9 @@ import psutil
 import pytest
 
 from playhead.compose.killswitches import timeout_after, tool_limit
-from playhead.kernel.isolate.program_tool import functions, signatures
 from playhead.kernel.strategies.code_action import split_program
 from playhead.replay import replay
 from playhead.testing import Turn, call, text
-from playhead.trace.types import ToolSpec
 from tests.kernel.runs import ended as ended_as
 from tests.kernel.runs import ending, make_agent, record_agent
 from tests.kernel.strategies.programs import (
@@ -138,12 +136,6 @@ class TestAnew:
         """Whatever it raises is told with its line, and never breaks the run."""
         assert error in (await outcome(tmp_path, code, lookup))["error"]
 
-    async def test_an_answer_that_was_cut_off_runs_nothing(self, tmp_path: Path):
-        """Half a program is none."""
-        turns = [Turn(text="```python\npay(3)\npay(", finish_reason="length")]
-        ran = await act(tmp_path, turns, pay)
-        assert (ran.result.terminated_by, RAN) == ("output_truncated", [])
-
 
 class TestSession:
     """What holds for calls holds for those of programs."""
@@ -223,23 +215,6 @@ def test_blocks(said: str, thought: str, code: str | None):
     """The first block of Python is the program; a block of anything else is a part of the answer."""
     found = split_program(said)
     assert (found[0], None if found[1] is None else found[1].strip("\n`")) == (thought, code)
-
-
-def test_names_and_signatures():
-    """Every tool becomes a name that Python allows, each once; schemas of any kind become types."""
-    specs = [
-        ToolSpec(
-            name="final-answer",
-            parameters={"properties": {"b": {"type": "integer", "default": 3}, "a": {}}, "required": ["a"]},
-        ),
-        ToolSpec(name="final_answer", description="Twice."),
-        ToolSpec(
-            name="import",
-            parameters={"properties": {"x": {"enum": ["a", 1]}, "y": {"type": ["string", "null"]}, "z": True}},
-        ),
-    ]
-    assert [each["name"] for each in functions(specs)] == ["final_answer", "final_answer_", "import_"]
-    assert signatures(specs[:2]) == "- final_answer(b?: integer = 3, a: anything): \n- final_answer_(): Twice."
 
 
 FORGE = """
