@@ -1,4 +1,4 @@
-"""Code that hangs until a test releases it, and agents that reach it in a model, a tool, a hook, an approver or an observer."""
+"""Code that hangs until a test releases it, and agents that reach it in a model, tool, hook, approver or observer."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def hook_at(point: list[str], hook: Any, harness: Any) -> None:
 
 
 def hung_agent(where: str, kind: str, hang: Hang, folder: Path | None, *switches: Any) -> Agent:
-    """Return an agent that looks up `a` and hangs: in its `model`, a tool, an `approver`, a `hook …` or an `observer …`."""
+    """Return an agent that looks up `a` and then hangs in its `model`, a tool, `approver`, `hook …` or `observer …`."""
     body = hang.asynchronously(kind)
 
     @tool(name="hung", timeout=None, requires_approval=where == "approver")

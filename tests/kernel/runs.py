@@ -60,7 +60,7 @@ def make_agent(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> 
 
 
 async def record(folder: Path, turns: Any, *tools: Any, task: Any = "Do it.", **options: Any) -> Ran:
-    """Run an agent on a script, whatever becomes of it, and read its trace, which has to be whole."""
+    """Run an agent on a script and read its trace, which must be whole, however the run ends."""
     return await record_agent(make_agent(folder, turns, *tools, **options), folder, task)
 
 

@@ -128,7 +128,7 @@ async def test_what_the_approver_sees(tmp_path: Path):
     assert cashier.paid == [(2**60, "bob")]
 
 
-# --- arguments stay what was approved ----------------------------------------------------------------------------------
+# --- arguments stay what was approved ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changed_at", ["tool-call-started", "approval-requested", "approval-decided"])
@@ -177,7 +177,7 @@ async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
     control.close()
 
 
-# --- time --------------------------------------------------------------------------------------------------------------
+# --- time -------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_run_that_ends_before_the_answer_pays_nothing(tmp_path: Path):
@@ -245,7 +245,7 @@ async def test_late_approval_is_not_used(tmp_path: Path, kind: str):
     ]
 
 
-# --- every answer beside every other -----------------------------------------------------------------------------------
+# --- every answer beside every other ----------------------------------------------------------------------------------
 
 
 class Fickle(Approval):

@@ -1,4 +1,4 @@
-"""A schema is applied as JSON Schema says, in a bounded number of steps, and never asks the network."""
+"""JSON Schema is applied as the standard says, in a bounded number of steps, without the network."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_it_agrees_with_jsonschema(schema: dict[str, Any], value: dict[str, Any]
 
 
 def test_faults_name_the_place():
-    """The model is told where and what."""
+    """Each fault names the place and the rule."""
     assert sorted(BoundedSchema(PROPERTIES).faults({"a": "AB", "n": 0, "other": 1})) == [
         'a: "AB" is shorter than 3 characters',
         "arguments: Additional properties are not allowed ('other' was unexpected)",
@@ -67,8 +67,8 @@ def test_faults_name_the_place():
         ({"type": "object", "properties": {"a": {"enum": list(range(60_000))}}}, "more than 200000 characters"),
     ],
 )
-def test_what_cannot_be_applied_is_refused_at_once(schema: dict[str, Any], why: str):
-    """What is no schema, is too large, or refers to what is not in it is refused with the reason; no address is asked."""
+def test_unusable_schemas(schema: dict[str, Any], why: str):
+    """An invalid or too large schema, or one with a reference outside of itself, is refused; no address is fetched."""
     with pytest.raises(UnusableSchemaError, match=why):
         BoundedSchema(schema)
 
@@ -103,19 +103,19 @@ TWICE = {
     ],
 )
 def test_a_value_that_would_take_too_many_steps_is_refused(schema: dict[str, Any], value: Any):
-    """What only the value makes endless ends after a bounded number of steps, too, with the reason."""
+    """A schema and value that take too many steps are refused."""
     with pytest.raises(UnusableSchemaError, match="takes more than 200000 steps"):
         BoundedSchema(schema).faults(value)
 
 
 def test_a_property_may_be_called_as_a_keyword():
-    """Only keywords are left out, never properties of their names."""
+    """Properties named like a keyword are properties."""
     schema = BoundedSchema({"type": "object", "properties": {"pattern": {"type": "integer"}, "id": {"type": "null"}}})
     assert len(schema.faults({"pattern": "x", "id": "x"})) == 2
 
 
-def test_an_address_of_its_own():
-    """The address of a whole schema is never asked; a part with one of its own, which references might be about, is refused."""
+def test_addresses_of_schemas():
+    """The `$id` of a whole schema is never fetched; a part with its own `$id` is refused."""
     integer = {"$ref": "#/$defs/n"}
     for address in ("n", "http://127.0.0.1:9/n"):
         schema = {"$id": address, "properties": {"a": integer}, "$defs": {"n": {"type": "integer"}}}

@@ -96,7 +96,7 @@ FAILED = ("failed", "found a")
 
 
 def case(turns: Any, *blocks: Any, by: str = "kernel", end: tuple[str, Any] = FOUND, **options: Any) -> Any:
-    """Return an ending: how to make the agent, who ends it, and status and output; turns None hang after `a` was found."""
+    """Return how to make the agent, who ends it, and status and output; without turns it hangs after `a` was found."""
     if turns is None:
         return lambda folder: hung(folder, *blocks), by, end
     return lambda folder: agent(folder, turns, *blocks, **options), by, end
@@ -187,7 +187,7 @@ def check_end(folder: Path, code: str, source: str, expected: tuple[str, Any]) -
 
 
 async def test_replay_stopped(tmp_path: Path):
-    """A replay that may not go on, because the recording has no answer."""
+    """A replay stops where the recording has no answer."""
 
     async def ended() -> None:
         raise RecordingEndedError("the recording ends here")
@@ -199,14 +199,14 @@ async def test_replay_stopped(tmp_path: Path):
 
 
 async def test_cancelled(tmp_path: Path):
-    """A caller that does not wait any more."""
+    """The caller cancels the run."""
     with anyio.move_on_after(0.03):
         await hung(tmp_path).run("Do it.", run_id="run")
     check_end(tmp_path, "cancelled", "kernel", FAILED)
 
 
 async def test_parent_ended(tmp_path: Path):
-    """An agent below one that has ended."""
+    """A sub-agent ends when the agent above has ended."""
     await child_of_one_that_ends(tmp_path).run("Do it.", run_id="run")
     recording = load_recording(tmp_path / "run.jsonl")
     (below,) = [record.event for record in recording.records if record.kind == "agent-completed"]
@@ -219,7 +219,7 @@ async def test_parent_ended(tmp_path: Path):
     [("stopped", "caller", ("done", "a, I think")), ("terminated", "killswitch:terminate", FAILED)],
 )
 async def test_ended_by_its_handle(tmp_path: Path, code: str, source: str, expected: tuple[str, Any]):
-    """A caller that stops the run, and one that ends it at once; both in its second turn."""
+    """A handle stops the run in order, or terminates it."""
     made = agent(tmp_path, [LOOK, text("a, I think")])
     handle = made.start("Do it.", run_id="run")
 
@@ -234,7 +234,7 @@ async def test_ended_by_its_handle(tmp_path: Path, code: str, source: str, expec
 
 @pytest.mark.parametrize("code", ["kill_file", "kill"])
 async def test_ended_by_another_process(tmp_path: Path, code: str):
-    """A file that comes, or `playhead kill`."""
+    """A kill file or `playhead kill` ends the run."""
     file = tmp_path / "end"
     made = hung(tmp_path, *([ks.kill_file(file)] if code == "kill_file" else []))
     asked: list[bool] = []
@@ -260,12 +260,12 @@ ELSEWHERE = {
 
 
 def test_every_code_has_a_case():
-    """A new reason code without a run that ends so does not pass."""
+    """Every reason code has a run that ends with it."""
     assert {name.split(" (", maxsplit=1)[0] for name in CASES} | ELSEWHERE == set(TERMINATED_BY)
     assert not {name.split(" (", maxsplit=1)[0] for name in CASES} & ELSEWHERE
 
 
-# --- the turn that ends a run -------------------------------------------------------------------------------------------
+# --- the turn that ends a run -----------------------------------------------------------------------------------------
 
 CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
     ([call("lookup", key="b"), *[call("final-answer", output=each) for each in "12"]], ["lookup", "final-answer"], "1"),
@@ -275,7 +275,7 @@ CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
 
 @pytest.mark.parametrize(("turn", "ran", "output"), CALLS_OF_AN_END)
 async def test_calls_after_the_end(tmp_path: Path, turn: list[Any], ran: list[str], output: str):
-    """Calls that would end an ended run do not run; what the others returned is in the steps and in the thread."""
+    """A second call that would end the run does not run; results of other calls are in the steps and the thread."""
     run = await record(tmp_path, [LOOK, calls(*turn)], lookup, **FINAL)
     assert (run.result.output, run.result.terminated_by) == (output, "final_answer_tool")
     started = [event for event in run.events("tool-call-started") if event.request == 1]
@@ -287,8 +287,8 @@ async def test_calls_after_the_end(tmp_path: Path, turn: list[Any], ran: list[st
     assert (await reproduce(run.recording)).identical
 
 
-def test_a_run_that_is_thrown_away(tmp_path: Path):
-    """A run whose coroutine is destroyed, with no loop left, closes its trace all the same."""
+def test_a_destroyed_coroutine(tmp_path: Path):
+    """A run whose coroutine is destroyed, without a loop, closes its trace."""
     loop = asyncio.new_event_loop()
     asked = asyncio.Event()
 
@@ -309,7 +309,7 @@ def test_a_run_that_is_thrown_away(tmp_path: Path):
     assert (recording.ending.status, recording.ending.terminated_by) == ("failed", "cancelled")
 
 
-# --- strategies that end in their own way ------------------------------------------------------------------------------
+# --- strategies that end in their own way -----------------------------------------------------------------------------
 
 
 class Unspeakable(Exception):  # noqa: N818 - it is no error of ours
@@ -326,7 +326,7 @@ class Unspeakable(Exception):  # noqa: N818 - it is no error of ours
     ids=["words", "no way to say it"],
 )
 async def test_a_strategy_that_raises(tmp_path: Path, register: Any, raised: Exception, message: str):
-    """A strategy that raises: the trace is closed, and the error says what was raised and carries the result."""
+    """The trace is closed, and the error names the exception and carries the result."""
 
     async def broken(state: KernelState, session: Session) -> KernelState:
         raise raised
@@ -340,7 +340,7 @@ async def test_a_strategy_that_raises(tmp_path: Path, register: Any, raised: Exc
 
 
 async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
-    """A strategy need not end the run itself: its state's output is the answer."""
+    """Without an explicit end, the output of the state is the answer."""
 
     async def simple(state: KernelState, session: Session) -> KernelState:
         completion = await session.model.complete(state.thread)
@@ -355,7 +355,7 @@ async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
 
 @pytest.mark.parametrize("over", [False, True])
 async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, over: bool):
-    """A strategy that forgets to return its state is told so, and the trace is closed."""
+    """A strategy that returns no state is an error, and the trace is closed."""
 
     async def forgetful(state: KernelState, session: Session) -> None:
         if over:
@@ -369,7 +369,7 @@ async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, o
 
 
 async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
-    """A strategy that goes on after the end cannot change it: the first ending stands."""
+    """A second end changes nothing."""
 
     async def stubborn(state: KernelState, session: Session) -> KernelState:
         session.terminate("first", "one", source="switch")
@@ -381,7 +381,7 @@ async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
     assert ending(run) == ended("done", "first", "one", 0, terminated_source="switch")
 
 
-# --- after the end -----------------------------------------------------------------------------------------------------
+# --- after the end ----------------------------------------------------------------------------------------------------
 
 
 def a_session(**fields: Any) -> Session:
@@ -390,8 +390,8 @@ def a_session(**fields: Any) -> Session:
     return open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
 
 
-def test_of_many_who_end_a_session_one_wins():
-    """Eight threads that end an agent at the same time: one is told that it did, and its reason stands."""
+def test_one_of_many_ends_wins():
+    """Of eight threads that end an agent at once, one succeeds, and its reason holds."""
     for _ in range(50):
         session = a_session()
         start = threading.Barrier(8)
@@ -412,7 +412,7 @@ def test_of_many_who_end_a_session_one_wins():
 
 
 async def test_nothing_starts_after_the_end():
-    """Once an agent has ended, its model, its tools and its facts are not asked any more."""
+    """After its end an agent asks no model, tool or fact."""
     ran: list[str] = []
 
     @tool
@@ -435,8 +435,8 @@ async def test_nothing_starts_after_the_end():
     assert (model.requests, ran) == ([], [])
 
 
-async def test_of_calls_that_run_together_those_that_wait_do_not_start(tmp_path: Path, register: Any):
-    """A run that ends while calls stand in line: those that run finish, those that wait never start."""
+async def test_queued_calls_do_not_start_after_the_end(tmp_path: Path, register: Any):
+    """Running calls finish when the run ends; queued ones never start."""
     ran: list[int] = []
     sessions: list[Session] = []
 

@@ -91,7 +91,7 @@ async def completed(folder: Path, name: str, tools: Any, **arguments: Any) -> An
     return event
 
 
-# --- what comes back -------------------------------------------------------------------------------------------------
+# --- what comes back --------------------------------------------------------------------------------------------------
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -103,7 +103,7 @@ JSON = st.recursive(
 @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(JSON, min_size=10, max_size=30))
 def test_arguments_and_results_cross_as_json(values: list[Any]):
-    """What goes in and comes out of the process is what an ordinary tool would have been given and have returned."""
+    """Arguments and results are those of the same tool without isolation."""
 
     @tool
     def echo(value: Any) -> Any:
@@ -131,12 +131,12 @@ async def test_the_process_of_a_tool(
     assert capfd.readouterr().out == '{"ok": true, "result": "forged"}\n'
 
 
-# --- how it fails ----------------------------------------------------------------------------------------------------
+# --- how it fails -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["raise", "text"])
 async def test_errors_are_those_of_an_ordinary_tool(tmp_path: Path, how: str):
-    """What a function raises is the same failed call, wherever it ran."""
+    """An exception is the same failed call with and without isolation."""
     apart = await completed(tmp_path / "apart", "fail", isolated_tools.fail_apart, how=how)
     here = await completed(tmp_path / "here", "fail", isolated_tools.fail_here, how=how)
     assert data(apart) == data(here)
@@ -162,8 +162,8 @@ async def test_a_process_that_dies(tmp_path: Path, how: str, why: str):
     }
 
 
-async def test_a_name_that_leads_elsewhere(tmp_path: Path):
-    """A tool whose name has become another function's fails: its process would silently run that one."""
+async def test_a_shadowed_function(tmp_path: Path):
+    """A tool whose name is another function now fails: its process would run that one."""
     event = await completed(tmp_path, "shadowed", isolated_tools.first)
     assert data(event)["error"] == {
         "type": "IsolationFailed",
@@ -172,7 +172,7 @@ async def test_a_name_that_leads_elsewhere(tmp_path: Path):
     }
 
 
-# --- how it is ended -------------------------------------------------------------------------------------------------
+# --- how it is ended --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sample(["backtrack", "ignore_sigterm"], ["ignore_sigterm"]))
@@ -194,7 +194,7 @@ async def test_it_is_killed_at_its_limit(tmp_path: Path, name: str):
 
 
 async def test_what_it_leaves_running_is_killed(tmp_path: Path):
-    """When a call has returned, nothing that it started runs on; on Linux not even in a session of its own."""
+    """No process that a call started outlives it; on Linux not even in its own session."""
     event = await completed(tmp_path, "leave_daemon", isolated_tools.leave_daemon)
     assert event.ok
     assert all(map(gone, event.result if LINUX else event.result[:1]))
@@ -202,7 +202,7 @@ async def test_what_it_leaves_running_is_killed(tmp_path: Path):
 
 @pytest.mark.skipif(not LINUX, reason="elsewhere the worker does not hear of its guardian's end")
 async def test_a_guardian_that_dies(tmp_path: Path):
-    """Should somebody kill the guardian, the worker ends with it, and the call fails."""
+    """The worker ends with its guardian, and the call fails."""
     path = tmp_path / "pids"
     event = await completed(tmp_path, "kill_guardian", isolated_tools.kill_guardian, path=str(path))
     assert event.error.message == "its process was killed together with its guardian"
@@ -210,11 +210,11 @@ async def test_a_guardian_that_dies(tmp_path: Path):
     until(lambda: all(map(dead, pids(path))))
 
 
-# --- replays ---------------------------------------------------------------------------------------------------------
+# --- replays ----------------------------------------------------------------------------------------------------------
 
 
 async def test_a_replay_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The recording says that the tool was isolated, and reproducing it needs no process."""
+    """The recording says that the tool is isolated, and reproducing it starts no process."""
     run = await record(tmp_path, [call("echo", value=1), text("done")], isolated_tools.echo)
     (defined,) = run.events("tools-defined")
     assert [spec.isolate for spec in defined.tools] == [True]
@@ -222,7 +222,7 @@ async def test_a_replay_starts_no_process(tmp_path: Path, monkeypatch: pytest.Mo
     assert (await reproduce(run.recording)).identical
 
 
-# --- programs ----------------------------------------------------------------------------------------------------------
+# --- programs ---------------------------------------------------------------------------------------------------------
 
 AGENT = """
 import os, sys
@@ -300,7 +300,7 @@ threading.Thread(target=fork, daemon=True).start()
 
 @pytest.mark.parametrize("fork", sample([False, True], [True]))
 def test_a_program_that_is_killed_leaves_nothing_behind(tmp_path: Path, fork: bool):
-    """After SIGKILL the call's processes are gone within a second, even if a fork holds what the program had open."""
+    """After SIGKILL the call's processes are gone within a second, even if a fork holds the program's files."""
     path, forked = tmp_path / "pids", tmp_path / "pids.fork"
     program = (FORK if fork else "") + KILLED
     with (tmp_path / "stderr").open("w") as stderr:
@@ -358,8 +358,8 @@ NOT_FOUND = "cannot find it: define it with `def`, in a file, at the top of a mo
         (with_context, "which the ToolContext of the parameter context cannot reach; leave out the parameter"),
     ],
 )
-def test_what_another_process_would_not_find(function: Any, why: str):
-    """A function that cannot be found by its name, or needs what cannot cross, is refused when it is made a tool."""
+def test_functions_that_cannot_be_isolated(function: Any, why: str):
+    """A function that its process could not import is refused when it is made a tool."""
     with pytest.raises(ToolDefinitionError) as raised:
         tool(isolate=True, name="named", description="-")(function)
     assert why in str(raised.value)

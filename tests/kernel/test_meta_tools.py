@@ -54,10 +54,10 @@ BEFORE = ["lookup", "other", "recall"]
     ],
     ids=["a call", "no call", "a failed call", "a call that does not fit", "required", "required failed", "one failed"],
 )
-async def test_when_the_tools_that_end_a_run_are_offered(
+async def test_when_final_answer_is_offered(
     tmp_path: Path, turns: list[Any], required: tuple[str, ...], expected: list[list[str]]
 ):
-    """From the second turn on, with every required tool called and no failure of the turn before left lying."""
+    """From the second turn on, once every required tool has a result and the last turn had no failure."""
     assert await offered(tmp_path, turns, lookup, other, required_tools=required, max_iterations=len(turns)) == expected
 
 
@@ -77,8 +77,8 @@ async def test_when_the_tools_that_end_a_run_are_offered(
         ),
     ],
 )
-async def test_too_early(tmp_path: Path, turns: list[Any], options: dict[str, Any], reason: str):
-    """A call of a tool that is not offered yet fails, says why, and does not end the run."""
+async def test_final_answer_too_early(tmp_path: Path, turns: list[Any], options: dict[str, Any], reason: str):
+    """A call before that fails, says why, and does not end the run."""
     run = await record(tmp_path, [*turns, text("done")], lookup, other, meta_tools=META, max_iterations=len(turns) + 1,
                        **options)  # fmt: skip
     (*_, completed) = run.events("tool-call-completed")
@@ -88,7 +88,7 @@ async def test_too_early(tmp_path: Path, turns: list[Any], options: dict[str, An
 
 
 def test_unknown_and_taken_names():
-    """A tool of the kernel that is not there is named with the nearest; one of the user's may not hide another."""
+    """The error for an unknown tool of the kernel names the nearest; a tool of the user may not hide one."""
 
     @tool(name="final-answer")
     def mine() -> None:

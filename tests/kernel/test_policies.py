@@ -71,10 +71,10 @@ def nudges(run: Ran) -> list[tuple[str, str]]:
 
 
 class TestRequired:
-    """How often a tool has to return a result."""
+    """Required calls."""
 
     async def test_an_answer_without_them_is_sent_back(self, tmp_path: Path):
-        """The model is told how many results are missing; failed calls do not count, and other tools may run meanwhile."""
+        """The model is told how many results are missing; failed calls do not count, and other tools may run."""
         turns = [
             search("a"),
             text("early"),
@@ -127,7 +127,7 @@ class TestRequired:
 
 
 class TestBudgets:
-    """How many calls a tool has."""
+    """Budgets of calls."""
 
     async def test_a_call_over_the_budget(self, tmp_path: Path):
         """It is refused and told to use the results it has; other tools still run."""
@@ -152,7 +152,7 @@ class TestBudgets:
         assert (run.result.terminated_by, run.result.output) == ("end_turn", "done")
 
     async def test_the_model_is_told_once_that_all_budgets_are_used_up(self, tmp_path: Path):
-        """The word comes with the last call that any budget allows, and names what is still required."""
+        """The nudge comes with the last call that the budgets allow, and names what is still required."""
         turns = [search("a"), search("b"), call("write_file", path="p"), call("write_file", path="q"), text("done")]
         run = await run_with(
             tmp_path, turns, tool_budgets={"web-search": 2}, required_tools=["write_file"], max_parallel=1,
@@ -168,10 +168,10 @@ class TestBudgets:
 
 
 class TestInference:
-    """Tools that the model itself finds necessary."""
+    """Tools that the model finds necessary."""
 
     async def test_the_model_names_required_tools(self, tmp_path: Path):
-        """It is asked once, before the first turn; unknown names are ignored, and what the user requires stays required."""
+        """It is asked once, before the first turn; unknown names are ignored, the user's tools stay required."""
         said = '{"reason": "The web knows.", "tools": [{"tool": "web-search", "calls": 2}, {"tool": "nothing"}]}'
         turns = [text(said), search("a"), text("early"), search("b"), text("early"), call("other"), text("done")]
         run = await run_with(tmp_path, turns, required_tools=["other"], infer_required=True)
@@ -209,7 +209,7 @@ async def reproduced(path: Path) -> bool:
     ids=["bare", "fenced", "second"],
 )
 async def test_an_output_type_gives_an_object(tmp_path: Path, answer: str):
-    """The result is of the type; the trace holds JSON with all fields; the model was told the schema."""
+    """The output has the type; the trace holds its JSON, and the prompt its schema."""
     agent = make_agent(tmp_path, [call("lookup", key="a"), text(answer)], lookup, output_type=Height)
     result = await agent.run("How high?", run_id="run")
     assert (result.output, result.success) == (Height(metres=42), True)
@@ -221,8 +221,8 @@ async def test_an_output_type_gives_an_object(tmp_path: Path, answer: str):
     assert await reproduced(tmp_path)
 
 
-async def test_an_answer_of_another_form_goes_back_with_the_reason(tmp_path: Path):
-    """The model is told what is wrong, and asked again, as often as it may; then the run has failed, and says why."""
+async def test_an_answer_of_another_form_is_sent_back(tmp_path: Path):
+    """The model is told what is wrong and answers again."""
     turns = [text('{"metres": "high"}'), text('{"metres": 42}')]
     result = await make_agent(tmp_path, turns, output_type=Height).run("How high?", run_id="run")
     assert result.output == Height(metres=42)
@@ -235,7 +235,7 @@ async def test_an_answer_of_another_form_goes_back_with_the_reason(tmp_path: Pat
 
 
 async def test_validators_refuse_and_accept(tmp_path: Path):
-    """Each validator in its turn, sync or async; what they said is recorded, and a replay needs none of them."""
+    """Validators run in order, sync or async; a replay needs none of them."""
     seen: list[Any] = []
 
     def long_enough(output: Any) -> Verdict:
@@ -256,7 +256,7 @@ async def test_validators_refuse_and_accept(tmp_path: Path):
     assert len(seen) == 3
 
 
-async def test_the_caller_says_when_it_is_done(tmp_path: Path):
+async def test_done_when(tmp_path: Path):
     """An answer that is not done is sent back, at most three times."""
     agent = make_agent(tmp_path, [text("a"), text("ab"), text("abc")], done_when=lambda output: len(output) == 3)
     assert (await agent.run("Say.", run_id="run")).output == "abc"
@@ -387,7 +387,7 @@ async def test_what_counts_as_nothing_new(tmp_path: Path, turns: list[Any], expe
     ],
 )
 def test_patterns_of_loops(steps: str, turn: int, pattern: str | None):
-    """The same call three times in six steps, the same thought twice with nothing new, or three turns without a call."""
+    """Three equal calls in six steps, the same thought twice with nothing new, or three turns without a call."""
     loop = find_loop(as_steps(steps), turn, LoopDetection())
     assert (loop and loop.pattern) == pattern
 

@@ -1,4 +1,4 @@
-"""Programs whose agent hangs, and that SIGTERM, Ctrl-C, SIGKILL or the run's own limit ends: the trace is closed first."""
+"""Programs whose agent hangs, ended by SIGTERM, Ctrl-C or the run's own limit: the trace is closed first."""
 
 from __future__ import annotations
 

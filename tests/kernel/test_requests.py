@@ -71,7 +71,7 @@ def recorded(recording: Recording) -> dict[str, list[Request]]:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_path: Path):
-    """The traces of random agents hold exactly the requests that were sent: messages, tools, parameters and their order."""
+    """The traces of random agents hold exactly the requests that were sent, in their order."""
     made = 0
     for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
         agent = random_agent(seed, Canary(), trace=tmp_path)
@@ -90,7 +90,7 @@ BUSY = error("busy", retryable=True)
 
 
 async def test_retries_send_the_same_request_again(tmp_path: Path):
-    """Each attempt, in the loop and in a tool's body, is handed and recorded as the same whole request."""
+    """Each attempt, in the loop and in a body, is the same whole request."""
 
     @tool
     async def ask(key: str, context: ToolContext) -> str:
@@ -163,8 +163,8 @@ async def test_every_call_has_an_id_of_its_own(tmp_path: Path, given: list[str],
     assert [root.request(exchange.requested) for exchange in root.exchanges] == run.model.requests
 
 
-async def test_what_the_model_said_is_cleaned_before_it_is_used(tmp_path: Path):
-    """Lone surrogates, which no wire and no file can hold, are gone before anything is done with an answer."""
+async def test_lone_surrogates_are_replaced(tmp_path: Path):
+    """An answer loses its lone surrogates before anything uses it."""
     turns = [
         Turn(
             text="so \ud83d", thinking="hm \udc00", calls=(ToolCall(id="1", name="no\ud800", raw_arguments="{\ud800"),)

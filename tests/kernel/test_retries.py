@@ -47,7 +47,7 @@ class Broken:
 
 
 async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Two failures that may pass and an answer: three attempts, two waits, each doubled, all of one request."""
+    """Two retryable failures and an answer: three attempts of one request, with doubling waits."""
     slept: list[float] = []
 
     async def sleep(_self: Any, seconds: float) -> None:
@@ -80,7 +80,7 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("retries", [0, 1])
 async def test_the_last_attempt_fails(tmp_path: Path, retries: int):
-    """After the last retry the failure itself comes out, with the result and the trace."""
+    """After the last retry the failure is raised, with the result and the trace."""
     run = await record(tmp_path, [BUSY] * 9, retries=retries)
     kinds = [event.kind for event in run.events(*MODEL_EVENTS)]
     assert kinds == ["llm-requested", "llm-failed", *["llm-retried", "llm-requested", "llm-failed"] * retries]
@@ -130,18 +130,18 @@ def agent(folder: Path, *models: ScriptedModel, **options: Any) -> Agent:
     )
 
 
-def told(path: Path, *kinds: str) -> list[dict[str, Any]]:
+def events_of(path: Path, *kinds: str) -> list[dict[str, Any]]:
     """Return these events of a run."""
     return [data(record.event) for record in load_recording(path).records if record.kind in kinds]
 
 
 async def test_the_next_model_takes_over_for_good(tmp_path: Path):
-    """The request that failed is sent again, to the next model; all later ones go there too; attempts count on."""
+    """The failed request and all later ones go to the next model, and attempts continue to count."""
     first = ScriptedModel([call("lookup", key="a"), *[error("busy", retryable=True)] * 2], name="x/first")
     second = ScriptedModel([call("lookup", key="b"), text("42")], name="x/second")
     result = await agent(tmp_path, first, second, retries=1).run("Do it.", run_id="run")
     assert result.output == "42"
-    asked = told(tmp_path / "run.jsonl", "llm-requested")
+    asked = events_of(tmp_path / "run.jsonl", "llm-requested")
     assert [(each["request"], each.get("attempt", 0), each["model"]) for each in asked] == [
         (0, 0, "x/first"),
         (1, 0, "x/first"),
@@ -149,13 +149,13 @@ async def test_the_next_model_takes_over_for_good(tmp_path: Path):
         (1, 2, "x/second"),
         (2, 0, "x/second"),
     ]
-    (event,) = told(tmp_path / "run.jsonl", "provider-fallback")
+    (event,) = events_of(tmp_path / "run.jsonl", "provider-fallback")
     assert event == {"from_model": "x/first", "to_model": "x/second", "reason": "busy", "attempt": 2}
     assert (await reproduce(tmp_path / "run.jsonl")).identical
 
 
-async def test_after_so_many_failures(tmp_path: Path):
-    """`fallback_after` gives up a model before its retries are used up; the last one has all of them."""
+async def test_fallback_after(tmp_path: Path):
+    """`fallback_after` gives up a model before its retries are used up; the last model has all of them."""
     first = ScriptedModel([error("busy", retryable=True)] * 9, name="x/first")
     second = ScriptedModel([error("busy", retryable=True)] * 9, name="x/second")
     with pytest.raises(ModelError, match="busy"):

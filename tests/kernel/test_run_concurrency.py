@@ -57,7 +57,7 @@ def assert_apart(folder: Path, results: list[RunResult]) -> None:
 
 
 async def test_many_runs_in_one_loop(tmp_path: Path):
-    """A thousand runs of one agent at the same time, in one loop, do not touch each other."""
+    """Concurrent runs of one agent in one loop do not affect each other."""
     agent = one_agent(tmp_path)
     results: list[RunResult] = []
 
@@ -71,7 +71,7 @@ async def test_many_runs_in_one_loop(tmp_path: Path):
 
 
 def test_many_runs_in_threads(tmp_path: Path):
-    """Nor do they when they run in a thousand threads."""
+    """Nor do runs in threads."""
     agent = one_agent(tmp_path)
     results: list[RunResult] = []
 
@@ -86,8 +86,8 @@ def test_many_runs_in_threads(tmp_path: Path):
     assert_apart(tmp_path, results)
 
 
-async def test_of_many_runs_of_one_id_one_runs(tmp_path: Path):
-    """Fifty runs that all ask for the same id at the same time: one gets it, the others are refused and do nothing."""
+async def test_one_run_gets_an_id(tmp_path: Path):
+    """Of fifty concurrent runs with one id, one runs and the others are refused."""
     model = ScriptedModel([lambda _request: text("42")] * 50)
     agent = make_agent(tmp_path, model)
     results: list[Any] = []

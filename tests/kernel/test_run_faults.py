@@ -83,7 +83,7 @@ def every_write(monkeypatch: pytest.MonkeyPatch, *, lasting: bool) -> Iterator[t
 async def test_a_disk_that_fills_costs_events_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasting: bool, caplog: pytest.LogCaptureFixture
 ):
-    """Whichever write fails, the agent's result is right, it says what is missing, and so does the file."""
+    """If any write fails, the result is right, and result and file say what is missing."""
     for at, disk in every_write(monkeypatch, lasting=lasting):
         till = Till()
         result = await make_agent(tmp_path, TURNS, till.tool()).run("Pay.", run_id=f"run-{at}")
@@ -111,8 +111,8 @@ def assert_said(result: RunResult, disk: FullDisk) -> None:
         assert (check.verdict, check.events) == ("open", disk.at - 1)
 
 
-async def test_a_run_that_has_to_stop_stops_before_the_next_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Told to stop at a lost event, a run has no side effect after the loss, wherever the loss was."""
+async def test_stop_at_a_lost_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With `PLAYHEAD_ON_TRACE_ERROR=stop`, no tool body runs after any lost event."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
     for at, disk in every_write(monkeypatch, lasting=True):
         till = Till()
@@ -145,7 +145,7 @@ def unusable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
 
 
 async def test_a_folder_that_cannot_be_written_to(unusable: Path, caplog: pytest.LogCaptureFixture):
-    """The run goes on without a trace, its result is right, and both the result and the log say it."""
+    """The run continues without a trace, its result is right, and result and log say so."""
     till = Till()
     result = await make_agent(unusable, TURNS, till.tool()).run("Pay.", run_id="run")
     assert (result.output, result.trace_path, result.trace_complete) == ("done", None, False)
@@ -158,7 +158,7 @@ async def test_a_folder_that_cannot_be_written_to(unusable: Path, caplog: pytest
 
 
 async def test_a_huge_result(tmp_path: Path):
-    """A huge result goes whole to a file of its own: the answer is right, the trace small, and the run reproduced."""
+    """A huge result goes whole to a blob: the trace is small, and the run is reproduced."""
     size = MEGABYTES * 1024 * 1024
 
     @tool(read_only=True)
@@ -210,7 +210,7 @@ class LosesOnce:
 async def test_a_loss_below_the_root_stops_the_whole_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, owner: str, asked: int, swallowed: bool
 ):
-    """Told to stop at a lost event, a run stops wherever that was, even in a tool's body that catches everything."""
+    """A lost event of a sub-agent or of a body that catches everything stops the whole run."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
     till = Till()
     requests: list[Any] = []

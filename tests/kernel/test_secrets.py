@@ -27,8 +27,8 @@ class OtherKeyed(Keyed):
     key = OTHER_KEY
 
 
-async def test_no_key_gets_out(tmp_path: Path):
-    """Keys of an agent's model and of the models below it are in no event, wherever they turn up; the run has them."""
+async def test_no_key_is_in_an_event(tmp_path: Path):
+    """Keys of the models of an agent and its sub-agents are in no event; the run itself has them."""
 
     @tool
     def leak(words: str) -> dict[str, str]:

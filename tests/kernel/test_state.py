@@ -1,4 +1,4 @@
-"""The state of an agent, its thread, the facts it is told, and the passes of its loop."""
+"""The state of an agent, its thread, and facts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ states = st.fixed_dictionaries({"task_id": texts, "strategy": texts}, optional=f
 @settings(max_examples=30)
 @given(states)
 def test_a_state_comes_back_from_json(state: KernelState):
-    """Any state is the same after a trip through JSON text."""
+    """Any state round-trips through JSON."""
     text = json.dumps(state.model_dump(mode="json"), allow_nan=True)
     assert KernelState.model_validate(json.loads(text)) == state
 
@@ -70,7 +70,7 @@ def test_a_state_comes_back_from_json(state: KernelState):
 @settings(max_examples=30)
 @given(states, st.fixed_dictionaries({}, optional=fields))
 def test_a_transition_changes_nothing_in_place(state: KernelState, changes: dict[str, Any]):
-    """A transition returns a new state with exactly these changes, and leaves the old one as it was."""
+    """A transition returns a new state with exactly the given changes."""
     before = state.model_dump(mode="json")
     after = transition(state, **changes)
     assert state.model_dump(mode="json") == before
@@ -79,14 +79,14 @@ def test_a_transition_changes_nothing_in_place(state: KernelState, changes: dict
 
 
 def test_a_transition_refuses_unknown_fields():
-    """A misspelt field is an error that names it, not a note that nobody reads."""
+    """A misspelt field is an error that names it."""
     with pytest.raises(TypeError, match=r"^KernelState has no outputs, stats$"):
         transition(STATE, stats="done", outputs="42", iteration=1)
 
 
 @given(st.lists(st.integers(0, 12), max_size=12), st.integers(0, 12))
 def test_a_thread_names_its_messages_by_ranges(ids: list[int], cut: int):
-    """The ranges always spell out exactly the ids of the messages, in order, however they were added."""
+    """The ranges spell out the ids of the messages in order."""
     messages = [Message(id=number, role="user") for number in ids]
     thread = Thread().add(*messages[:cut]).add(*messages[cut:])
     spelt = [number for first, last in thread.ranges for number in range(first, last + 1)]
@@ -95,7 +95,7 @@ def test_a_thread_names_its_messages_by_ranges(ids: list[int], cut: int):
 
 
 async def test_facts(tmp_path: Path, register: Any):
-    """What steers a run and is neither model nor tool is asked once, recorded as JSON, and served back in a replay."""
+    """A fact is asked once, recorded as JSON, and served in a replay."""
     asked: list[str] = []
 
     def now() -> float:

@@ -1,4 +1,4 @@
-"""Answers of a given form: JSON that is found, repaired or sent back, and what counts as a critic's verdict."""
+"""Answers of a given form: JSON that is found, repaired or sent back, and verdicts of critics."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Order(BaseModel):
     ],
 )
 def test_json_is_found_and_repaired(written: str, count: int, names: list[str]):
-    """The JSON in prose or a fence is read; what is wrong with it in a way that leaves no doubt is put right."""
+    """JSON within prose or a fence is read, and repaired where it has one reading."""
     read = read_form(written, Order)
     assert not isinstance(read, str), read
     assert (read.count, [part.name for part in read.parts]) == (count, names)
@@ -71,8 +71,8 @@ def test_json_is_found_and_repaired(written: str, count: int, names: list[str]):
         ("[1, 2]", "- the whole: Input should be a valid dictionary or instance of Order"),
     ],
 )
-def test_what_is_wrong_is_said(written: str, message: str):
-    """Nothing is made up for what is missing or cut off: the model is told what is wrong."""
+def test_unreadable_answers(written: str, message: str):
+    """Missing or truncated values are not made up: the model is told what is wrong."""
     assert read_form(written, Order) == message
 
 
@@ -87,7 +87,7 @@ async def asking(state: Any, session: Any) -> Any:
 
 
 async def test_the_model_is_told_what_was_wrong(tmp_path: Path, register: Any):
-    """Each answer without the form is an event and is sent back with exactly what is wrong; the cost of all is counted."""
+    """Each such answer is an event and is sent back with the problem; all answers are paid for."""
     register("asking", asking)
     used = Usage(input_tokens=2, output_tokens=1)
     turns = [text(each, usage=used) for each in ('{"count": "x"}', '{"count": 10}', '{"count": 3}')]
@@ -114,8 +114,8 @@ async def test_the_model_is_told_what_was_wrong(tmp_path: Path, register: Any):
         ('{"satisfied": true, "score": 70}', True, 1.0, "Nothing is wrong with it."),
     ],
 )
-def test_what_counts(said: str, satisfied: bool, share: float | None, text: str):
-    """JSON of the form, also between other words."""
+def test_verdicts(said: str, satisfied: bool, share: float | None, text: str):
+    """JSON of the form, also within other words."""
     judged = read_form(said, Judgement)
     assert isinstance(judged, Judgement)
     assert (judged.satisfied, judged.share, judged.text) == (satisfied, share, text)
@@ -133,6 +133,6 @@ def test_what_counts(said: str, satisfied: bool, share: float | None, text: str)
         '{"satisfied": true, "score": NaN}',
     ],
 )
-def test_what_does_not_count(said: str):
-    """Nobody guesses a verdict: not from praise, not from a quote in the middle, not from a score alone."""
+def test_texts_without_a_verdict(said: str):
+    """Praise, a quote or a score alone is no verdict."""
     assert isinstance(read_form(said, Judgement), str)

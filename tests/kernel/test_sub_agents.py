@@ -24,7 +24,7 @@ def agent(name: str, turns: list[Any], *tools: Any, **options: Any) -> Agent:
 
 
 async def test_an_agent_as_a_tool(tmp_path: Path):
-    """A sub-agent's whole run is in the same trace, under an owner that names the call that it answers."""
+    """A sub-agent's whole run is in the same trace, with an owner that names its call."""
     child = agent("child", [text("8848")], description="Knows heights.", max_iterations=4)
     run = await record(tmp_path, [call("child", task="How high?"), text("It is 8848.")], child)
     inner = "root/child@0.0"
@@ -68,7 +68,7 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-# --- nested, side by side --------------------------------------------------------------------------------------------
+# --- nested, side by side ---------------------------------------------------------------------------------------------
 
 
 def nest(depth: int) -> Agent:
@@ -79,8 +79,8 @@ def nest(depth: int) -> Agent:
     return agent(name, [call(f"a{depth - 1}", task="Go on."), text(f"{depth} above")], nest(depth - 1))
 
 
-async def test_three_below_the_root_and_no_more(tmp_path: Path):
-    """Agents below agents go three deep; the fourth is refused as a failed call, and its caller goes on."""
+async def test_the_depth_of_sub_agents(tmp_path: Path):
+    """Agents nest three deep; the fourth is refused as a failed call."""
     run = await record(tmp_path, [call("a4", task="Go."), text("done")], nest(4))
     assert list(run.recording.owners) == [
         "root",
@@ -99,7 +99,7 @@ async def test_three_below_the_root_and_no_more(tmp_path: Path):
 
 
 async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
-    """Calls of one agent that make the same call inside get each its own answer, and in a replay the same again."""
+    """Parallel sub-agents that make the same call each get their own result, live and in a replay."""
     finished: list[anyio.Event] = []
 
     @tool(read_only=True)
@@ -134,11 +134,11 @@ async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-# --- failures and spending -------------------------------------------------------------------------------------------
+# --- failures and spending --------------------------------------------------------------------------------------------
 
 
 async def test_a_sub_agent_that_fails_is_a_failed_call(tmp_path: Path):
-    """A sub-agent whose model does not answer: the caller is told, and goes on."""
+    """The caller is told and continues."""
     child = agent("child", [error("no such model")])
     run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
     (completed,) = run.events("tool-call-completed")
@@ -147,8 +147,8 @@ async def test_a_sub_agent_that_fails_is_a_failed_call(tmp_path: Path):
     assert run.events("agent-completed")[0].terminated_by == "llm_error"
 
 
-async def test_a_sub_agent_that_leaves_out_what_is_required_is_a_failed_call(tmp_path: Path):
-    """An answer that a policy did not accept is not passed on as if it were one."""
+async def test_an_unaccepted_answer_of_a_sub_agent_is_a_failed_call(tmp_path: Path):
+    """An answer that a policy refused is not passed on."""
 
     @tool(read_only=True)
     def look() -> str:
@@ -172,7 +172,7 @@ async def test_a_sub_agent_that_fails_is_paid_for(tmp_path: Path):
 
 
 async def test_a_redactor_of_a_sub_agent_holds_in_the_parents_trace(tmp_path: Path):
-    """What a sub-agent keeps out of its own traces it keeps out of those of the agents that call it."""
+    """A sub-agent's redaction holds in the traces of the agents that call it."""
     child = agent("child", [text("it is sesame")], redact=[lambda words: words.replace("sesame", "[the code]")])
     run = await record(tmp_path, [call("child", task="Say sesame."), text("done")], child)
     assert run.events("agent-started")[0].task == "Say [the code]."

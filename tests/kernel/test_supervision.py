@@ -146,7 +146,7 @@ async def ends_at_its_limit(folder: Path, how: str, where: str, kind: str, switc
     ],
 )
 async def test_a_run_ends_at_its_limit(tmp_path: Path, how: str, where: str, kind: str, switch: str):
-    """`run_sync` returns within the limit + 0.25 s whatever hangs; `await run` does while the caller's loop is free.
+    """`run_sync` returns within the limit + 0.25 s; `await run` does while the caller's loop is free.
 
     A measurement that another process held up is repeated, twice at most.
     """
@@ -184,7 +184,7 @@ def test_an_isolated_tool_is_killed(tmp_path: Path):
             os.kill(pid, 0)
 
 
-# --- agents below, and bodies that ask the model -----------------------------------------------------------------------
+# --- agents below, and bodies that ask the model ----------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ async def test_an_abandoned_body_ends_its_model_requests(tmp_path: Path):
         }
 
 
-# --- rare meetings -----------------------------------------------------------------------------------------------------
+# --- rare meetings ----------------------------------------------------------------------------------------------------
 
 
 def test_a_call_may_have_any_id(tmp_path: Path):

@@ -51,7 +51,7 @@ async def test_results_can_be_asserted(result: RunResult):
 
 
 async def test_streams_can_be_asserted(tmp_path: Path):
-    """What was said, which events came in which order, and how it ended; a failure tells what there was instead."""
+    """Text, order of events and end of a stream; a failure says what there was."""
     turns = [call("lookup", key="a"), text("done")]
     found = await collect(make_agent(tmp_path, turns, lookup).start("Do it.", density="full"))
     assert_stream(found, ToolCallStarted, ToolCallCompleted, TextDelta, text="done")
@@ -67,7 +67,7 @@ async def test_streams_can_be_asserted(tmp_path: Path):
 
 
 async def test_two_runs_on_ticking_clocks_are_the_same_file(tmp_path: Path):
-    """The same script at the same times gives the same trace, byte for byte."""
+    """The same script on ticking clocks gives the same trace, byte for byte."""
     for name in ("one", "two"):
         await record(tmp_path / name, [call("lookup", key="a"), text("done")], lookup)
     assert (tmp_path / "one" / "run.jsonl").read_bytes() == (tmp_path / "two" / "run.jsonl").read_bytes()

@@ -1,4 +1,4 @@
-"""`tool_format="text"`: the prompt holds the tools, the reply the calls, and a message of the user's each result."""
+"""`tool_format="text"`: tools in the prompt, calls in the reply, results in user messages."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def run_in_text(folder: Path, turns: list[Any], *tools: Any, **options: An
 
 
 async def test_the_prompt_holds_the_tools_and_the_thread_the_calls(tmp_path: Path):
-    """No request has tools of its own; a call is what the model wrote, its result a message of the user's."""
+    """No request has native tools; a call is text of the model, its result a user message."""
     run = await run_in_text(tmp_path, [text(written("look", key="b")), text("b is there")])
     assert turns_of(run.model.requests[1]) == [
         ("system", f"Work.\n\n{CATALOGUE}"),
@@ -83,8 +83,8 @@ async def test_the_prompt_holds_the_tools_and_the_thread_the_calls(tmp_path: Pat
     assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "text")]
 
 
-async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path):
-    """It is no answer: the model is told why, and may write it again."""
+async def test_an_unreadable_call(tmp_path: Path):
+    """The model is told why, and may write the call again."""
     reply = 'I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```'
     run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")])
     why = "the JSON ends inside a value: it was cut off"
@@ -96,7 +96,7 @@ async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path):
 
 
 async def test_a_dead_run_is_resumed(tmp_path: Path):
-    """From its file, wherever it was cut: it goes on in the same form to the same answer."""
+    """A run cut at any event resumes to the same answer."""
     turns = [text(written("look", key="b")), text(written("add", a=1)), text("done")]
     run = await run_in_text(tmp_path, turns, examples=EXAMPLES)
     lines = run.recording.path.read_bytes().splitlines(keepends=True)
@@ -114,7 +114,7 @@ async def test_a_dead_run_is_resumed(tmp_path: Path):
 
 @pytest.mark.parametrize("strategy", sample(list_strategies(), ["reflexion", "autonomous", "code-action"]))
 async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
-    """Whatever it asks the model, no request has tools of its own; the file alone gives the run back."""
+    """No request of a strategy has native tools, and the file alone reproduces the run."""
     said = [text(written("look", key=str(number))) if number % 2 else text("It is there.") for number in range(60)]
     run = await record(tmp_path, said, *TOOLS, tool_format="text", strategy=strategy, meta_tools=None)
     assert run.model.requests

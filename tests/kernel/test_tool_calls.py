@@ -1,4 +1,4 @@
-"""What a tool call is: two events, its result or error, its place among other calls, its cache, its thread."""
+"""Tool calls: their two events, result or error, order, and cache."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ async def outcome_of(folder: Path, function: Any, **arguments: Any) -> dict[str,
     return {name: value for name, value in data(completed).items() if name not in ("call_id", "tool", "position")}
 
 
-async def test_a_call_is_two_facts(tmp_path: Path):
-    """A call is recorded before its body starts and after it ended, with everything that was asked and came back."""
+async def test_a_call_is_two_events(tmp_path: Path):
+    """The first is written before the body starts, the second after it ended."""
     during: list[str] = []
 
     @tool
@@ -116,7 +116,7 @@ def awaitable(key: str) -> Any:
     ids=lambda value: value.spec.name if hasattr(value, "spec") else "",
 )
 async def test_every_way_to_return(tmp_path: Path, function: Any, expected: dict[str, Any]):
-    """A function, a coroutine function, a part of one, and what returns an awaitable all give their result."""
+    """A function, a coroutine function, a partial, and an awaitable give their result."""
     assert await outcome_of(tmp_path, function, key="a") == expected
 
 
@@ -160,7 +160,7 @@ async def test_every_way_to_fail(tmp_path: Path, kind: str):
 
 @pytest.mark.parametrize(("name", "guess"), [("lokup", " Did you mean 'lookup'?"), ("zzz", "")])
 async def test_an_unknown_tool(tmp_path: Path, name: str, guess: str):
-    """A call of a tool that is not there is told what is, the nearest first."""
+    """The model is told the known tools and the nearest one."""
 
     @tool
     def lookup() -> None:
@@ -179,7 +179,7 @@ async def test_an_unknown_tool(tmp_path: Path, name: str, guess: str):
 
 
 async def test_results_that_json_cannot_hold(tmp_path: Path):
-    """They are tagged in the trace; what can comes back as it was, and what cannot is marked lossy."""
+    """They are tagged: exactly where possible, else marked lossy."""
     cycle: list[Any] = []
     cycle.append(cycle)
     deep: list[Any] = []
@@ -190,7 +190,7 @@ async def test_results_that_json_cannot_hold(tmp_path: Path):
         def __repr__(self) -> str:
             raise RuntimeError("no")
 
-    exact = [None, b"\xff\x00", {1, 2}, {"a": {1: "x", "1": "y"}}, float("nan"), 2**70, "torn \ud800", {"$type": "int"}]
+    exact = [None, b"\xff\x00", {1, 2}, {"a": {1: "x", "1": "y"}}, float("nan"), 2**70, {"$type": "int"}]
     lossy = [cycle, deep, (each for each in "ab"), Hostile()]
 
     @tool
@@ -214,7 +214,7 @@ async def test_results_that_json_cannot_hold(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-# --- cache -----------------------------------------------------------------------------------------------------------
+# --- cache ------------------------------------------------------------------------------------------------------------
 
 
 async def cached(folder: Path, *keys: Any, **declared: Any) -> tuple[Ran, list[Any]]:
@@ -233,8 +233,8 @@ async def cached(folder: Path, *keys: Any, **declared: Any) -> tuple[Ran, list[A
     return await record(folder, [*turns, text("done")], remember, max_iterations=20), ran
 
 
-async def test_a_repeated_call_is_answered_from_memory(tmp_path: Path):
-    """Equal arguments, in whatever order, get the same result without another run, and the trace says so."""
+async def test_a_repeated_call_is_cached(tmp_path: Path):
+    """Equal arguments get the same result without another run, and the trace says so."""
     run, ran = await cached(tmp_path, "a", "b", "a", {"key": {"x": 1, "y": 2}}, {"key": {"y": 2, "x": 1}})
     assert ran == ["a", "b", {"x": 1, "y": 2}]
     completed = run.events("tool-call-completed")
@@ -247,7 +247,7 @@ async def test_a_repeated_call_is_answered_from_memory(tmp_path: Path):
     ]
 
 
-# --- threads ---------------------------------------------------------------------------------------------------------
+# --- threads ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -296,7 +296,7 @@ def turn_of(names: str) -> Any:
     ],
 )
 async def test_which_calls_run_in_parallel(tmp_path: Path, names: str, limit: int, together: list[tuple[str, ...]]):
-    """Neighbouring read-only calls run in parallel, up to the limit; what may have a side effect runs alone, in its place."""
+    """Neighbouring read-only calls run in parallel, up to the limit; one with side effects runs alone, in its place."""
     watch = Watch()
     run = await record(tmp_path, [turn_of(names), text("done")], *watch.tools(), max_parallel=limit)
     assert watch.seen == together
@@ -315,13 +315,13 @@ async def test_results_join_in_the_order_of_the_calls(tmp_path: Path):
 
 
 def test_a_name_decides_nothing():
-    """What counts is what is declared."""
+    """Only the declaration of a tool counts, not its name."""
     assert tool(lambda: "", name="delete_page", read_only=True).spec.read_only  # type: ignore[call-overload]
     assert not tool(lambda: "", name="get_page").spec.read_only  # type: ignore[call-overload]
 
 
-async def test_a_memory_that_fades(tmp_path: Path):
-    """A result is remembered for so many seconds, by the run's clock; the recording gives the run back."""
+async def test_a_cache_expires(tmp_path: Path):
+    """A result is cached for its seconds by the run's clock; the recording is reproduced."""
     ran: list[str] = []
     clock = TickingClock()
 

@@ -22,7 +22,7 @@ async def lookup(key: str, name: str = "", self: str = "") -> str:
 
 
 async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
-    """Model and tool calls of a body are recorded under an owner of its own, and are paid for by the agent."""
+    """Model and tool calls of a body are recorded under its own owner and paid for by the agent."""
 
     @tool
     async def research(topic: str, context: ToolContext) -> str:
@@ -71,7 +71,7 @@ async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
     ],
 )
 async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, arguments: Any, message: str):
-    """A body hears why a call failed; it can call neither itself nor what ends the run."""
+    """A body gets the reason of a failure; it can call neither itself nor the tools that end the run."""
     heard: list[str] = []
 
     @tool
@@ -92,7 +92,7 @@ async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, 
 
 
 async def test_an_agent_called_by_a_body(tmp_path: Path):
-    """A body may enter an agent; it works under the body's owner, and the agent that called the body pays."""
+    """A body may call an agent, which runs under the body's owner and is paid for by the agent above."""
     child = Agent(ScriptedModel([text("from below")]), name="child", context=Context(rationale=False))
 
     @tool

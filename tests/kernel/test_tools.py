@@ -135,7 +135,7 @@ class Service:
         return key
 
 
-# --- what cannot be a tool -------------------------------------------------------------------------------------------
+# --- what cannot be a tool --------------------------------------------------------------------------------------------
 
 
 def positional(key, /):
@@ -236,7 +236,7 @@ def draw(
     return f"{point!r} {colour} {style} {width} {tags}"
 
 
-async def told(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any]:
+async def outcome(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any]:
     """Return whether a call of the tool succeeded, and its result or what was wrong."""
     run = await record(folder, [call(function.spec.name, **arguments), text("done")], function, repair=False)
     (completed,) = run.events("tool-call-completed")
@@ -259,7 +259,7 @@ async def told(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any
 )
 async def test_arguments_that_fit(tmp_path: Path, arguments: dict[str, Any], drawn: str):
     """The body gets typed values: models, enums, defaults, and integers that were written as `2.0`."""
-    assert await told(tmp_path, draw, **arguments) == (True, drawn)
+    assert await outcome(tmp_path, draw, **arguments) == (True, drawn)
 
 
 PARAMETERS = "Parameters: point, colour, style, width, tags"
@@ -283,7 +283,7 @@ async def test_arguments_that_do_not_fit(tmp_path: Path, arguments: dict[str, An
             "width: Input should be a valid integer, unable to parse string as an integer"
         )
     expected = f"the arguments do not fit draw: {problem}. {PARAMETERS}"
-    assert await told(tmp_path, draw, **arguments) == (False, ("InvalidArguments", expected))
+    assert await outcome(tmp_path, draw, **arguments) == (False, ("InvalidArguments", expected))
 
 
 async def test_a_validator_that_raises(tmp_path: Path):
@@ -297,7 +297,7 @@ async def test_a_validator_that_raises(tmp_path: Path):
         raise AssertionError
 
     look.__annotations__["key"] = Annotated[str, AfterValidator(refuse)]
-    ok, (kind, message) = await told(tmp_path, tool(look), key="a")
+    ok, (kind, message) = await outcome(tmp_path, tool(look), key="a")
     assert (ok, kind) == (False, "InvalidArguments")
     assert message.startswith("the arguments do not fit look: ")
     assert "never" in message
@@ -313,7 +313,7 @@ async def test_any_json_reaches_the_body(tmp_path: Path):
         """Take it."""
         got.append(value)
 
-    assert await told(tmp_path, take, value=values) == (True, None)
+    assert await outcome(tmp_path, take, value=values) == (True, None)
     assert got == [values]
 
 
@@ -327,7 +327,7 @@ async def test_parameters_of_any_name(tmp_path: Path):
 
     names = ("self", "cls", "schema", "copy", "json", "model_config", "argument_0")
     arguments: dict[str, Any] = {name: number for number, name in enumerate(names)}
-    assert await told(tmp_path, odd, **arguments) == (True, [0, 1, 2, 3, 4, 5, 6])
+    assert await outcome(tmp_path, odd, **arguments) == (True, [0, 1, 2, 3, 4, 5, 6])
 
 
 async def test_a_context_is_filled_in(tmp_path: Path):
@@ -339,6 +339,6 @@ async def test_a_context_is_filled_in(tmp_path: Path):
         assert it is not None
         return f"{key} {it.tool}"
 
-    assert await told(tmp_path, who, key="a") == (True, "a who")
-    ok, (kind, _) = await told(tmp_path / "again", who, key="a", it={})
+    assert await outcome(tmp_path, who, key="a") == (True, "a who")
+    ok, (kind, _) = await outcome(tmp_path / "again", who, key="a", it={})
     assert (ok, kind) == (False, "InvalidArguments")

@@ -40,7 +40,7 @@ SMALL = context_profile("mid", compact_after_steps=2, full_detail_steps=2, prior
 
 
 async def run_with(folder: Path, turns: Any, **options: Any) -> Ran:
-    """Run an agent; whatever is put together, each request is as recorded, its calls have their results, and the file alone gives the run back."""
+    """Run an agent: requests are as recorded, calls have their results, and the file alone reproduces the run."""
     tools = {"profile": SMALL, "compression": False, "max_iterations": 600, "task": "Look at a and b."}
     run = await record(folder, turns, look, save, **{**tools, **options})
     assert sent(run) == run.model.requests
@@ -72,10 +72,10 @@ def decisions(run: Ran) -> list[tuple[str, str]]:
 
 
 class TestWhen:
-    """When old turns are put together."""
+    """When old turns are compacted."""
 
-    async def test_in_blocks(self, tmp_path: Path):
-        """So many turns older than the newest: one message stands for them, and the newest stay as they are."""
+    async def test_old_turns_become_one_message(self, tmp_path: Path):
+        """Once enough turns are older than the newest, one message replaces them; the newest stay as they are."""
         run = await run_with(tmp_path, [*looks("abcdef"), text("done")])
         assert thread(run, 3) == [
             ("user", "Look at a and b."),
@@ -102,8 +102,8 @@ class TestWhen:
             (10, 6, 7, 8, 9),
         ]
 
-    async def test_the_soft_bound(self, tmp_path: Path):
-        """From a share of the tokens on old turns are put together, however few they are: as the provider counts, if it does."""
+    async def test_a_share_of_the_token_limit_compacts(self, tmp_path: Path):
+        """Old turns are compacted from a share of the token limit on, as the provider counts tokens where it does."""
         profile = SMALL.model_copy(update={"compact_after_steps": 9, "max_context_tokens": 1000})
         counted = [
             Turn(calls=call("look", key=key).calls, usage=Usage(input_tokens=number * 250))
@@ -117,10 +117,10 @@ class TestWhen:
 
 
 class TestWhatIsKept:
-    """Failures, what the user said."""
+    """What the compacted message keeps."""
 
-    async def test_failures(self, tmp_path: Path):
-        """Each different one stays as a line, however long ago; of equal ones one is told."""
+    async def test_each_failure_is_kept(self, tmp_path: Path):
+        """Each different failure stays as a line; equal ones are one line."""
         turns = [*[call("look", key="bad 1")] * 2, call("look", key="bad 2"), *looks("abcdefghijklmnop"), text("done")]
         run = await run_with(tmp_path, turns, profile=SMALL)
         assert thread(run)[1][1].split("\n")[:4] == [
@@ -131,8 +131,8 @@ class TestWhatIsKept:
         ]
         assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
 
-    async def test_what_has_no_room_is_counted(self, tmp_path: Path):
-        """The oldest goes first, and each line that goes is a decision."""
+    async def test_dropped_lines_are_counted(self, tmp_path: Path):
+        """The oldest lines are dropped first, and each dropped line is a decision in the trace."""
         run = await run_with(tmp_path, [*[call("look", key=f"k{number}") for number in range(40)], text("done")])
         told = thread(run)[1][1]
         assert len(told) <= SMALL.prior_work_chars + 40
@@ -147,7 +147,7 @@ class TestHooks:
     """What a hook changed or removed does not come back."""
 
     async def test_a_result_that_was_changed(self, tmp_path: Path):
-        """The line tells what the model was told."""
+        """The line holds what the hook made of the result."""
         run = await run_with(
             tmp_path, [*looks("abcdef"), text("done")],
             compose=[lambda harness: harness.on("message.tool-result", lambda message, _: message.model_copy(update={"content": "hidden"}))],
@@ -157,10 +157,10 @@ class TestHooks:
 
 
 class TestCost:
-    """A run of any length."""
+    """Long runs."""
 
     async def test_work_grows_with_the_steps(self, tmp_path: Path):
-        """Work, requests and recording grow with the number of steps, and no faster; counted, not timed."""
+        """Events and bytes grow linearly with the number of steps."""
         chance = random.Random(5)
         names = [chance.choice(["a", "b", "bad", f"bad {number}", f"k{number}"]) for number in range(500)]
         cost = {}
@@ -187,11 +187,11 @@ class TestCost:
 
 
 class TestRandom:
-    """Whatever an agent does."""
+    """Random agents."""
 
     @pytest.mark.parametrize("seed", range(sample(12, 5)))
-    async def test_any_run(self, tmp_path: Path, seed: int):
-        """Pairs stay whole, requests are as recorded, no failure is lost, and the file alone gives the run back."""
+    async def test_random_runs(self, tmp_path: Path, seed: int):
+        """Calls keep their results, no failure is lost, and the file alone reproduces the run."""
         chance = random.Random(seed)
 
         def turn() -> Any:
@@ -220,8 +220,8 @@ class TestRandom:
 
 
 @pytest.mark.parametrize("strategy", sample(list_strategies(), ["reflexion", "plan-execute-reflect", "adaptive"]))
-async def test_every_strategy(tmp_path: Path, strategy: str):
-    """Whatever loops a strategy runs: calls have their results, requests are as recorded, the file alone gives the run back."""
+async def test_compaction_under_every_strategy(tmp_path: Path, strategy: str):
+    """Calls keep their results, requests are as recorded, and the file alone reproduces the run."""
     said = '{"score": 0.3, "satisfied": false, "steps": [], "tools": [], "reason": "so", "critique": "more"}'
     turns = [
         *looks("abcd"),

@@ -63,10 +63,10 @@ def recalled(run: Ran) -> list[Any]:
 
 
 class TestCompression:
-    """What stands in the thread for a long result."""
+    """The preview of a long result."""
 
     async def test_a_long_result(self, tmp_path: Path):
-        """A preview joins the thread, with a content of its own; all of the result is in the trace, as ever."""
+        """A preview joins the thread; the trace holds the whole result."""
         run = await run_with(tmp_path, [call("look")])
         assert [message.content for message in run.model.requests[1].messages][-1] == PREVIEW
         (completed,) = run.events("tool-call-completed")
@@ -90,19 +90,19 @@ class TestCompression:
             ({"budget": 3}, "compression: budget: Input should be greater than or equal to 200"),
         ],
     )
-    def test_what_cannot_be(self, given: Any, message: str):
-        """Settings that make no sense are errors when the agent is made."""
+    def test_settings_are_checked(self, given: Any, message: str):
+        """An invalid setting is an error when the agent is made."""
         with pytest.raises(UsageError) as raised:
             make_agent(None, [], compression=given)
         assert str(raised.value).startswith(message)
 
 
 class TestHooks:
-    """What a hook changed or removed does not come back through the shelf."""
+    """What a hook removed cannot be recalled."""
 
     @pytest.mark.parametrize("tag", ["message.tool-result", "tool.result"])
     async def test_a_result_that_was_removed(self, tmp_path: Path, tag: str):
-        """Is nowhere."""
+        """A removed result is not stored."""
         run = await run_with(
             tmp_path, [call("look"), recall(key="")],
             compose=[lambda harness: harness.on(tag, lambda each, _: SUPPRESS if "look" in (getattr(each, "name", ""), getattr(each, "tool", "")) else None)],
@@ -111,10 +111,10 @@ class TestHooks:
 
 
 class TestRecall:
-    """Reading on."""
+    """Reading stored results."""
 
     async def test_page_by_page(self, tmp_path: Path):
-        """Pages follow each other without a gap, and the last one says so by saying nothing."""
+        """Pages follow each other without a gap; the last one has no next offset."""
         pages: list[Any] = []
         turns = [
             call("look"),
@@ -134,10 +134,10 @@ class TestRecall:
 
 
 class TestAgentsBelow:
-    """Each agent has a shelf of its own."""
+    """Sub-agents."""
 
-    async def test_an_agent_that_is_called_as_a_tool(self, tmp_path: Path):
-        """What it stored nobody else can recall, and the other way round."""
+    async def test_a_sub_agent_stores_its_own_results(self, tmp_path: Path):
+        """An agent can recall only the results that it stored itself."""
         below = make_agent(
             None,
             [call("look"), recall(key="_tool_result_1", length=9), text("x" * 2000)],
@@ -159,8 +159,8 @@ class TestAgentsBelow:
 
 @settings(max_examples=30)
 @given(st.text(max_size=3000), st.integers(200, 2000), st.text("abcdefghijk-_", min_size=1, max_size=64))
-def test_it_never_exceeds_its_budget(text: str, budget: int, tool: str):
-    """Whatever the result is, the preview fits, begins as it does, and says under which key all of it is."""
+def test_a_preview_never_exceeds_its_budget(text: str, budget: int, tool: str):
+    """Any preview fits its budget, begins as the result does, and names the key of the whole."""
     shown = preview(text, key="_tool_result_12345", tool=tool, budget=budget)
     assert len(shown) <= budget
     head, _, rest = shown.partition("\n")

@@ -83,7 +83,7 @@ class StubServer:
         self.body = {}
         """The answer: a text as it is, anything else as JSON."""
         self.paths = None
-        """Answers by path, in place of `body`; a number is a status, a missing path is 404, and an event is waited for."""
+        """Answers by path, in place of `body`: a number is a status, a missing path 404, an event is waited for."""
         self.parts = []
         """A streamed answer, in chunks."""
         self.end = "end"

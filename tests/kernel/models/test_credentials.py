@@ -1,4 +1,4 @@
-"""What an adapter sends but nobody may record or print is known before anything is sent."""
+"""The credentials of an adapter are known, and redacted, before anything is sent."""
 
 import pytest
 
@@ -37,7 +37,7 @@ from playhead.kernel.models.litellm import LiteLLM
     ],
 )
 def test_secrets_are_known_before_anything_is_sent(monkeypatch, name, environment, arguments, secrets):
-    """Keys given or found in the environment, and passwords in addresses, are what the recorder is told to redact."""
+    """Keys given or found in the environment, and passwords in addresses, are the secrets that the recorder redacts."""
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     assert LiteLLM(name, **arguments).secrets == secrets
@@ -52,6 +52,6 @@ def test_secrets_are_known_before_anything_is_sent(monkeypatch, name, environmen
         ("http://[::1", "an address that cannot be read"),
     ],
 )
-def test_an_address_is_shown_without_what_is_secret_in_it(address, shown):
-    """User info and query never get into a message."""
+def test_a_shown_address_holds_no_secret(address, shown):
+    """Messages show an address without user info and query."""
     assert public_address(address) == shown

@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a provider is one clear error that names the fix."""
+"""Every failure of a provider is one clear error that names the fix."""
 
 import logging
 import socket
@@ -44,7 +44,7 @@ def dead_port():
         return free.getsockname()[1]
 
 
-def told(status, body=None):
+def answer_of(status, body=None):
     """Return what the stub server is told to answer."""
     return {"status": status, "body": body or {"error": {"message": f"said {status}", "type": "t", "code": "c"}}}
 
@@ -64,21 +64,25 @@ NOT_JSON = (
 @pytest.mark.parametrize(
     ("answer", "kind", "message"),
     [
-        (told(400), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 400"),
-        (told(400, {"error": {"message": "API key not valid. Pass a valid one."}}), MissingApiKeyError, BAD_KEY),
-        (told(401), MissingApiKeyError, "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401"),
-        (told(404), UnknownModelError, "'openai/gpt-4o-mini' is no model that URL knows (said 404)."),
-        (told(408), ModelUnavailableError, "URL did not answer in time (openai/gpt-4o-mini)"),
-        (told(429), RateLimitError, "URL refused the request to openai/gpt-4o-mini: said 429"),
-        (told(500), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 500"),
-        (told(529), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 529"),
+        (answer_of(400), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 400"),
+        (answer_of(400, {"error": {"message": "API key not valid. Pass a valid one."}}), MissingApiKeyError, BAD_KEY),
         (
-            told(400, {"error": TOO_LONG}),
+            answer_of(401),
+            MissingApiKeyError,
+            "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401",
+        ),
+        (answer_of(404), UnknownModelError, "'openai/gpt-4o-mini' is no model that URL knows (said 404)."),
+        (answer_of(408), ModelUnavailableError, "URL did not answer in time (openai/gpt-4o-mini)"),
+        (answer_of(429), RateLimitError, "URL refused the request to openai/gpt-4o-mini: said 429"),
+        (answer_of(500), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 500"),
+        (answer_of(529), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 529"),
+        (
+            answer_of(400, {"error": TOO_LONG}),
             ModelRequestError,
             "URL refused the request to openai/gpt-4o-mini: " + TOO_LONG["message"],
         ),
         (
-            told(200, "<html>"),
+            answer_of(200, "<html>"),
             ModelUnavailableError,
             NOT_JSON,
         ),
@@ -86,7 +90,7 @@ NOT_JSON = (
     ids=lambda value: str(value.get("status")) if isinstance(value, dict) else "",
 )
 async def test_every_refusal_is_one_clear_error(stub, model, capfd, caplog, answer, kind, message):
-    """A failure is sent once, comes back as one of our errors with the provider's own words, and prints nothing."""
+    """A failed request is sent once, raises one of our errors with the provider's words, and prints nothing."""
     caplog.set_level(logging.DEBUG)
     adapter._litellm.cache_clear()  # and so the level is set again
     logging.getLogger("LiteLLM").setLevel(logging.NOTSET)
@@ -103,8 +107,8 @@ async def test_every_refusal_is_one_clear_error(stub, model, capfd, caplog, answ
     )
 
 
-async def test_a_server_that_is_not_there(dead_port):
-    """Nobody at the address: the error names it, without the password that was in it, and says what to look at."""
+async def test_no_server_at_the_address(dead_port):
+    """The error names the address without its password, and what to check."""
     llm = LiteLLM("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1", api_key=KEY)
     with pytest.raises(ModelUnavailableError) as caught:
         await llm.complete(ask(model="openai/m"))
@@ -121,8 +125,8 @@ async def test_a_server_that_is_not_there(dead_port):
         ("gemini/gemini-2.5-flash", "GOOGLE_API_KEY or GEMINI_API_KEY"),
     ],
 )
-async def test_without_a_key_the_error_says_where_it_belongs(name, variables):
-    """No key: one error that names the environment variable, and nothing is sent anywhere."""
+async def test_a_missing_key(name, variables):
+    """The error names the environment variable, and nothing is sent."""
     with pytest.raises(MissingApiKeyError) as caught:
         await LiteLLM(name).complete(ask(model=name))
     assert str(caught.value) == (
@@ -131,7 +135,7 @@ async def test_without_a_key_the_error_says_where_it_belongs(name, variables):
 
 
 async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
-    """A server that quotes the key it refuses does not get it into the error, nor into its traceback."""
+    """A key that the server quotes is neither in the error nor in its traceback."""
     stub.answers({"error": {"message": f"Incorrect API key provided: {KEY}."}}, status=401)
     with pytest.raises(MissingApiKeyError) as caught:
         await model.complete(ask())
@@ -145,15 +149,15 @@ async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
         ("opnai/gpt-4o", "'opnai/gpt-4o': there is no such provider. Did you mean 'openai'?"),
     ],
 )
-async def test_a_provider_that_does_not_exist(name, message):
-    """A mistyped provider is named, with those that it may have been meant to be."""
+async def test_a_mistyped_provider(name, message):
+    """The error names the nearest provider."""
     with pytest.raises(UnknownModelError) as caught:
         await LiteLLM(name, api_key=KEY).complete(ask(model=name))
     assert str(caught.value) == message
 
 
-async def test_a_model_that_the_server_does_not_know(stub):
-    """A mistyped model is named, with the nearest that litellm knows of that provider."""
+async def test_a_mistyped_model(stub):
+    """The error names the nearest model that litellm knows of that provider."""
     stub.answers({"error": {"message": "The model `gpt-4o-minni` does not exist"}}, status=404)
     llm = LiteLLM("openai/gpt-4o-minni", api_base=f"{stub.url}/v1", api_key=KEY)
     with pytest.raises(UnknownModelError) as caught:
@@ -180,8 +184,8 @@ def failing(monkeypatch, model):
     return failure
 
 
-async def test_a_server_that_breaks_off_may_have_counted(stub, model):
-    """A connection that is reset after the request was read is not one that never was: what it spent is not known."""
+async def test_a_reset_connection(stub, model):
+    """The tokens of a request whose connection was reset are not known."""
     stub.resets = True
     with pytest.raises(ModelUnavailableError) as caught:
         await model.complete(ask())
@@ -207,6 +211,6 @@ async def test_a_server_that_breaks_off_may_have_counted(stub, model):
         ("", "OSError"),
     ],
 )
-async def test_a_message_is_the_providers_own_words(failing, said_by_litellm, message):
-    """Class names, advice, tracebacks and secrets are taken off; what the provider said is left."""
+async def test_an_error_holds_the_providers_own_words(failing, said_by_litellm, message):
+    """Class names, advice, tracebacks and secrets are removed from the message."""
     assert str(await failing(OSError(said_by_litellm))).partition(" failed (openai/gpt-4o-mini): ")[2] == message

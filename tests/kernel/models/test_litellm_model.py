@@ -61,7 +61,7 @@ def model(stub):
 
 
 async def test_a_plain_answer(cassette):
-    """Text, finish reason, tokens and the model's own name come back; a model outside the price table has no cost."""
+    """Text, finish reason, tokens and the model's name are returned; a model outside the price table has no cost."""
     with cassette("litellm_plain.yaml"):
         completion = await LiteLLM(REAL, api_base=SERVER, api_key="none").complete(
             ask("Reply with exactly one word: pong", REAL, temperature=0, max_tokens=8)
@@ -76,7 +76,7 @@ async def test_a_plain_answer(cassette):
 
 
 async def test_a_tool_call_and_the_answer_to_its_result(cassette):
-    """A call comes back with its arguments as an object, and its result is understood when it is sent after it."""
+    """A call has its arguments as an object, and the model answers from the result that follows it."""
     llm = LiteLLM(REAL, api_base=SERVER, api_key="none")
     question = Message(id=0, role="user", content="What is the weather in Oslo? Use the tool.")
     with cassette("litellm_tool_round_trip.yaml"):
@@ -105,7 +105,7 @@ async def test_a_tool_call_and_the_answer_to_its_result(cassette):
 
 
 def test_cassettes_hold_nothing_private():
-    """No key, no path of the machine that recorded them, and no address but the loopback one."""
+    """Cassettes hold no key, no path of the recording machine, and no address but the loopback one."""
     files = sorted(CASSETTES.glob("*.yaml"))
     text = "".join(file.read_text() for file in files)
     assert set(re.findall(r"https?://([^:/\s]+)", text)) == {"127.0.0.1"}
@@ -120,8 +120,8 @@ def test_cassettes_hold_nothing_private():
 # What a response means
 
 
-async def test_what_anthropic_counts(stub):
-    """Anthropic counts cached tokens beside the others; here the input holds them all, as everywhere."""
+async def test_usage_and_cost_of_anthropic(stub):
+    """Anthropic counts cached tokens separately; our input tokens include them."""
     stub.answers(
         {
             "id": "m",
@@ -167,7 +167,7 @@ async def test_what_anthropic_counts(stub):
 
 
 async def test_arguments_that_are_no_object_stay_text(stub, model):
-    """Whatever a model writes as arguments comes back: as an object if it is one, else as the very text."""
+    """Arguments are an object where the text is one, and the exact text elsewhere."""
     written = ['{"a": 1}', "{}", "", '{"a": ', "[1]", '"x"', "null", '{"a": NaN}']
     calls = [
         {"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": text}}
@@ -192,7 +192,7 @@ async def test_arguments_that_are_no_object_stay_text(stub, model):
 
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "n", "api_key", "num_retries", "fallbacks"])
 def test_a_parameter_cannot_change_what_the_recording_says(name):
-    """What decides who answers, how often and what is asked is refused as a parameter."""
+    """A parameter that decides who answers, how often, or what is asked, is refused."""
     with pytest.raises(ModelRequestError, match=f"^{name}: not for a request to set"):
         to_openai(Request(model="openai/m", messages=(), parameters={name: 2}))
 
@@ -201,7 +201,7 @@ def test_a_parameter_cannot_change_what_the_recording_says(name):
 
 
 async def test_prices_come_from_the_table_or_not_at_all():
-    """A price is what litellm's table says; a model that is not in it, or only by half, has none."""
+    """Prices come from litellm's table; a model with no or half an entry has no price."""
     names = ("openai/gpt-4o-mini", "openai/no-such-model", "bedrock/twelvelabs.pegasus-1-2-v1:0", "ollama_chat/x")
     assert [await LiteLLM(name).prices() for name in names] == [
         Prices(input_usd=1.5e-07, output_usd=6e-07, cache_read_usd=7.5e-08),
@@ -214,8 +214,8 @@ async def test_prices_come_from_the_table_or_not_at_all():
 # Living with litellm
 
 
-def test_an_adapter_is_a_model_and_is_chosen_by_name():
-    """Everything but `ollama/…` goes through litellm, and nothing is imported for it yet."""
+def test_an_adapter_is_chosen_by_name():
+    """Every name but `ollama/…` is a model of litellm, which is not imported before the first request."""
     script = """
         import sys
         from playhead.kernel.models import resolve_model
@@ -227,7 +227,7 @@ def test_an_adapter_is_a_model_and_is_chosen_by_name():
 
 
 async def test_litellm_is_an_extra(monkeypatch):
-    """Without litellm the error says how to get it."""
+    """Without litellm the error says how to install it."""
     adapter._litellm.cache_clear()
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[litellm\]'$"):
@@ -235,7 +235,7 @@ async def test_litellm_is_an_extra(monkeypatch):
 
 
 def test_many_event_loops_and_the_end_of_the_process(stub):
-    """Event loops in sequence, in parallel and left running: every call is answered, and no connection is left unclosed.
+    """Event loops in sequence, in parallel and left running: calls are answered, and no connection is left unclosed.
 
     Every warning is an error here, those of the interpreter's shutdown included.
     """

@@ -63,7 +63,7 @@ def model(stub):
 
 
 async def test_a_plain_answer(cassette):
-    """Text, done reason, counts and the model's name come back from the default address, and cost nothing."""
+    """Text, done reason, token counts and the model's name are returned, at no cost."""
     with cassette("ollama_plain_proxied.yaml"):
         completion = await Ollama(PROXIED).complete(
             ask("Reply with exactly one word: pong", PROXIED, temperature=0, max_tokens=8)
@@ -78,7 +78,7 @@ async def test_a_plain_answer(cassette):
 
 
 async def test_tool_calls_and_thinking(stub, model):
-    """Arguments come as an object; a server that gives calls no ids leaves them empty, for the session to fill."""
+    """Arguments are objects; calls without ids get them from the session."""
     stub.answers(
         said(
             {
@@ -104,7 +104,7 @@ async def test_tool_calls_and_thinking(stub, model):
 
 
 async def test_arguments_that_are_no_object_stay_text(stub, model):
-    """A server that passes a model's text through, as some stand-ins for Ollama do, loses none of it."""
+    """Arguments that some servers send as text keep their exact text."""
     calls = [{"function": {"name": "f", "arguments": written}} for written in ('{"a": 1}', '{"a": ', [1], None)]
     stub.answers(said({"tool_calls": calls}))
     completion = await model.complete(ask())
@@ -130,7 +130,7 @@ async def test_arguments_that_are_no_object_stay_text(stub, model):
     ],
 )
 def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
-    """Sampling goes into `options`, the rest beside it; a prompt is never shortened unless that is asked for."""
+    """Sampling goes into `options`, the rest beside it; prompts are truncated only on request."""
     body = to_ollama(ask(**parameters))
     rest = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Say hi"}], "stream": False}
     assert body == {**rest, "truncate": False, "shift": False, **sent}
@@ -138,7 +138,7 @@ def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
 
 @pytest.mark.parametrize("url", ["https://127.0.0.1/a.png", "data:image/png,abc", "/etc/hosts"])
 def test_an_image_is_sent_by_content_or_not_at_all(url):
-    """An address is not fetched and a path is not read: what the client would do with a text that names a file."""
+    """The client would read a path or fetch an address: both are refused."""
     message = Message(id=0, role="user", content=(ImagePart(url=url),))
     with pytest.raises(ModelRequestError, match="base64"):
         to_ollama(Request(model="ollama/llava", messages=(message,)))
@@ -191,7 +191,7 @@ def test_an_image_is_sent_by_content_or_not_at_all(url):
     ids=["400", "401", "404", "429", "500", "not JSON", "not Ollama"],
 )
 async def test_every_refusal_is_one_clear_error(stub, model, status, body, kind, message):
-    """A failure is sent once and comes back as one of our errors, with the server's own words and what to do."""
+    """A failed request is sent once and raises one of our errors with the server's words and the fix."""
     stub.answers(body, status)
     with pytest.raises(kind) as caught:
         await model.complete(ask())
@@ -199,8 +199,8 @@ async def test_every_refusal_is_one_clear_error(stub, model, status, body, kind,
     assert len(stub.requests) == 1
 
 
-async def test_a_server_that_is_not_there():
-    """Nobody at the address: the error names it, without the password that was in it, and says what to start."""
+async def test_no_server_at_the_address():
+    """The error names the address without its password, and what to start."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -211,7 +211,7 @@ async def test_a_server_that_is_not_there():
 
 
 async def test_the_client_is_an_extra(monkeypatch):
-    """Without the client the error says how to get it."""
+    """Without the client the error says how to install it."""
     monkeypatch.setitem(sys.modules, "ollama", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[ollama\]'$"):
         await Ollama("ollama/m").complete(ask(name="ollama/m"))
@@ -220,8 +220,8 @@ async def test_the_client_is_an_extra(monkeypatch):
 # Names, secrets, prices
 
 
-async def test_only_ones_own_machine_is_free():
-    """A local model costs nothing; what Ollama's cloud charges is not known, which is not nothing."""
+async def test_only_local_models_are_free():
+    """A local model costs nothing; the price of Ollama's cloud is not known."""
     assert [
         await model.prices()
         for model in (

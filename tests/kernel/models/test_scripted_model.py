@@ -20,7 +20,7 @@ def request(*texts: str) -> Request:
 
 
 async def test_turns_are_given_in_order():
-    """Each request gets the next turn, whole: text, calls, thinking, usage and the reason to stop."""
+    """Each request gets the next turn: text, calls, thinking, usage and finish reason."""
     usage = Usage(input_tokens=9, cache_read_tokens=5)
     model = ScriptedModel([
         text("two words"),
@@ -46,7 +46,7 @@ async def test_turns_are_given_in_order():
 
 
 async def test_matching_turns():
-    """A turn with a match answers whatever it fits, again and again; the longest match wins, the list comes after."""
+    """A turn with a match answers every request that it fits; the longest match wins, and unmatched turns come last."""
     model = ScriptedModel([
         with_match(text("short"), "hei"),
         with_match(text("long"), "height"),
@@ -68,7 +68,7 @@ async def test_matching_turns():
 
 
 def test_each_turn_is_given_once():
-    """Requests from many threads at the same time get different turns."""
+    """Concurrent requests of many threads get different turns."""
     model = ScriptedModel([text(str(number)) for number in range(400)])
     given: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Answers in pieces: what a stream of an adapter says is what the whole answer would have said."""
+"""A stream of an adapter holds the same answer as a whole response."""
 
 from __future__ import annotations
 
@@ -250,8 +250,8 @@ async def test_a_stream_of_ollama_that_breaks(stub: StubServer, end: str):
         await pieces(ollama_model(stub), ask(OLLAMA))
 
 
-async def test_ollama_that_fails_in_the_middle(stub: StubServer):
-    """An error that the server writes into its stream is one."""
+async def test_an_error_inside_a_stream_of_ollama(stub: StubServer):
+    """An error that the server writes into its stream is raised."""
     stub.parts = [*lines({"content": "It"})[:1], '{"error": "an unexpected error was encountered"}\n']
     with pytest.raises(ModelUnavailableError, match="an unexpected error"):
         await pieces(ollama_model(stub), ask(OLLAMA))
@@ -262,7 +262,7 @@ async def test_ollama_that_fails_in_the_middle(stub: StubServer):
 
 @pytest.mark.parametrize("said", ["", "\n It\tis \n\n"])
 async def test_a_script_streams_words(said: str):
-    """Word by word, and nothing of it is lost; always the same pieces."""
+    """A scripted model streams word by word, always in the same pieces."""
     turn = calls(call("lookup", key="a"), text=said)
     found, streamed = await pieces(ScriptedModel([turn]), ask("scripted/model"))
     assert "".join(found) == said

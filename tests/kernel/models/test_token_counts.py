@@ -1,4 +1,4 @@
-"""Counting a prompt on the server that will get it: llama.cpp's way, vLLM's way, and servers that cannot."""
+"""Prompts are counted by the server that gets them: llama.cpp, vLLM, and servers that cannot count."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOOLS = [
 
 
 async def test_llama_cpp(stub: StubServer):
-    """The prompt is made by the server's own template, tools included, and counted by its own tokenizer."""
+    """The server's template makes the prompt, tools included, and its tokenizer counts it."""
     stub.paths = {"/apply-template": {"prompt": "<|im_start|>How high?"}, "/tokenize": {"tokens": [1, 2, 3]}}
     address, asked = f"{stub.url}/v1", stub.requests
     model = LiteLLM("openai/own", api_base=address, api_key="sk-own")
@@ -47,7 +47,7 @@ async def test_llama_cpp(stub: StubServer):
 
 
 async def test_vllm(stub: StubServer):
-    """A server that counts messages itself is asked for that."""
+    """A server that counts messages is asked once."""
     stub.paths = {"/tokenize": {"count": 17, "max_model_len": 4096}}
     address, asked = f"{stub.url}/v1", stub.requests
     assert await LiteLLM("openai/own", api_base=address, api_key="k").count_tokens(REQUEST) == 17
@@ -64,10 +64,10 @@ async def test_vllm(stub: StubServer):
         {"/apply-template": "<html>", "/tokenize": "\xff"},
     ],
 )
-async def test_a_server_that_cannot_tell_is_not_asked_again(
+async def test_a_server_without_counts_is_asked_once(
     stub: StubServer, answers: dict[str, Any], caplog: pytest.LogCaptureFixture
 ):
-    """What is no count is none; that prompts are estimated is said."""
+    """The log says that prompts are estimated."""
     stub.paths = answers
     address, asked = f"{stub.url}/v1", stub.requests
     model = LiteLLM("openai/own", api_base=address, api_key="k")
@@ -80,7 +80,7 @@ async def test_a_server_that_cannot_tell_is_not_asked_again(
 
 
 async def test_a_server_that_hangs(stub: StubServer, monkeypatch: pytest.MonkeyPatch):
-    """It is waited for once, for all its endpoints together, and then not again."""
+    """The timeout covers all endpoints together, and the server is not asked again."""
     monkeypatch.setattr(litellm, "COUNT_TIMEOUT_S", 0.5)
     go_on = threading.Event()
     stub.paths = {"/apply-template": go_on}

@@ -1,4 +1,4 @@
-"""What a request says is what goes over the wire."""
+"""The body of a request on the wire holds exactly the request."""
 
 import copy
 import json
@@ -58,7 +58,7 @@ TOOLS = (
 
 
 async def test_the_whole_body_that_ollama_gets(stub):
-    """Every bit of a tool's schema arrives, parameters go where Ollama looks for them, and no prompt may be shortened."""
+    """The whole schema of a tool arrives, parameters are where Ollama reads them, and prompts may not be truncated."""
     parameters = {"temperature": 0, "seed": 7, "stop": "x", "max_tokens": 5, "think": False, "keep_alive": "5m"}
     request = Request(model="ollama/some-model", messages=MESSAGES, tools=TOOLS, parameters=parameters)
     untouched = copy.deepcopy(request)

@@ -50,7 +50,7 @@ def verdict(reason: str = "all there", *, satisfied: bool = True) -> Any:
 
 
 def made(mode: Any = "linear", kept: Iterable[PlanStep] = (), *, most: int = 20) -> Plan:
-    """Return a plan of these steps with two tools: `look`, which only reads, and `send`, which acts; with room for `most` steps."""
+    """Return a plan with two tools, the read-only `look` and `send`, and room for `most` steps."""
     tools = {"look": spec("look", "key"), "send": spec("send", "to", read_only=False)}
     turns = SimpleNamespace(header=SimpleNamespace(max_iterations=most + 1)), SimpleNamespace(iteration=0)
     session, state = cast("tuple[Any, Any]", turns)

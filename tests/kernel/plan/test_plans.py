@@ -1,4 +1,4 @@
-"""Plans: how they are read, what in them cannot work, and references to results."""
+"""Plans: how they are read, which are refused, and references to results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def problems(*steps: Any, **changes: Any) -> str | None:
 
 
 def test_steps_have_ids():
-    """Those that the model gives them; without one by their place."""
+    """A step has the model's id, or one from its position."""
     first, second, third = steps_of(
         tool_step("look", id="a", args={"key": "k"}),
         analysis("Read {{from_step:a}}", title="Think"),
@@ -76,8 +76,8 @@ def test_steps_have_ids():
         ([analysis("a")] * 3, {"most": 2}, "- it has 3 steps; at most 2 can be carried out"),
     ],
 )
-def test_what_cannot_work_is_said(steps: list[Any], changes: dict[str, Any], expected: str):
-    """Each thing in a plan that cannot work is named with its step."""
+def test_impossible_plans(steps: list[Any], changes: dict[str, Any], expected: str):
+    """Each problem of a plan is named with its step."""
     assert problems(*steps, **changes) == expected
 
 
@@ -108,7 +108,7 @@ STEPS = st.lists(
 @settings(max_examples=60)
 @given(STEPS, st.sampled_from(["linear", "dag"]))
 def test_a_plan_without_problems_can_be_carried_out(steps: list[Any], mode: Any):
-    """Whatever a model writes is refused, or a plan of which every step can begin at some time."""
+    """A random plan is refused, or each of its steps can start at some time."""
     form = read_form(str({"steps": steps}), PlanForm)
     if isinstance(form, str) or find_problems(form, made(mode)) is not None:
         return
@@ -137,7 +137,7 @@ JSON = st.recursive(
     ],
 )
 def test_results_take_the_place_of_references(value: Any, expected: Any):
-    """A text that is nothing but a reference becomes the result with its type; inside other text it is written as text."""
+    """A text that is one reference becomes the result with its type; within other text it is written as text."""
     assert resolved(value, RESULTS) == expected
 
 
@@ -145,14 +145,14 @@ def test_results_take_the_place_of_references(value: Any, expected: Any):
     "text",
     ["{{from_step:s1.n}}", "{{from_step:s1:first}}", "{{from_step:s1}", "{{from_step}}", "{{s1}}", "{{ s1.result }}"],
 )
-def test_what_only_looks_like_a_reference_is_found(text: str):
-    """It is named, wherever it stands, so that the plan it is in is refused."""
+def test_misspelled_references(text: str):
+    """A misspelled reference is named, so that its plan is refused."""
     assert misspelled("{{from_step:s1}}", {"a": [f"{{{{name}}}} {text}"]}) == text
 
 
 @given(JSON)
 def test_a_result_is_never_read_for_references(result: Any):
-    """Whatever a result holds, references included, is put in as it is."""
+    """References inside a result are not resolved."""
     hostile = {"s1": "{{from_step:s2}}", "s2": result}
     assert resolved("{{from_step:s1}}", hostile) == "{{from_step:s2}}"
     assert resolved("<{{from_step:s1}}>", hostile) == "<{{from_step:s2}}>"

@@ -1,4 +1,4 @@
-"""The one lenient JSON reader."""
+"""The lenient JSON reader."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ JSON = st.recursive(
         ("{'a': '\\ud83d\\ude00'}", {"a": "\U0001f600"}),
     ],
 )
-def test_what_is_read(written: str, value: Any):
-    """JSON as models write it has one value."""
+def test_repairable_json(written: str, value: Any):
+    """JSON with one reading is read."""
     assert read_json(written) == value
 
 
@@ -41,16 +41,16 @@ def test_what_is_read(written: str, value: Any):
      '{"a": "He said "hi", then left", "b": 2}', '{"a": 1}}', '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
      '{"a": NaN}', '{"a": {"b": 1], "c": 2}', '{"a": "C:\\new\\app"}', '{"a": x}', '{"a": 1} and more', "{" * 101 + "}" * 101],
 )  # fmt: skip
-def test_what_is_refused(written: str):
-    """What was cut off, has two values for a key, or more than one reading, is refused."""
+def test_refused_json(written: str):
+    """JSON that was cut off, repeats a key, or has two readings, is refused."""
     with pytest.raises(BrokenJsonError):
         read_json(written)
 
 
 @settings(max_examples=sample(100, 40))
 @given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
-def test_what_is_cut_off_is_refused(value: Any, cut: int):
-    """A text that was cut off has no value, not even that of what stood before."""
+def test_truncated_json(value: Any, cut: int):
+    """A truncated text has no value."""
     whole = json.dumps(value, separators=(",", ":"))
     if cut < len(whole):
         with pytest.raises(BrokenJsonError):
@@ -59,7 +59,7 @@ def test_what_is_cut_off_is_refused(value: Any, cut: int):
 
 @given(st.text(alphabet="{}[]:,\"'\\ \n/a1tn-.", max_size=300))
 def test_any_text_can_be_read(written: str):
-    """Whatever stands in an answer, reading it ends."""
+    """Reading any text ends."""
     assert all(block.problem is not None or block.value is not None for block in json_blocks(written))
 
 
@@ -81,7 +81,7 @@ def test_any_text_can_be_read(written: str):
     ],
 )
 def test_hostile_text_costs_linear_time(unit: str):
-    """A text of a megabyte that is nearly JSON is given up in no time."""
+    """A megabyte of near-JSON is given up quickly."""
     began = time.process_time()
     assert len(list(json_blocks(unit * (sample(1_000_000, 100_000) // len(unit))))) < 500_000
     assert time.process_time() - began < bound(5)

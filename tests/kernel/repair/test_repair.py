@@ -1,4 +1,4 @@
-"""Broken calls, read in one way by structure alone, or refused with all that is wrong."""
+"""Broken calls are read where their structure has one reading, and refused with all their faults elsewhere."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity":
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
-def test_what_is_read(change: dict[str, Any], read: dict[str, Any]):
-    """Names, shapes and values that read one way are read so."""
+def test_repaired_arguments(change: dict[str, Any], read: dict[str, Any]):
+    """Names, shapes and values with one reading are repaired."""
     written = {name: item for name, item in {**GOOD, **change}.items() if item is not None or name == "gift"}
     found = repair("create_order", written, TOOLS)
     assert (found.arguments, found.faults) == ({**GOOD, **read}, ())
@@ -91,8 +91,8 @@ def test_what_is_read(change: dict[str, Any], read: dict[str, Any]):
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
-def test_what_is_refused(change: dict[str, Any], fault: str):
-    """What has two readings, or none, is refused, and the fault says where, what has to be there and what is."""
+def test_refused_arguments(change: dict[str, Any], fault: str):
+    """Arguments with no or two readings are refused; the fault names the place, the schema and the value."""
     found = repair("create_order", {**GOOD, **change}, TOOLS)
     assert found.arguments is None
     assert any(each.startswith(fault) for each in found.faults), found.faults
@@ -122,7 +122,7 @@ CALL = '{"name": "%s", "arguments": {"path": "a.txt"}}'
     ids=str,
 )
 def test_arguments_in_a_text(written: str, is_read: bool):
-    """A text that is one call of the tool, or one object, is its arguments; words around it, or a second one, are a fault."""
+    """A text that is one call or one object holds the arguments; other words or a second object are a fault."""
     made = spec("open_file", {"path": TEXT}, ("path",), read_only=True)
     assert repair("open_file", written, {made.name: made}).arguments == ({"path": "a.txt"} if is_read else None)
 
@@ -143,7 +143,7 @@ def test_arguments_in_a_text(written: str, is_read: bool):
     ids=str,
 )
 def test_days_and_amounts(written: dict[str, Any], read: dict[str, Any] | None):
-    """A day has one reading or none; a number never changes its unit, nor its sign."""
+    """A date has one reading or none; a number never changes its unit or sign."""
     properties = {
         "day": TEXT | {"format": "date"},
         "at": TEXT | {"pattern": "^[0-2][0-9]:[0-5][0-9]$"},
@@ -168,8 +168,8 @@ def test_days_and_amounts(written: dict[str, Any], read: dict[str, Any] | None):
         ("", None),
     ],
 )
-def test_the_name_of_a_tool_that_reads(written: str, meant: str | None):
-    """A name differs in case or server, and in nothing else."""
+def test_names_of_read_only_tools(written: str, meant: str | None):
+    """A name may differ in case, separators or namespace, and in nothing else."""
     found = repair(written, {"path": "a"}, TOOLS)
     assert (found.name if found.arguments else None) == meant
 
@@ -194,8 +194,8 @@ def key_tool(name: str) -> ToolSpec:
         ("get_it", ["get-it", "getIt"], None),
     ],
 )
-def test_the_name_of_a_tool_with_side_effects(written: str, offered: list[str], meant: str | None):
-    """No name leads to another deed: a slip is refused."""
+def test_names_of_tools_with_side_effects(written: str, offered: list[str], meant: str | None):
+    """A misspelled name of a tool with side effects is refused."""
     found = repair(written, {"key": "a"}, {name: key_tool(name) for name in offered})
     assert (found.name if found.arguments else None) == meant
 
@@ -246,7 +246,7 @@ def tool_and_arguments(draw: Any) -> tuple[ToolSpec, Any]:
 @settings(max_examples=sample(300, 50), deadline=None)
 @given(tool_and_arguments())
 def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):
-    """A healthy call is never touched, a repaired one always validates, and repairing it again changes nothing."""
+    """A healthy call is never changed, a repaired one validates, and repairing it again changes nothing."""
     tool, written = made
     tools = {tool.name: tool}
     found = repair(tool.name, written, tools)
@@ -262,7 +262,7 @@ def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):
 
 @given(st.integers(0, 60))
 def test_truncated_arguments_are_refused(cut: int):
-    """Arguments that end inside a value are refused, wherever they end."""
+    """Arguments truncated at any place are refused."""
     whole = json.dumps({"path": "notes/june.md", "content": "3 eggs, 200 g flour"})
     found = repair("write_file", whole[:cut], TOOLS).arguments
     assert found is None or whole.startswith(json.dumps(found).rstrip("}"))

@@ -1,4 +1,4 @@
-"""Repair as it is by default: what the port of tools, plans, resumed runs and redacted recordings do with broken calls."""
+"""Repair in a run: approval, events, refusals, and runs without it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def agent_of(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Ag
 
 
 async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
-    """Approval is that of the tool which is meant: who denies it is asked about the call as it would run."""
+    """The approver sees the repaired call, and its denial holds."""
     asked: list[Any] = []
 
     def deny(request: Any) -> Approval:
@@ -87,7 +87,7 @@ async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
 
 
 async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
-    """A broken call runs as it is meant; what was repaired stands in the trace, and the model's own words stay."""
+    """A repaired call runs; the trace holds each repair, and the thread the model's own words."""
     ran = await record_agent(agent_of(tmp_path, [call("Look", Key="a", count="2"), text("done")]), tmp_path)
     assert [(each.stage, each.before, each.after) for each in ran.events("tool-call-repaired")] == [
         ("name", "Look", "look"),
@@ -102,8 +102,8 @@ async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
     )  # fmt: skip
 
 
-async def test_off_leaves_calls_as_they_are(tmp_path: Path):
-    """Without repair a call runs as it was written, or is refused: no number is read from a text."""
+async def test_without_repair(tmp_path: Path):
+    """A call runs as it was written, or is refused."""
     turns = [
         call("Look", key="a"),
         call("pay", amount="1.5"),
@@ -117,7 +117,7 @@ async def test_off_leaves_calls_as_they_are(tmp_path: Path):
 
 
 async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
-    """The refusal has every fault and what the tool takes, hooks hear of it, and the run is reproduced."""
+    """The refusal holds every fault and the parameters of the tool; hooks see it, and the run is reproduced."""
     told: list[str] = []
 
     def block(harness: Harness) -> None:
@@ -136,7 +136,7 @@ async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
 
 
 async def test_arguments_that_the_provider_cut_off_are_not_completed(tmp_path: Path):
-    """What was cut off is refused, also where its brackets could be closed, and whoever cut it."""
+    """Truncated arguments are refused, also where closing their brackets would complete them."""
     cut = ToolCall(id="", name="store", raw_arguments='{"key": "a", "number": 12, "key2": [1]')
     ran = await record_agent(agent_of(tmp_path, [Turn(calls=(cut,), finish_reason="length"), text("done")]), tmp_path)
     assert (DONE, [each.ok for each in ran.events("tool-call-completed")]) == ([], [False])

@@ -1,4 +1,4 @@
-"""Calls that stand in a reply's text: JSON in several forms, and which of them may run."""
+"""Calls in the text of a reply: their forms, and which of them run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ OTHERS = (
 )
 
 
-def asked(name: str, form: str) -> str:
+def written(name: str, form: str) -> str:
     """Return a call in a form."""
     return FORMS[form].replace("NAME", name)
 
@@ -66,38 +66,38 @@ def read(reply: str, *, in_text: bool = False, strict: bool = False) -> Found:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_read(form: str):
-    """Each form gives the name and the arguments, and nothing is left of the text."""
-    (found,) = text_calls(asked("read_file", form))
+    """Each form holds the name and the arguments, and leaves no text."""
+    (found,) = text_calls(written("read_file", form))
     arguments = json.loads(found.arguments) if isinstance(found.arguments, str) else found.arguments
     assert (found.name, arguments) == ("read_file", {"path": "a.txt"})
     for in_text in (False, True):
-        reply = read(asked("read_file", form), in_text=in_text)
+        reply = read(written("read_file", form), in_text=in_text)
         assert ([each.name for each in reply.calls], reply.rest, reply.problem) == (["read_file"], "", None)
 
 
 @pytest.mark.parametrize("written", OTHERS)
-def test_what_is_no_call(written: str):
-    """What lacks a name or arguments, holds more than a call, or is code, is text."""
+def test_texts_without_calls(written: str):
+    """JSON without a name or arguments, with other fields, and code are text."""
     assert list(text_calls(written)) == []
 
 
 def test_several_calls():
-    """With native calls, one call is a reply; in text several are, with side effects where all are blocks of the taught form."""
-    both = f"{asked('read_file', 'taught')}\n{asked('delete_file', 'taught')}"
+    """With native calls a reply is one call; in text several, with side effects only where all have the taught form."""
+    both = f"{written('read_file', 'taught')}\n{written('delete_file', 'taught')}"
     assert (read(both).calls, "nothing was run" in str(read(both).problem)) == ((), True)
     assert [each.name for each in read(both, in_text=True).calls] == ["read_file", "delete_file"]
     assert read(f"{both}\nDone.", in_text=True).calls == ()
-    assert read(f"{asked('read_file', 'taught')}\n{asked('delete_file', 'bare')}", in_text=True).calls == ()
-    assert read(f"{asked('read_file', 'bare')}{asked('read_page', 'bare')}").calls == ()
-    listed = f"[{asked('read_file', 'bare')}, {asked('read_page', 'bare')}, {asked('read_page', 'bare')}]"
+    assert read(f"{written('read_file', 'taught')}\n{written('delete_file', 'bare')}", in_text=True).calls == ()
+    assert read(f"{written('read_file', 'bare')}{written('read_page', 'bare')}").calls == ()
+    listed = f"[{written('read_file', 'bare')}, {written('read_page', 'bare')}, {written('read_page', 'bare')}]"
     assert [each.name for each in read(listed, in_text=True).calls] == ["read_file", "read_page", "read_page"]
     blocks = "```json\n[{0}, {0}]\n```".format('{"tool": "delete_file", "arguments": {"path": "a"}}')
     assert read(blocks, in_text=True).calls == ()
 
 
-def test_words_around_a_call_that_reads():
-    """With native calls the model is told to make it a tool call; in text it counts wherever it stands."""
-    reply = f"I look.\n{asked('read_file', 'fence')}\nThen I tell."
+def test_words_around_a_read_only_call():
+    """With native calls the model is told to make a tool call; in text the call runs."""
+    reply = f"I look.\n{written('read_file', 'fence')}\nThen I tell."
     assert (read(reply).calls, read(reply).problem is None) == ((), False)
     found = read(reply, in_text=True)
     assert ([each.name for each in found.calls], found.rest) == (["read_file"], "I look.\n\nThen I tell.")
@@ -107,11 +107,11 @@ def test_words_around_a_call_that_reads():
     ("name", "meant"),
     [("readFile", "read_file"), ("READ-FILE", "read_file"), ("read_fiel", None), ("peruse", None)],
 )
-def test_names_that_are_alike(name: str, meant: str | None):
-    """A name is read as that of a tool as in a native call; strictly, only case and separators may differ."""
-    assert bool(read(asked(name, "bare")).calls) == (meant is not None)
-    assert bool(read(asked(name, "bare"), strict=True).calls) == (meant is not None)
-    assert read(asked("broken", "broken").replace("broken", "read_file"), strict=True).calls == ()
+def test_similar_names(name: str, meant: str | None):
+    """Only case and separators of a name may differ."""
+    assert bool(read(written(name, "bare")).calls) == (meant is not None)
+    assert bool(read(written(name, "bare"), strict=True).calls) == (meant is not None)
+    assert read(written("broken", "broken").replace("broken", "read_file"), strict=True).calls == ()
 
 
 words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "```", "\n", " ", "I refuse: ", *FORMS.values()]),
@@ -120,13 +120,13 @@ words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "``
 
 @given(words)
 def test_any_text_is_read(written: str):
-    """No text raises, and what counts as a call names a tool, or has the taught form."""
+    """No text raises, and each call names a tool or has the taught form."""
     for in_text in (False, True):
         found = read(written, in_text=in_text, strict=True).calls
         assert all(each.name in SPECS or (in_text and each.taught) for each in found)
 
 
-# --- runs -----------------------------------------------------------------------------------------------------------
+# --- runs -------------------------------------------------------------------------------------------------------------
 
 
 @tool(read_only=True)
@@ -139,7 +139,7 @@ PING = '{"name": "ping", "arguments": {"key": "a"}}'
 
 
 async def test_a_run_on_calls_in_text(tmp_path: Path):
-    """Calls in text are recorded as such, and the results come to the model as user messages."""
+    """Calls in text are recorded with their source, and the model gets the results as user messages."""
     turns = [text(f"I look.\n```json\n{PING}\n```"), text("Final answer: pong")]
     run = await record(tmp_path, turns, ping, tool_format="text")
     (started,) = run.events("tool-call-started")
@@ -163,8 +163,8 @@ async def test_a_run_on_calls_in_text(tmp_path: Path):
         (f"{PING}\n{PING}", "as text, and nothing was run"),
     ],
 )
-async def test_a_call_that_does_not_run_is_said(tmp_path: Path, reply: str, problem: str):
-    """The model is told, which costs a turn, and the run is reproduced."""
+async def test_the_model_is_told_of_a_call_that_does_not_run(tmp_path: Path, reply: str, problem: str):
+    """This costs a turn, and the run is reproduced."""
     run = await record(tmp_path, [text(reply), call("ping", key="a"), text("pong")], ping)
     (nudge,) = run.events("nudge-issued")
     assert (nudge.nudge, nudge.severity, problem in nudge.text) == ("repair-failed", "warn", True)
@@ -173,8 +173,8 @@ async def test_a_call_that_does_not_run_is_said(tmp_path: Path, reply: str, prob
     assert (await reproduce(run.recording)).identical
 
 
-async def test_it_is_said_twice_at_most(tmp_path: Path):
-    """A model that says nothing else has answered so; a hook that removes the word lets it answer at once."""
+async def test_the_model_is_told_twice_at_most(tmp_path: Path):
+    """The third such reply is the answer; a hook that suppresses the nudge makes it the answer at once."""
     run = await record(tmp_path, [text(f"So: {PING}")] * (MAX_FAILED_CALLS + 1), ping)
     assert (run.result.output, run.result.iterations) == (f"So: {PING}", MAX_FAILED_CALLS + 1)
 

@@ -53,7 +53,7 @@ class Other(Strategy):
 
 
 async def passes(state: Any, session: Any) -> Any:
-    """Run passes, and clean up whatever ends them."""
+    """Run passes, and clean up when they end."""
     try:
         for number in range(5):
             thread = await fresh_thread(session, f"part {number}")

@@ -1,4 +1,4 @@
-"""Adaptive: who chooses, by what, and that the chosen strategy runs as if it had been asked for."""
+"""Adaptive: the model chooses a strategy, which runs as if the user had named it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def selected(ran: Any) -> dict[str, Any]:
 
 
 async def test_the_model_chooses_and_the_chosen_one_runs(tmp_path: Path):
-    """The choice, its reason and the strategy behind the output are recorded; the header keeps the name `adaptive`."""
+    """The trace holds the choice, its reason and the strategy behind the output; the header says `adaptive`."""
     ran = await adapt(tmp_path, [text("careful"), text("no"), text("42")])
     assert ending(ran) == ended_as("done", "end_turn", "42", 0)
     assert selected(ran) == {

@@ -1,4 +1,4 @@
-"""Autonomous: until the model says that it has finished."""
+"""Autonomous: the agent works until the model calls `finish`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ async def test_it_works_until_it_finishes(tmp_path: Path):
     ],
     ids=["nothing", "empty"],
 )
-async def test_a_missing_result_is_said(tmp_path: Path, arguments: dict[str, Any], problem: str):
-    """The model is told, and may finish again; no text of its own takes the place of the result."""
+async def test_finish_without_a_result(tmp_path: Path, arguments: dict[str, Any], problem: str):
+    """The model is told and may finish again; its text does not replace the result."""
     first = Turn(text="I am done.", calls=(ToolCall(id="", name="finish", arguments=arguments),))
     ran = await work(tmp_path, [first, call("finish", result="42")])
     assert ending(ran) == ended("done", "final_answer_tool", "42", 2)

@@ -1,4 +1,4 @@
-"""Chain of thought: thinking is split off, and only the answer leaves."""
+"""Chain of thought: the thinking is recorded, and the output is the answer without it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def think(folder: Path, turns: Any, settings: dict[str, Any] | None = None
         ("6 * 7</think>42", ("6 * 7", "42")),
     ],
 )
-def test_what_is_thinking(said: str, expected: tuple[str, str]):
-    """The answer is what stands after the last block, which may be not closed, or not opened."""
+def test_split_thinking(said: str, expected: tuple[str, str]):
+    """The answer follows the last block, also where a tag is missing."""
     assert split_thinking(said) == expected
 
 
-async def test_only_the_answer_leaves(tmp_path: Path):
-    """The thinking is a thought of the trace and of the steps; the model is told how to think in the system prompt."""
+async def test_the_output_holds_no_thinking(tmp_path: Path):
+    """The thinking is a thought in the trace and the steps; the system prompt asks for it."""
     ran = await think(tmp_path, [text("<thinking>6 * 7</thinking>\n42")])
     assert ending(ran) == ended("done", "end_turn", "42", 1)
     assert [data(each) for each in ran.events("thought")] == [{"request": 0, "text": "6 * 7"}]

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.slow
 
 class TestRuns:
     async def test_a_program_calls_the_tools(self, tmp_path: Path):
-        """Its output and value are what the model sees; each call is a call of the tool port, under an owner of its own."""
+        """The model sees the output and value of a program, whose calls are recorded under its own owner."""
         code = (
             'import math\nfound = [lookup(key) for key in ("a", "b")]\nprint(found[0])\nreturn [found, math.floor(2.5)]'
         )
@@ -72,7 +72,7 @@ class TestRuns:
         assert [event.purpose for event in ran.events("llm-requested")] == ["program"] * 2
 
     async def test_a_call_in_place_of_a_program_is_made(self, tmp_path: Path):
-        """A model that writes just a call, natively or into its text, gets its result: what it means is clear."""
+        """A model that writes a call, natively or in text, gets its result."""
         native, written = call("lookup", key="a"), text('```json\n{"name": "lookup", "arguments": {"key": "b"}}\n```')
         ran = await act(tmp_path, [native, written, text("42")], lookup)
         assert ending(ran) == ended_as("done", "end_turn", "42", 3)
@@ -90,14 +90,14 @@ class TestRuns:
             ("import sys\nprint('x', file=sys.stderr)", {"output": "x\n"}),
         ],
     )
-    async def test_ways_to_write_it(self, tmp_path: Path, code: str, expected: Any):
-        """Functions, imports of the standard library, a last line; a value that is no JSON is its text."""
+    async def test_programs(self, tmp_path: Path, code: str, expected: Any):
+        """Functions, imports and a last expression work; a value that is not JSON is its text."""
         assert await outcome(tmp_path, code) == {**expected, "calls": []}
 
 
 class TestAnew:
     async def test_what_succeeded_is_not_done_twice(self, tmp_path: Path):
-        """The model gets the error and writes anew; calls that had taken effect return what they returned."""
+        """After an error the model writes a new program, whose repeated calls return what they returned before."""
         first = "pay(3)\npay(3)\nbooks = lookup('a')\nbooks.no_such_method()"
         second = "one, two, three = pay(3), pay(3), pay(4)\nreturn [one, lookup('a'), three]"
         ran = await act(tmp_path, [program(first), program(second), text("42")], pay, lookup)
@@ -112,7 +112,7 @@ class TestAnew:
         assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
 
     async def test_attempts_are_bounded(self, tmp_path: Path):
-        """After the last one no program runs any more, and the model is told to answer."""
+        """After the last attempt no program runs, and the model is told to answer."""
         turns = [*[program("1/0")] * 3, text("I could not.")]
         ran = await act(tmp_path, turns, settings={"max_programs": 2})
         assert ending(ran) == ended_as("done", "end_turn", "I could not.", 4)
@@ -132,16 +132,16 @@ class TestAnew:
         ],
         ids=["syntax", "interrupt", "memory", "str"],
     )
-    async def test_how_a_program_breaks(self, tmp_path: Path, code: str, error: str):
-        """Whatever it raises is told with its line, and never breaks the run."""
+    async def test_programs_that_fail(self, tmp_path: Path, code: str, error: str):
+        """Any error of a program is reported with its line, and the run continues."""
         assert error in (await outcome(tmp_path, code, lookup))["error"]
 
 
 class TestSession:
-    """What holds for calls holds for those of programs."""
+    """The rules of calls hold for calls of programs."""
 
     async def test_approvals(self, tmp_path: Path):
-        """A tool that needs a yes does not run without one."""
+        """A tool that requires approval does not run without it."""
         agent = make_agent(
             tmp_path, [program("guarded()"), text("42")], guarded, strategy="code-action", approver=lambda _: False
         )
@@ -165,7 +165,7 @@ class TestSession:
         await reproduced(tmp_path)
 
     async def test_a_deadline(self, tmp_path: Path):
-        """A run that is ended from outside ends its program."""
+        """A run that ends stops its program."""
         from playhead.trace.clock import SystemClock
 
         agent = make_agent(
@@ -182,10 +182,10 @@ class TestSession:
 
 
 class TestReplay:
-    """Another model, the same recording."""
+    """Replays with other turns of the model."""
 
     async def test_the_same_program_gets_the_recorded_result(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """No body runs, no process starts; what the model says then is its own."""
+        """No body runs and no process starts."""
         await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
         monkeypatch.setattr(subprocess, "Popen", None)
         agent = make_agent(None, [program("lookup('a')"), text("43")], lookup, strategy="code-action")
@@ -193,7 +193,7 @@ class TestReplay:
         assert (replayed.run.output, replayed.stopped, RAN) == ("43", None, ["a"])
 
     async def test_another_program_is_not_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """What the recording does not hold stops the replay, and says so."""
+        """A program that was not recorded stops the replay."""
         await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
         monkeypatch.setattr(subprocess, "Popen", None)
         agent = make_agent(None, [program("lookup('b')"), text("43")], lookup, strategy="code-action")
@@ -212,7 +212,7 @@ class TestReplay:
     ],
 )
 def test_blocks(said: str, thought: str, code: str | None):
-    """The first block of Python is the program; a block of anything else is a part of the answer."""
+    """The first block of Python is the program; other blocks are part of the answer."""
     found = split_program(said)
     assert (found[0], None if found[1] is None else found[1].strip("\n`")) == (thought, code)
 
@@ -227,16 +227,16 @@ OS = "import sys\nos = sys.modules['__main__'].os\n"
 
 
 class TestLimits:
-    """Canaries: what a hostile program gets."""
+    """Hostile programs."""
 
     async def test_no_environment_and_an_empty_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """None of our environment variables are there, nor our modules."""
+        """A program sees none of our environment variables and modules."""
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
         code = f"{OS}return [dict(os.environ), 'playhead' in sys.modules, 'pydantic' in sys.modules]"
         assert (await outcome(tmp_path, code))["value"] == [{}, False, False]
 
     async def test_no_files_of_ours_are_open(self, tmp_path: Path):
-        """Of all descriptors there are its three standard ones, which lead nowhere, and its door."""
+        """A program has its three standard streams and its connection to us, and no other open file."""
         code = f"""
 {OS}
 found = []
@@ -253,14 +253,14 @@ return len(found), found[:3]
             assert (await outcome(tmp_path, code))["value"] == [4, [0, 1, 2]]
 
     async def test_one_that_catches_everything(self, tmp_path: Path):
-        """It cannot be talked out of its end."""
+        """A program that catches every exception is ended."""
         code = "while True:\n    try:\n        while True: lookup('a')\n    except BaseException:\n        pass"
         found = await outcome(tmp_path, code, lookup, time_s=1, max_calls=5)
         assert found["error"] == "it ran for more than 1 s and was ended"
         assert len(found["calls"]) == len(RAN) == 5
 
     async def test_one_that_prints_too_much(self, tmp_path: Path):
-        """What is beyond the limit is counted, not kept; a value of that size is refused with its process."""
+        """Output beyond the limit is counted and dropped; a value of that size ends the process."""
         found = await outcome(tmp_path, "for _ in range(10):\n    print('x' * 999_999)")
         assert (found["output"], found["dropped_chars"]) == (("x" * 999_999 + "\n")[:1_000_000], 9_000_000)
         (tmp_path / "more").mkdir()
@@ -271,7 +271,7 @@ return len(found), found[:3]
         )
 
     async def test_forged_calls_are_calls(self, tmp_path: Path):
-        """A message that a program writes by itself gets it nothing more than a call: it is checked, and recorded."""
+        """A message that a program writes itself is a call: checked and recorded."""
         forged = """b'{"call": "pay", "arguments": {"amount": "many"}}\\n{"call": "run-program", "arguments": {}}\\n'"""
         found = await outcome(tmp_path, FORGE.replace("MESSAGE", forged), pay, lookup, time_s=0.5)
         assert RAN == []
@@ -287,7 +287,7 @@ return len(found), found[:3]
         ids=["junk", "nested", "long"],
     )
     async def test_forged_messages(self, tmp_path: Path, message: str):
-        """What is no message ends the process."""
+        """Any other message ends the process."""
         found = await outcome(tmp_path, FORGE.replace("MESSAGE", message), lookup)
         assert (
             found["error"]

@@ -1,4 +1,4 @@
-"""What a strategy of the user's declares, and what follows from it."""
+"""Declarations of a user's strategy."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Rounds(Strategy):
         return state
 
 
-def test_spans_and_the_debrief_follow_what_it_declares(tmp_path: Path) -> None:
-    """Its phases are spans around what happened in them, and what answered is what was judged: nobody knows its name."""
+def test_spans_and_debrief_use_the_declaration(tmp_path: Path) -> None:
+    """Its phases are spans, and the debrief judges the requests declared as answers."""
     turns = [text("one"), text("bad"), text("two"), text("good")]
     result = Agent(ScriptedModel(turns), strategy=Rounds(), trace=tmp_path).run_sync("Write.")
     recording = load_recording(result.trace_path or "")

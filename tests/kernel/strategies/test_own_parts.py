@@ -1,4 +1,4 @@
-"""What a strategy may bring along: settings, an instruction, tools of its own, usual values."""
+"""Settings, an instruction, tools and default limits of a user's strategy."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def strategies() -> None:
     register_strategy(Counting)
 
 
-async def test_all_of_them(tmp_path: Path):
-    """The tool is offered, runs, is in the trace, and is there again in a reproduction from the file alone."""
+async def test_a_strategy_with_its_own_tool(tmp_path: Path):
+    """The tool is offered, runs, is recorded, and is there again when the file alone is reproduced."""
     turns = [call("tally", upto=3), call("tally"), call("lookup", key="a"), text("3")]
     settings = {"strategy_settings": {"tool_name": "tally"}, "rationale": None, "meta_tools": None}
     ran = await run(tmp_path, turns, lookup, strategy="counting", **settings)

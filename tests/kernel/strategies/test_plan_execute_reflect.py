@@ -1,4 +1,4 @@
-"""The strategy plan-execute-reflect, branch by branch; every run is reproduced from its file alone."""
+"""Plan-execute-reflect; every run is reproduced from its file alone."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def prompts(run: Ran) -> list[str]:
 
 
 async def test_a_plan_is_carried_out(tmp_path: Path):
-    """Calls without the model, analyses without tools, small loops of both; then a look at the results, and the answer."""
+    """Tool steps need no model, analyses have no tools, composite steps are loops; then come reflection and answer."""
     tools = Tools()
     run = await planned(
         tmp_path,
@@ -130,8 +130,8 @@ async def test_a_plan_is_carried_out(tmp_path: Path):
     assert "Think of sent {'key': 'a', 'n': 5} to ann" in prompts(run)[1]
 
 
-async def test_in_dag_mode_read_only_calls_run_beside_each_other(tmp_path: Path):
-    """A wave's read-only calls are one turn; what acts has a turn alone, and what needs results comes after them."""
+async def test_read_only_steps_run_in_parallel_in_dag_mode(tmp_path: Path):
+    """The read-only calls of a wave are one turn; a call with side effects has its own turn."""
     tools = Tools()
     run = await planned(
         tmp_path,
@@ -155,11 +155,11 @@ async def test_in_dag_mode_read_only_calls_run_beside_each_other(tmp_path: Path)
     assert run.result.iterations == 4
 
 
-# --- what does not work ---------------------------------------------------------------------------------------------------
+# --- what does not work -----------------------------------------------------------------------------------------------
 
 
-async def test_what_acts_does_not_run_again(tmp_path: Path):
-    """A call with side effects that failed may have acted: it is replaced, and the same call is made by no later version."""
+async def test_side_effects_are_not_repeated(tmp_path: Path):
+    """A failed call with side effects may have acted: no later version of the plan makes the same call."""
     tools = Tools(send=1)
     run = await planned(
         tmp_path,
@@ -180,11 +180,11 @@ async def test_what_acts_does_not_run_again(tmp_path: Path):
     assert 'send {"to": "ann"} (in s1): failed, and may have had its effect' in prompts(run)[1]
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------------------------------------------
 
 
 async def test_turns_are_a_hard_ceiling(tmp_path: Path):
-    """Every call, analysis and answer is a turn; the last one is for an answer from what there is, which says so."""
+    """Every call, analysis and answer is a turn; the last turn answers from what there is."""
     tools = Tools()
     steps = plan(composite("Find a", "look"), tool_step("look", args={"key": "b"}))
     run = await planned(tmp_path, tools, steps, call("look", key="a"), text("a"), text("a alone"), max_iterations=3)
@@ -194,7 +194,7 @@ async def test_turns_are_a_hard_ceiling(tmp_path: Path):
     assert (run.result.terminated_by, run.result.output, run.result.iterations) == ("max_iterations", "a alone", 3)
 
 
-# --- whatever happens --------------------------------------------------------------------------------------------------------
+# --- random plans -----------------------------------------------------------------------------------------------------
 
 
 class RandomPlanner:
@@ -237,7 +237,7 @@ class RandomPlanner:
 
 @pytest.mark.parametrize("seed", range(sample(30, 10)))
 async def test_completed_steps_never_run_twice(seed: int, tmp_path: Path):
-    """Over random plans that fail: no step with an effect runs again once it is completed, nor its call in a later version."""
+    """In random plans that fail, no completed step with side effects runs again, nor its call in a later version."""
     chance = random.Random(seed)
     did: list[str] = []
 

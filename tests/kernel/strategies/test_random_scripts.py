@@ -1,4 +1,4 @@
-"""Whatever a model answers, every strategy ends, says honestly how, and is reproduced from the file alone."""
+"""Random answers of a model: every strategy ends, states honestly how, and is reproduced from the file alone."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ OPTIONS = st.fixed_dictionaries(
 @pytest.mark.parametrize("strategy", SETTINGS)
 @settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_it_ends_and_is_reproduced(strategy: str, data: Any):
-    """A typed reason, an output that is an answer only where it says so, and the same events again."""
+def test_any_script_ends_and_is_reproduced(strategy: str, data: Any):
+    """The run has a typed reason, an output that is an answer only where it says so, and is reproduced."""
     turns: list[Turn] = data.draw(st.lists(TURNS, max_size=10))
     options = {**data.draw(OPTIONS), "strategy_settings": data.draw(SETTINGS[strategy])}
 

@@ -1,4 +1,4 @@
-"""Reflexion: the critic's signals, the best answer, and honest ends."""
+"""Reflexion: the critic, the best answer, and honest endings."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def how(ran: Ran) -> tuple[dict[str, Any], str]:
     return ending(ran), str(ran.result.terminated_because)
 
 
-# --- the loop -----------------------------------------------------------------------------------------------------------
+# --- the loop ---------------------------------------------------------------------------------------------------------
 
 
 async def test_it_improves_until_the_critic_is_satisfied(tmp_path: Path):
-    """The improved answer comes in the thread of the first, after what the critic said."""
+    """The improved answer continues the thread of the first, after the critic's words."""
     ran = await reflect(tmp_path, [call("lookup", key="a"), text("41"), no(3, "6 * 7 is not 41"), text("42"), yes()])
     assert ending(ran) == ended("done", "end_turn", "42", 3)
     assert purposes(ran) == [GENERATE, GENERATE, CRITIQUE, IMPROVE, CRITIQUE]
@@ -59,8 +59,8 @@ async def test_it_improves_until_the_critic_is_satisfied(tmp_path: Path):
     assert "- 6 * 7 is not 41" in improving[-1].content
 
 
-async def test_the_critic_sees_the_answer_and_nothing_of_how_it_came_about(tmp_path: Path):
-    """Its thread is the system prompt and one message; no tools are offered."""
+async def test_the_critic_sees_only_the_answer(tmp_path: Path):
+    """Its thread is the system prompt and one message, without tools."""
     ran = await reflect(tmp_path, [call("lookup", key="a"), text("41"), no(), text("42"), yes()])
     for number, answer in ((2, "41"), (4, "42")):
         request = ran.model.requests[number]
@@ -70,8 +70,8 @@ async def test_the_critic_sees_the_answer_and_nothing_of_how_it_came_about(tmp_p
         assert request.tools == ()
 
 
-async def test_one_answer_and_three_rounds(tmp_path: Path):
-    """Never more; the last answer is judged, too, so that the best can be kept and the end be honest."""
+async def test_three_rounds_by_default(tmp_path: Path):
+    """The last answer is judged too; the best one is the output, and the run is no success."""
     turns = [text("1"), no(2), text("2"), no(5), text("3"), no(7), text("4"), no(6)]
     ran = await reflect(tmp_path, turns)
     assert how(ran) == unsatisfied(
@@ -81,14 +81,14 @@ async def test_one_answer_and_three_rounds(tmp_path: Path):
     assert not ran.result.success
 
 
-async def test_a_critic_that_is_never_understood(tmp_path: Path):
-    """The answer is kept, and that nobody judged it is said."""
+async def test_an_unreadable_critic(tmp_path: Path):
+    """The answer is kept, and the result says that it was not judged."""
     ran = await reflect(tmp_path, [text("42"), *[text("Hm.")] * 3])
     assert how(ran) == unsatisfied("42", 1, "what the critic said of answer 1 could not be read")
     assert ran.events("critique") == []
 
 
-# --- the best answer ------------------------------------------------------------------------------------------------------
+# --- the best answer --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ async def test_a_critic_that_is_never_understood(tmp_path: Path):
     ids=["the first of equals", "no scores", "some scores"],
 )
 async def test_the_best_answer_is_kept(tmp_path: Path, scores: tuple[float | None, ...], best: str):
-    """The highest score, of equal ones the first; where there are no scores, the newest."""
+    """The highest score wins, the first of equal ones, and without scores the newest."""
     turns = [each for number, score in enumerate(scores, 1) for each in (text(str(number)), no(score))]
     ran = await reflect(tmp_path, turns)
     assert (ran.result.terminated_by, ran.result.output) == ("unsatisfied", best)
 
 
-# --- what else ends it ------------------------------------------------------------------------------------------------------
+# --- what else ends it ------------------------------------------------------------------------------------------------
 
 
 async def test_a_switch_in_the_middle(tmp_path: Path):
-    """A killswitch in the improving pass: the best answer so far is the output."""
+    """A killswitch in the improving pass keeps the best answer so far."""
     limit = ks.tool_limit("lookup", 1)
     turns = [call("lookup", key="a"), text("1"), no(), call("lookup", key="b"), text("2")]
     ran = await reflect(tmp_path / "improve", turns, compose=[limit])

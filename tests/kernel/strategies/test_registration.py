@@ -1,4 +1,4 @@
-"""What strategies may be called, and what may be registered as one."""
+"""Names and registration of strategies."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Nameless(Strategy):
         (Own(), "a strategy is a class: `class Mine(Strategy)` with a `name`"),
     ],
 )  # fmt: skip
-def test_what_is_no_strategy(strategy: Any, problem: str):
-    """It is refused when it is registered, and what was known stays."""
+def test_refused_registrations(strategy: Any, problem: str):
+    """Nothing changes in the registry."""
     before = list_strategies()
     with pytest.raises(UsageError) as raised:
         register_strategy(strategy)
@@ -68,8 +68,8 @@ def test_what_is_no_strategy(strategy: Any, problem: str):
     assert list_strategies() == before
 
 
-def test_replace_is_said():
-    """A built-in name is taken over only by who says so; an alias is never one."""
+def test_replace():
+    """A built-in name needs `replace=True`; an alias is never replaced."""
     other = called("direct")
     register_strategy(other, replace=True)
     assert strategy_class("direct") is other
@@ -78,7 +78,7 @@ def test_replace_is_said():
 
 
 def test_an_instance_is_registered_by_its_use():
-    """A class that nobody has registered is; one whose name another class has is an error, whatever that class is."""
+    """An instance registers its class; a name that another class has is an error."""
     mine = called("mine")
     assert Agent(ScriptedModel([]), strategy=mine(), trace=None).header.strategy == "mine"
     assert strategy_class("mine") is mine
@@ -95,7 +95,7 @@ def test_an_instance_is_registered_by_its_use():
 
 
 def test_a_replay_without_the_strategy(tmp_path: Path):
-    """It is refused, and says what to register."""
+    """The replay is refused and says what to register."""
     register_strategy(Own)
     ran = Agent(ScriptedModel([text("a")]), strategy=Own(), trace=tmp_path).run_sync("Hi")
     assert ran.trace_path is not None

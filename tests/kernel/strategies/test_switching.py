@@ -1,4 +1,4 @@
-"""Strategies that are switched: who recommends what, what is handed over, and how often."""
+"""Switching strategies: the recommendation, the handoff, and the limit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NO_RULE = {"identical_calls": None, "identical_thoughts": None, "thinks_without_
 
 
 class TestSwitching:
-    async def test_the_model_recommends_and_the_other_goes_on(self, tmp_path: Path):
-        """Evaluated before switched; the new strategy is told what was done, and its turns count on."""
+    async def test_the_model_recommends_a_strategy(self, tmp_path: Path):
+        """The evaluation precedes the switch; the new strategy gets a handoff, and turns continue to count."""
         turns = [*SAME, text("other\nA fresh view helps."), call("lookup", key="b"), text("42")]
         ran = await stuck(tmp_path, turns, switching={"candidates": ["reactive", "other"]})
         assert ending(ran) == ended_as("done", "end_turn", "42", 5)
@@ -60,8 +60,8 @@ class TestSwitching:
             4,
         ]
 
-    async def test_the_cap(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-        """After the last switch the strategy is kept: said once, in the trace and in the log; the model is still nudged."""
+    async def test_the_limit_of_switches(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+        """After the last switch the strategy stays, as the trace and the log say once; the model still gets nudges."""
         turns = [*SAME, *SAME, *SAME, text("42")]
         with caplog.at_level(logging.WARNING, "playhead"):
             ran = await stuck(tmp_path, turns, switching={"fallback_strategy": "other"}, max_iterations=20)
@@ -83,8 +83,8 @@ class TestSwitching:
         ],
         ids=["kept", "no name", "error"],
     )
-    async def test_it_is_kept(self, tmp_path: Path, said: Any, why: str):
-        """Evaluated, not switched, and the model is nudged instead."""
+    async def test_the_strategy_is_kept(self, tmp_path: Path, said: Any, why: str):
+        """The evaluation is recorded, and the model gets a nudge."""
         ran = await stuck(tmp_path, [*SAME, said, text("42")], switching={"candidates": ["reactive", "other"]})
         (evaluated,) = ran.events("strategy-switch-evaluated")
         assert (evaluated.recommended_strategy, evaluated.will_switch, evaluated.rationale) == ("reactive", False, why)
@@ -93,7 +93,7 @@ class TestSwitching:
         assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
 
     async def test_out_of_a_pass(self, tmp_path: Path):
-        """A strategy is given up in the middle of a pass: it may clean up, and the turns of the pass are over."""
+        """A switch may leave a pass of a strategy, which cleans up."""
         ran = await stuck(
             tmp_path,
             [*SAME, text("42")],
@@ -129,7 +129,7 @@ class TestSwitching:
         ],
     )
     def test_settings_are_checked(self, options: Any, problem: str):
-        """When the agent is made, with the nearest valid thing."""
+        """An invalid setting is an error when the agent is made."""
         with pytest.raises(UsageError) as raised:
             make_agent(None, [], lookup, **options)
         assert problem in str(raised.value)
@@ -139,8 +139,8 @@ BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})
 
 
 @pytest.mark.parametrize("to", sample(sorted(set(BUILT_IN) - {"reactive"}), ["plan-execute-reflect", "reflexion"]))
-async def test_every_strategy_goes_on_from_the_handoff(tmp_path: Path, to: str):
-    """Each strategy that takes over is told what was done, and its recording is reproduced."""
+async def test_every_strategy_takes_over(tmp_path: Path, to: str):
+    """It gets the handoff, and the recording is reproduced."""
     asked: list[str] = []
 
     def answer(request: Any) -> Any:
@@ -166,7 +166,7 @@ TURNS = st.sampled_from([call("lookup", key="a"), call("lookup", key="b"), text(
     most=st.integers(1, 3),
 )
 def test_any_run_that_may_switch_is_reproduced(turns: list[Any], to: str | None, most: int):
-    """Whatever the model does, and however often it is stuck: the recording says it all, and turns never go back."""
+    """Random runs that switch are reproduced, and turns never go back."""
     switching = {"fallback_strategy": to, "max_switches": most, "candidates": ["reactive", "other"]}
     with tempfile.TemporaryDirectory() as folder:
         agent = make_agent(

@@ -1,4 +1,4 @@
-"""Tree of thought: the search, what it leaves out, and what is done with what it found."""
+"""Tree of thought: the search, its pruning, and the use of its best path."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def sent(ran: Any, number: int) -> str:
     return str(ran.model.requests[number].messages[-1].content)
 
 
-async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path: Path):
-    """Every child gets a score of its own; what is below the threshold is not followed; tools run in the second phase alone."""
+async def test_the_best_path_is_used(tmp_path: Path):
+    """Every child has a score, children below the threshold are pruned, and tools run only after the search."""
     turns = [
         TWO,
         score(8),
@@ -95,8 +95,8 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
 
 
 @pytest.mark.parametrize(("breadth", "depth", "most"), [(3, 3, 28), (1, 1, 2)])
-async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int, depth: int, most: int):
-    """With every thought kept, the search asks as often as its page says, and no more."""
+async def test_the_number_of_requests_is_bounded(tmp_path: Path, breadth: int, depth: int, most: int):
+    """With every thought kept, the search makes as many requests as its page says."""
 
     def answer(request: Any) -> Any:
         asked = str(request.messages[-1].content)
