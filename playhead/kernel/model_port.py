@@ -344,10 +344,18 @@ def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Return arguments as strict JSON; those that a replay serves are that already, tags included."""
     if is_plain(arguments):
         return arguments
-    tagged: dict[str, JsonValue] = to_json(arguments)
-    if tagged == arguments or to_json(from_json(arguments)) == arguments:
-        return arguments
-    return tagged
+    whole: dict[str, JsonValue] = _without_surrogates(arguments)
+    tagged: dict[str, JsonValue] = to_json(whole)
+    return whole if to_json(from_json(whole)) == whole else tagged
+
+
+def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a value whose texts and names hold no lone surrogates, which JSON can escape and no file can hold."""
+    if isinstance(value, dict):
+        return {_without_surrogates(name): _without_surrogates(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return scrub(value) if isinstance(value, str) else value
 
 
 def _as_model_error(error: BaseException) -> BaseException:
