@@ -10,6 +10,7 @@ import pytest
 
 from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
 from playhead.kernel.agent_tool import AgentTool
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, error, text
 from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
@@ -164,32 +165,20 @@ async def test_every_call_has_an_id_of_its_own(tmp_path: Path, given: list[str],
 
 
 async def test_lone_surrogates_are_replaced(tmp_path: Path):
-    """An answer loses its lone surrogates before anything uses it."""
-    turns = [
-        Turn(
-            text="so \ud83d", thinking="hm \udc00", calls=(ToolCall(id="1", name="no\ud800", raw_arguments="{\ud800"),)
-        ),
-        text("\ud83d end"),
+    """An answer loses its lone surrogates before anything uses it, and the recording is reproduced."""
+    torn = (
+        ToolCall(id="1", name="no\ud800", raw_arguments="{\ud800"),
+        ToolCall(id="2", name="no", arguments={"\ud800": ["\ud800", 2**60]}),
+    )
+    run = await record(tmp_path, [Turn(text="so \ud83d", thinking="hm \udc00", calls=torn), text("\ud83d end")])
+    first, second = run.events("llm-responded")
+    assert (first.text, first.thinking, second.text, run.result.output) == (
+        "so \ufffd",
+        "hm \ufffd",
+        *["\ufffd end"] * 2,
+    )
+    assert [data(call) for call in first.tool_calls] == [
+        {"id": "1", "name": "no\ufffd", "raw_arguments": "{\ufffd"},
+        {"id": "2", "name": "no", "arguments": {"\ufffd": ["\ufffd", {"$type": "int", "value": str(2**60)}]}},
     ]
-    run = await record(tmp_path, turns)
-    assert [data(event) for event in run.events("llm-responded")] == [
-        {
-            "request": 0,
-            "text": "so \ufffd",
-            "thinking": "hm \ufffd",
-            "tool_calls": ({"id": "1", "name": "no\ufffd", "raw_arguments": "{\ufffd"},),
-            "finish_reason": "tool_calls",
-            "usage": {"input_tokens": 2, "output_tokens": 3},
-            "cost_usd": 0.0,
-            "model": "scripted/model",
-        },
-        {
-            "request": 1,
-            "text": "\ufffd end",
-            "finish_reason": "stop",
-            "usage": {"input_tokens": 4, "output_tokens": 3},
-            "cost_usd": 0.0,
-            "model": "scripted/model",
-        },
-    ]
-    assert run.result.output == "\ufffd end"
+    assert (await reproduce(run.recording)).identical
