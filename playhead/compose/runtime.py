@@ -336,7 +336,7 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
     times, problem = _count(hook, session, where), scrub(problem)
     asking = list(_asking(hook, session)) if hook.required else []
     if times == 1 or asking:
-        log.warning("hook %s failed at %s of run %s: %s (said once)", hook.name, where, session.run.run_id, problem)
+        log.warning("hook %s failed at %s of run %s: %s (reported once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
         session.emit(
             HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **of_policy(hook.policy))
@@ -363,7 +363,7 @@ def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
     session, where, key = at
     if _count(hook, session, f"{where} (slow)") == 1:
         problem = f"it held up the run for {seconds:.1f} s; an `async def` hook is bounded by its timeout"
-        log.warning("hook %s at %s: %s (said once)", hook.name, where, problem)
+        log.warning("hook %s at %s: %s (reported once)", hook.name, where, problem)
         session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem))
 
 

@@ -13,7 +13,7 @@ from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
 from playhead.trace.format import UNACCEPTED
 from playhead.trace.parameters import fingerprint
 from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
-from playhead.trace.values import as_text, from_json, scrub, to_json
+from playhead.trace.values import as_text, from_json, repair_json, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +144,7 @@ class AgentTool:
 def _outcome_of(name: str, ended: Termination, output: JsonValue) -> Outcome:
     """Return the output as the result of the call; with an answer that was not accepted the call has failed."""
     if ended.reason not in UNACCEPTED:
-        return Outcome(ok=True, result=output)
+        return Outcome(ok=True, result=repair_json(output))
     why = ended.reason if ended.because is None else f"{ended.reason}: {ended.because}"
     return Outcome.failure("NotAccepted", f"the answer of {name} was not accepted ({why}); it was: {as_text(output)}")
 

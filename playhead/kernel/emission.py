@@ -93,9 +93,9 @@ class Emission:
         return self.ending.left_behind or (self.parent is not None and self.parent.left_behind)
 
     def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
-        """Record that something starts: nothing ends this agent, or one above it, between the look and the record.
+        """Record that something starts; no agent can end between the check that it runs and the record.
 
-        `leave` records the end of it when nobody else can.
+        `leave` records how it ended when its own code is left behind.
 
         Raises:
             RunEndedError: this agent, or one above it, has ended.
@@ -104,29 +104,32 @@ class Emission:
         prepared = recorder.prepare(event, self.owner)
         with in_flight.lock:
             self.require_running()
-            in_flight.begin(self.owner, kind, name, leave)
+            in_flight.open[self.owner, kind, name] = leave
             written = recorder.write(prepared, self.at.iteration)
         if prepared.listeners:
-            recorder.tell(prepared)
+            recorder.notify(prepared)
         if not written and not recorder.sealed:
             self._on_lost(event)
 
     def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
-        """Record how something ended, each event with its turn; False when it was left behind before."""
+        """Record how something ended, each event with its turn; False when it was left behind before.
+
+        The lock keeps the trace open until they are written.
+        """
         recorder, in_flight, lost, prepared = self.run.recorder, self.run.in_flight, None, []
-        for event, _ in events:
-            prepared.append(recorder.prepare(event, self.owner))
-        with in_flight.lock:  # else the trace could be closed before it is written
-            if self.left_behind or not in_flight.end(self.owner, kind, name):
+        for event, turn in events:
+            prepared.append((recorder.prepare(event, self.owner), event, turn))
+        with in_flight.lock:
+            if self.left_behind or in_flight.open.pop((self.owner, kind, name), None) is None:
                 return False
-            for each, (event, turn) in zip(prepared, events, strict=True):
+            for each, event, turn in prepared:
                 if not recorder.write(each, turn):
                     lost = event
                 if isinstance(event, BILLED):
                     self.bill(event)
-        for each in prepared:
+        for each, _, _ in prepared:
             if each.listeners:
-                recorder.tell(each)
+                recorder.notify(each)
         if lost is not None and not recorder.sealed:
             self._on_lost(lost)
         return True
@@ -136,7 +139,7 @@ class Emission:
         recorder = self.run.recorder
         prepared = recorder.prepare(event, self.owner)
         ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.at.iteration))
-        recorder.tell(prepared)
+        recorder.notify(prepared)
         return ended
 
     def emit_left(self, event: EventBase) -> None:

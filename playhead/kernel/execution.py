@@ -22,7 +22,7 @@ from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.strategies.registry import strategy_of
 from playhead.trace.events import FinalAnswer
 from playhead.trace.format import ANSWERED
-from playhead.trace.recorder import in_haste
+from playhead.trace.recorder import observer_timeout
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
         events.insert(0, (FinalAnswer(output=state.output, **termination.answer), turn))
     session.at.iteration = None
     is_root = session.parent is None
-    with in_haste() if session.ending.interrupted else nullcontext():
+    with observer_timeout() if session.ending.interrupted else nullcontext():
         if not is_root:
             events.append((ending(execution), None))
         if session.emit_end("agent", "", *events) and is_root:

@@ -25,20 +25,21 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
         ModelError: the model did not answer.
         TraceWriteError: an event was lost and the run was told to stop then.
     """
-    session.at.loop_began = state.iteration
-    while state.status not in FINAL and (state.status == "observing" or not session.concluded):
-        if state.status == "thinking" and not _has_turns_left(state, session):
+    at, hooks, steering = session.at, session.gate.hooks, session.run.steering
+    at.loop_began = state.iteration
+    while (status := state.status) not in FINAL and (status == "observing" or not session.concluded):
+        if status == "thinking" and not _has_turns_left(state, session):
             break
         try:
-            if session.run.steering is not None:
+            if steering is not None:
                 state = await steered(state, session, str(state.iteration))
-                if state.status == "thinking" and session.concluded:
+                if status == "thinking" and session.concluded:
                     break
-                session.run.steering.begins(state, session)
-            if state.status == "thinking":
-                session.at.enter_iteration(state.iteration)
-            phase, body, hooks = PHASE_OF[state.status], kernel.phases[state.status], session.gate.hooks
-            session.at.state, session.at.phase = state, phase
+                steering.begins(state, session)
+            if status == "thinking":
+                at.enter_iteration(state.iteration)
+            phase, body = PHASE_OF[status], kernel.phases[status]
+            at.state, at.phase = state, phase
             if hooks is None or not hooks.at_phase(phase):
                 state = await body(state, session)
             else:

@@ -15,7 +15,7 @@ from playhead.errors import UsageError, first_problem, nearest
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
-from playhead.trace.values import from_json, scrub
+from playhead.trace.values import from_json, repair_json, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class MetaTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
         said = self.body(context.session, self._read(arguments))
-        return said if isinstance(said, Outcome) else Outcome(ok=True, result=said)
+        return said if isinstance(said, Outcome) else Outcome(ok=True, result=repair_json(said))
 
     def _read(self, arguments: dict[str, JsonValue]) -> Arguments:
         plain = from_json(arguments)  # an answer through a tool is cleaned like one in text
@@ -100,8 +100,13 @@ def _last_turn_failed(session: Session, state: KernelState) -> bool:
 
 def visible_tools(session: Session, state: KernelState) -> tuple[ToolSpec, ...]:
     """Return the tools that the model is offered in this turn."""
-    offered = [tool for name, tool in session.toolset.items() if session.offers(name)]
-    return tuple([tool.spec for tool in offered if not isinstance(tool, MetaTool) or not tool.unmet(session, state)])
+    return tuple(
+        [
+            tool.spec
+            for name, tool in session.toolset.items()
+            if session.offers(name) and not (isinstance(tool, MetaTool) and tool.unmet(session, state))
+        ]
+    )
 
 
 def is_meta(session: Session, name: str) -> bool:

@@ -218,7 +218,7 @@ class ModelDoor:
             session.emit_start(asked, "request", name, leave)
         except BaseException:  # it is not sent
             with session.run.in_flight.lock:
-                session.run.in_flight.end(session.owner, "request", name)
+                session.run.in_flight.open.pop((session.owner, "request", name), None)
             withdraw(session, request)
             raise
         started = clock.now_us()
@@ -316,11 +316,13 @@ class ModelDoor:
         )
 
 
-def _text(said: object) -> str | None:
-    """Return what an adapter says as text that can be recorded; it may be anybody's."""
-    if not isinstance(said, str | None):
-        raise TypeError(f"it answered with {type(said).__name__} where a text belongs")
-    return said if said is None or said.isascii() else scrub(said)
+def _text(given: object) -> str | None:
+    """Return a text of an adapter's answer as it can be recorded."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise TypeError(f"it answered with {type(given).__name__} where a text belongs")
+    return given if given.isascii() else scrub(given)
 
 
 def _is_refusal(error: BaseException) -> bool:

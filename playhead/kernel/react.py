@@ -110,7 +110,7 @@ async def observe(
 
     `told` has, by call id, the words that take the place of a result, and whether they tell of a success.
     """
-    turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], [*state.steps]
+    turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], []
     if len(turn) > 1:
         turn.sort(key=lambda pair: pair[0].position)
     for planned, completed in turn:
@@ -123,7 +123,7 @@ async def observe(
         status="thinking",
         iteration=state.iteration + 1,
         thread=state.thread.add(*messages),
-        steps=tuple(steps),
+        steps=state.steps + tuple(steps),
         tools_used=state.tools_used.union([completed.tool for _, completed in turn if completed.ok]),
         pending=(),
         completed=(),

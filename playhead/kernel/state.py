@@ -32,12 +32,12 @@ class Thread:
 
     def add(self, *messages: Message | None) -> Thread:
         """Return the thread with these messages at its end; None stands for one that a hook removed."""
-        found, ids = [*self.messages], []
+        new, ids = [], []
         for message in messages:
             if message is not None:
-                found.append(message)
+                new.append(message)
                 ids.append(message.id)
-        return Thread(tuple(found), with_ids(self.ranges, ids))
+        return Thread(self.messages + tuple(new), with_ids(self.ranges, ids))
 
 
 def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:

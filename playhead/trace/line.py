@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
+from playhead.trace.types import is_made
 from playhead.trace.values import float_name, repair_json, scrub
 
 if TYPE_CHECKING:
@@ -46,12 +47,6 @@ ENVELOPE: Final = re.compile(
 HASH_TAIL: Final = re.compile(rb',"h":"[0-9a-f]{64}"\}')
 _ENVELOPE_FIELDS: Final = {"kind"}
 _BEFORE_FIELDS: Final = len('{"kind":"",')
-_BRACKETS: Final = 100
-"""Fewer than this cannot nest too deep for a parser."""
-
-_SHORT: Final = 2 * _BRACKETS
-"""Bytes that cannot hold so many, opened and closed."""
-
 Resolve = Callable[[dict[str, Any]], dict[str, Any]]
 """Is given the data of an event that refers to blobs, and returns them with the blobs' values."""
 
@@ -93,17 +88,17 @@ class LineError(ValueError):
 
 
 def encode_data(event: EventBase) -> bytes:
-    """Return the JSON of the event's own fields; never raises. What is None is left out, but in fields of a newer format."""
-    try:
-        if None not in (event.__pydantic_extra__ or {}).values():
+    """Return the JSON of the event's own fields; never raises. Fields that are None are left out, except unknown ones."""
+    extra = event.__pydantic_extra__
+    if not extra or None not in extra.values():
+        try:
             data = event.__pydantic_serializer__.to_json(event, exclude_none=True)
-            is_flat = len(data) < _SHORT or data.count(b"[") + data.count(b"{") < _BRACKETS
-            # Text that only says NaN costs the careful way, nothing else.
-            if (is_flat or _is_read(data)) and b"NaN" not in data and b"Infinity" not in data:
-                # From behind the kind, the first field: to exclude it takes longer.
-                return b"{" + (data[len(event.kind) + _BEFORE_FIELDS :] or b"}")
-    except Exception:  # noqa: BLE001, S110 - a field holds what is no JSON: lone surrogates, an object, 1,000 levels …
-        pass
+            if not is_made(event):  # raises when it holds NaN, or nests too deep
+                from_json(data, allow_inf_nan=False, cache_strings="none")
+        except Exception:  # noqa: BLE001, S110 - a field cannot be JSON: lone surrogates, an object, 1,000 levels …
+            pass
+        else:  # without the kind, the first field: excluding it takes longer
+            return b"{" + (data[len(event.kind) + _BEFORE_FIELDS :] or b"}")
     return to_json({name: value for name, value in _fields_of(event).items() if name not in _ENVELOPE_FIELDS})
 
 
@@ -115,10 +110,10 @@ def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
     Raises:
         ValueError: no event can be of this kind.
     """
-    where = b"" if iteration is None else b',"iteration":%d' % iteration
-    body = b'{"seq":%d,"ts":%d,%b%b,"data":%b' % (seq, ts, _kind_and_owner(kind, owner), where, data)
+    where = "" if iteration is None else f',"iteration":{iteration}'
+    body = f'{{"seq":{seq},"ts":{ts},{_kind_and_owner(kind, owner)}{where},"data":'.encode() + data
     h = hashlib.sha256(previous.encode() + body).hexdigest()
-    return b'%b,"h":"%b"}\n' % (body, h.encode()), h
+    return b"".join((body, b',"h":"', h.encode(), b'"}\n')), h
 
 
 def decode_data(kind: bytes, data: bytes, resolve: Resolve | None = None) -> EventBase:
@@ -169,19 +164,10 @@ def _first(error: ValidationError) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _kind_and_owner(kind: str, owner: str) -> bytes:
+def _kind_and_owner(kind: str, owner: str) -> str:
     if not _KIND.fullmatch(kind):
-        raise ValueError(f"{kind!r} is no kind of event")
-    return b'"kind":"%b","owner":%b' % (kind.encode(), to_json(scrub(owner)))
-
-
-def _is_read(data: bytes) -> bool:
-    """Return whether parsers read this, and it does not nest too deep for them."""
-    try:
-        from_json(data)
-    except ValueError:
-        return False
-    return True
+        raise ValueError(f"{kind!r} is not a kind of event")
+    return f'"kind":"{kind}","owner":{to_json(scrub(owner)).decode()}'
 
 
 def _fields_of(model: BaseModel) -> dict[str, JsonValue]:

@@ -1,4 +1,4 @@
-"""The one door to the trace: redacts, writes, and tells subscribers what was written."""
+"""Records the events of a run: redacts each, writes it, and hands it to subscribers."""
 
 from __future__ import annotations
 
@@ -25,41 +25,39 @@ log = logging.getLogger("playhead")
 
 OnRecord = Callable[[Record], None]
 Undo = Callable[[], None]
-_PATIENCE_S: Final = 0.02
-"""Seconds that a thread in haste waits for an observer."""
+OBSERVER_TIMEOUT_S: Final = 0.02
+"""Seconds that an event waits for each observer inside `observer_timeout`."""
 _state = threading.local()
 
 
 @contextmanager
-def in_haste() -> Iterator[None]:
-    """Let observers of what this thread records hold it up for a moment at most."""
-    before = _hasty()
-    _state.hasty = True
+def observer_timeout() -> Iterator[None]:
+    """Bound how long each observer of an event may hold up this thread: the run is being ended."""
+    before = _is_bounded()
+    _state.bounded = True
     try:
         yield
     finally:
-        _state.hasty = before
+        _state.bounded = before
 
 
-def _hasty() -> bool:
-    """Return whether this thread must not be held up."""
-    return getattr(_state, "hasty", False)
+def _is_bounded() -> bool:
+    return getattr(_state, "bounded", False)
 
 
-def _patiently(action: Callable[[], object]) -> None:
-    """Do it in a thread of its own, and wait a moment for that."""
+def _call_bounded(action: Callable[[], object]) -> None:
     thread = threading.Thread(target=action, name="playhead-observer", daemon=True)
     thread.start()
-    thread.join(_PATIENCE_S)
+    thread.join(OBSERVER_TIMEOUT_S)
 
 
 class Subscriptions:
-    """Who wants to hear of which events; may be changed while runs go on, from any thread."""
+    """The subscribers to a run's events; may change while runs are in progress, from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self.entries: tuple[tuple[str | None, OnRecord], ...] = ()
-        """The functions in order of registration, each with the kind that it is to be called with, or None for all."""
+        """The functions in order of registration, each with the kind it subscribes to, or None for every kind."""
 
     def add(self, kind: str | None, function: OnRecord) -> Undo:
         """Call `function` with every record of this kind, or with every record when `kind` is None."""
@@ -75,12 +73,12 @@ class Subscriptions:
 
 
 class Prepared:
-    """An event on its way into the file."""
+    """An event that is redacted and encoded, ready to be written."""
 
     record: Record | None = None
-    """What was written."""
-    state: Literal["late", "unheard", "withheld"] | None = None
-    """Why it is not to be written."""
+    """What was written, for the subscribers."""
+    state: Literal["late", "unobserved", "withheld"] | None = None
+    """Why the event is not written."""
 
     def __init__(self, event: EventBase, owner: str, listeners: Sequence[OnRecord] = ()) -> None:
         self.event = event
@@ -92,7 +90,7 @@ class Prepared:
 class Recorder:
     """Records the events of one run, from any thread.
 
-    A subscriber that raises is heard of once, in the log and as a `hook-failed` event, and never hurts the run.
+    A subscriber that raises is reported once, in the log and as a `hook-failed` event, and never hurts the run.
     """
 
     def __init__(
@@ -106,13 +104,13 @@ class Recorder:
         self.writer = writer
         self.redactor = redactor or Redactor()
         self.sealed = False
-        """Whether the record is closed; what comes now comes too late."""
+        """Whether the recording is closed; later events are discarded."""
         self.subscriber_failures = 0
         """Calls of subscribers that raised."""
         self._error: Exception | None = None
         self._withheld = 0
         self._subscriptions = subscriptions
-        self._blamed: dict[int, OnRecord] = {}
+        self._reported: dict[int, OnRecord] = {}
         self._numbers = count()  # of a run without a file
 
     @property
@@ -122,83 +120,84 @@ class Recorder:
 
     @property
     def complete(self) -> bool:
-        """Whether everything so far is in the file as asked."""
+        """Whether every event so far is in the file."""
         return self.error is None
 
     @property
     def error(self) -> Exception | None:
-        """The first thing that went wrong, or None."""
+        """The first failure to record an event, or None."""
         return self._error or (self.writer.error if self.writer else None)
 
     def emit(self, event: EventBase, owner: str, iteration: int | None = None) -> bool:
-        """Record one event; return whether it is safely where it belongs. Never raises.
+        """Record one event; return whether it is safely in the file. Never raises.
 
         After `seal` nothing is recorded.
         """
         prepared = self.prepare(event, owner)
         written = self.write(prepared, iteration)
         if prepared.listeners:
-            self.tell(prepared)
+            self.notify(prepared)
         return written
 
     def prepare(self, event: EventBase, owner: str) -> Prepared:
-        """Do what comes before an event is written: the user's rules are applied here, and may take their time."""
+        """Redact and encode an event. The user's redaction functions run here, so no lock may be held."""
         listeners: Sequence[OnRecord] = ()
         for each in self._subscriptions:
             if each.entries:
                 kind = event.kind
-                heard = [function for wanted, function in each.entries if wanted is None or wanted == kind]
-                listeners = [*listeners, *heard]
+                matching = [function for wanted, function in each.entries if wanted is None or wanted == kind]
+                listeners = [*listeners, *matching]
         prepared = Prepared(event, owner, listeners)
         if self.sealed:
             prepared.state, prepared.listeners = "late", ()
         elif self.writer is None and not listeners:
-            prepared.state = "unheard"
+            prepared.state = "unobserved"
         else:
             try:
                 if self.redactor.active:
                     self._redact(prepared)
                 elif self.writer is not None:
                     prepared.data = encode_data(event)
-            except Exception as error:  # noqa: BLE001 - what cannot be redacted is not recorded; the run goes on
+            except Exception as error:  # noqa: BLE001 - an event that cannot be redacted is not recorded; the run goes on
                 self._withheld += 1
                 self._error = self._error or error
                 prepared.state = "withheld"
         return prepared
 
     def write(self, prepared: Prepared, iteration: int | None) -> bool:
-        """Write an event: nothing of the user's runs here, so it may be done under a lock."""
+        """Write an event. No user code runs here, so a lock may be held."""
         if prepared.state is not None or self.sealed:
-            return prepared.state == "unheard"
-        event, owner = prepared.event, prepared.owner
-        if self.writer is None:
-            prepared.record = Record(next(self._numbers), self.clock.now_us(), owner, iteration, event)
+            return prepared.state == "unobserved"
+        event, writer = prepared.event, self.writer
+        if writer is None:
+            number, now = next(self._numbers), self.clock.now_us()
+            prepared.record = Record(number, now, prepared.owner, iteration, event)
             return True
-        seq, ts, h, ok = self.writer.append(event.kind, owner, iteration, prepared.data)
+        seq, ts, h, ok = writer.append(event.kind, prepared.owner, iteration, prepared.data)
         if prepared.listeners and seq >= 0:
-            prepared.record = Record(seq, ts, owner, iteration, event, h)
+            prepared.record = Record(seq, ts, prepared.owner, iteration, event, h)
         return ok
 
-    def tell(self, prepared: Prepared) -> None:
-        """Tell subscribers of an event that was written."""
+    def notify(self, prepared: Prepared) -> None:
+        """Call the subscribers with an event that was written."""
         record = prepared.record
         if record is None:
             return
         for function in prepared.listeners:
-            if _hasty():
-                _patiently(partial(self._tell, function, record))
+            if _is_bounded():
+                _call_bounded(partial(self._notify, function, record))
             else:
-                self._tell(function, record)
+                self._notify(function, record)
 
     def identity_of(self, value: JsonValue) -> tuple[str, str | None]:
-        """Return the hash of a JSON value after redaction and, where that changes the value, the fingerprint of what it was."""
+        """Return the hash of a JSON value after redaction, and the original's fingerprint where redaction changed it."""
         if not self.redactor.active:
             return json_hash(value), None
         redacted = self.redactor.redact(value)
         return json_hash(redacted), None if redacted == value else fingerprint(value)
 
     def seal(self) -> None:
-        """Close the file; whatever comes later comes too late."""
+        """Close the file; later events are discarded."""
         self.sealed = True
         if self.writer is not None:
             self.writer.close()
@@ -210,17 +209,17 @@ class Recorder:
             prepared.data = encode_data(prepared.event)
         prepared.owner = self.redactor.redact_identity(prepared.owner)
 
-    def _tell(self, function: OnRecord, record: Record) -> None:
+    def _notify(self, function: OnRecord, record: Record) -> None:
         try:
             function(record)
         except Exception as error:  # noqa: BLE001 - a subscriber is user code and must not hurt the run
             self.subscriber_failures += 1
-            if id(function) not in self._blamed:
-                self._blamed[id(function)] = function
-                self._blame(function, record, error)
+            if id(function) not in self._reported:
+                self._reported[id(function)] = function
+                self._report(function, record, error)
 
-    def _blame(self, function: OnRecord, record: Record, error: Exception) -> None:
+    def _report(self, function: OnRecord, record: Record, error: Exception) -> None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
-        log.warning("subscriber %s failed on %s: %r (said once)", name, record.kind, error)
+        log.warning("subscriber %s failed on %s: %r (reported once)", name, record.kind, error)
         failure = HookFailed(hook=f"subscriber:{name}", where=record.kind, error=type(error).__name__)
         self.emit(failure, record.owner, record.iteration)  # which the writer refuses after the end of the run

@@ -4,12 +4,12 @@ They live beside the events because the recording is the definition: the kernel 
 a model is by construction what the trace can hold.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from operator import add, itemgetter
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -24,9 +24,6 @@ from pydantic import (
 
 from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, scrub
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 INTEGER_LIMIT: Final = 2**63
 """No integer of an event is as large: the sums and products of those that are would be numbers nobody can print."""
@@ -73,39 +70,47 @@ def volatile_fields(event_type: type[EventBase]) -> frozenset[str]:
 
 M = TypeVar("M", bound=BaseModel)
 _new = object.__new__
-_set = object.__setattr__
-# The slots themselves, where `_set` would look each of them up by its name.
-_set_names, _set_extra, _set_private = (
-    vars(BaseModel)[f"__pydantic_{slot}__"].__set__ for slot in ("fields_set", "extra", "private")
+# The slots themselves: `object.__setattr__` would look each of them up by its name.
+_set_values, _set_names, _set_extra, _set_private = (
+    vars(BaseModel)[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
 
 
 def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of the model
-    """Return a model of these values, each of which is of the type of its field.
+    """Return a model with these values, without validating them: that costs as much as writing an event.
+
+    Each value is of its field's type, and what may be any JSON is strict JSON. Values from outside (a file, an adapter,
+    a hook) are validated instead.
 
     Raises:
-        TypeError: a field that has no default is missing, or there is no such field.
+        TypeError: a field without a default is missing, or a field does not exist.
     """
-    template, factories, required, names, keeps_more = _shape(kind)
-    values = {**template, **fields}
-    if len(values) != len(template) or not required <= fields.keys():
-        wrong = (required - fields.keys()) | (fields.keys() - template.keys())
+    defaults, required, names, keeps_extra, factories = _shape(kind)
+    values = {**defaults, **fields}
+    if len(values) != len(names) or not required <= fields.keys():
+        wrong = (required - fields.keys()) | (fields.keys() - names)
         raise TypeError(f"{kind.__name__}: {', '.join(sorted(wrong))} is missing, or no field of it")
     for name, factory in factories:
         if name not in fields:
             values[name] = factory()
     model = _new(kind)
-    _set(model, "__dict__", values)
+    _set_values(model, values)
     _set_names(model, names)
-    _set_extra(model, {} if keeps_more else None)
+    _set_extra(model, {} if keeps_extra else None)
     _set_private(model, None)
     return model
 
 
+def is_made(model: BaseModel) -> bool:
+    """Return whether `made` made this very model, so that its values are strict JSON already."""
+    return model.__pydantic_fields_set__ is _shape(type(model))[2]
+
+
 def altered(model: M, changes: Mapping[str, Any]) -> M:
-    """Return the model with these fields changed, each to a value of its type."""
+    """Return a copy of the model with these fields changed, each to a value of its type."""
     other = _new(type(model))
-    _set(other, "__dict__", {**model.__dict__, **changes})
+    _set_values(other, {**model.__dict__, **changes})
     _set_names(other, model.__pydantic_fields_set__)
     _set_extra(other, model.__pydantic_extra__)
     _set_private(other, None)
@@ -115,15 +120,15 @@ def altered(model: M, changes: Mapping[str, Any]) -> M:
 @cache
 def _shape(
     kind: type[BaseModel],
-) -> tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], frozenset[str], set[str], bool]:
-    """Return a model's fields with their defaults, those whose default is made, those without one, all, and if it keeps others."""
+) -> tuple[dict[str, Any], frozenset[str], set[str], bool, list[tuple[str, Callable[[], Any]]]]:
+    """Return a model's defaults, required fields, all fields, whether it keeps unknown ones, and its default factories."""
     fields = kind.model_fields
     factories: list[tuple[str, Any]] = [
         (name, each.default_factory) for name, each in fields.items() if each.default_factory is not None
     ]
     required = frozenset(name for name, each in fields.items() if each.is_required())
     defaults = {name: each.default for name, each in fields.items()}
-    return defaults, factories, required, set(fields), kind.model_config.get("extra") == "allow"
+    return defaults, required, set(fields), kind.model_config.get("extra") == "allow", factories
 
 
 LARGEST_COUNT: Final = 2**53
@@ -163,7 +168,7 @@ class Usage(Value):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _believed(cls, given: Any, handler: ModelWrapValidatorHandler[Usage]) -> Usage:  # noqa: ANN401 - whatever is said
+    def _believed(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - whatever is said
         try:
             return handler(given)
         except ValidationError as error:
@@ -180,7 +185,7 @@ class Usage(Value):
         """Input and output together."""
         return self.input_tokens + self.output_tokens
 
-    def of_answer(self) -> Usage:
+    def of_answer(self) -> Self:
         """Return it as that of one answer: no prompt is of no token, so where none is said nobody counted."""
         return self if self.input_tokens > 0 or self.unknown else self.model_copy(update={"unknown": 1})
 
@@ -188,16 +193,14 @@ class Usage(Value):
         """Return one of the numbers, or a sum of them; None when nothing of it is known, which is not 0."""
         return None if self.unknown and not count else count
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> Self:
         """Return the sum, field by field; one that is too large stays at the largest number, and is at least that."""
-        one, two, sums = self.__dict__, other.__dict__, {}
-        for name in _COUNTS:
-            sums[name] = one[name] + two[name]
+        sums = dict(zip(_COUNTS, map(add, _counts_of(self.__dict__), _counts_of(other.__dict__)), strict=True))
         unknown = (self.unknown or 0) + (other.unknown or 0)
         if max(sums.values()) > LARGEST_COUNT:
             sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}
             unknown = unknown or 1
-        return made(Usage, **sums, unknown=min(unknown, LARGEST_COUNT) or None)
+        return altered(self, {**sums, "unknown": min(unknown, LARGEST_COUNT) or None, "not_believed": None})
 
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
@@ -218,6 +221,7 @@ def _shown(value: object) -> str:
 
 
 _COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+_counts_of: Final = itemgetter(*_COUNTS)
 
 
 class Prices(Value):
@@ -432,6 +436,13 @@ class HookInfo(Value):
     """False when it is not for the agents below."""
 
 
+SourceKind = Literal[
+    "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "redactor", "model",
+    "agent",
+]  # fmt: skip
+"""`emission` is what is emitted at the start, `agent` all that an agent below is made of: it may never be entered."""
+
+
 class SourceInfo(Value):
     """Code of the caller's for which a recording answers, so that no reproduction runs it."""
 
@@ -443,13 +454,6 @@ class SourceInfo(Value):
     """Of its source: SHA-256, 16 digits; None when that is not known, "" when there is none to look at."""
     values: str | None = None
     """Of the values that it holds, such as defaults and what is in a closure: keyed, as of parameters; None: it holds none."""
-
-
-SourceKind = Literal[
-    "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "redactor", "model",
-    "agent",
-]  # fmt: skip
-"""`emission` is what is emitted at the start, `agent` all that an agent below is made of: it may never be entered."""
 
 
 class FallbackInfo(Value):

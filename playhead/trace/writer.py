@@ -115,22 +115,19 @@ class TraceWriter:
         """Write one event whose fields are the JSON object `data`.
 
         Raises:
-            TraceExistsError: it is the first, and there is a file by now. Nothing else is raised.
+            TraceExistsError: it is the first event, and the file exists by now. Nothing else is raised.
         """
         if os.getpid() != self._pid:  # before the lock: another thread of the parent may have held it at the fork
             return Written(-1, self._now_us(), "", ok=False)
-        short = data if len(data) <= BLOB_BYTES else self._guarded(self._blobs.store_large, data)
+        if len(data) > BLOB_BYTES:
+            data = self._guarded(self._blobs.store_large, data) or b""
         with self._lock:
             if self._in_flight is not None:
                 self._settle()
             self._ts = now = max(self._now_us(), self._ts)
-            seq, _, _, _, _, ended = self._tail
-            if ended or self._state == "closed":
+            if self._tail.ended or self._state == "closed":
                 return Written(-1, now, "", ok=False)
-            ok = self._write(kind, owner, iteration, short)
-            if ok and self._durability != "write":
-                ok = self._sync_as_asked()
-            return _tuple(Written, (seq, now, self._tail[1] if ok else "", ok))
+            return self._write(kind, owner, iteration, data)
 
     def close(self) -> None:
         """Sync and close the file; nothing is written afterwards. A second close does nothing."""
@@ -148,17 +145,17 @@ class TraceWriter:
             timer.cancel()
             timer.join()
 
-    def _write(self, kind: str, owner: str, iteration: int | None, data: bytes | None) -> bool:
-        tail, descriptor = self._tail, self._descriptor
-        seq, previous, size, lost, torn, _ = tail
+    def _write(self, kind: str, owner: str, iteration: int | None, data: bytes) -> Written:
+        seq, previous, size, lost, torn, _ = tail = self._tail
         try:
-            content, h = encode_line(seq, self._ts, kind, owner, iteration, data or b"", previous)
-        except Exception as error:  # noqa: BLE001 - whatever it is: the trace suffers, not the run
+            content, h = encode_line(seq, self._ts, kind, owner, iteration, data, previous)
+        except Exception as error:  # noqa: BLE001 - an event that cannot be written must not end the run
             self._note(error)
-            data = None
+            data = b""
+        descriptor, ts = self._descriptor, self._ts
         if not data or (descriptor is None and self._state == "open"):
             self._tail = tail._replace(seq=seq + 1, lost=lost + 1)
-            return False
+            return Written(seq, ts, "", ok=False)
         if torn:
             content = TORN + b"\n" + content
         self._in_flight = whole = _tuple(_Tail, (seq + 1, h, size + len(content), lost, False, kind == _END))
@@ -170,10 +167,11 @@ class TraceWriter:
         except OSError as error:
             self._note(error)
             self._settle()
-            return False
-        self._tail = whole
-        self._in_flight = None
-        return True
+            return Written(seq, ts, "", ok=False)
+        self._tail, self._in_flight = whole, None
+        if self._durability != "write" and not self._sync_as_asked():
+            return Written(seq, ts, "", ok=False)
+        return _tuple(Written, (seq, ts, h, True))
 
     def _begin(self, content: bytes) -> None:
         """Make the file with its first line.

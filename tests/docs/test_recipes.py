@@ -92,7 +92,7 @@ EXPECTED = {
     ],
 }
 LOGGED = {
-    "tenant_header": [f"hook tenant-header failed at prompt.system of run nobody: {NO_TENANT} (said once)"],
+    "tenant_header": [f"hook tenant-header failed at prompt.system of run nobody: {NO_TENANT} (reported once)"],
 }
 
 

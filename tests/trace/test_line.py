@@ -129,7 +129,7 @@ def test_a_field_that_is_no_json_is_still_written(value: Any):
 @pytest.mark.parametrize("kind", ['x","a":"', "", "Thought", "1x", "a\n", "ä"])
 def test_a_kind_that_would_break_the_line_is_refused(kind: str):
     """A kind is lower-case letters, digits and hyphens."""
-    with pytest.raises(ValueError, match="is no kind of event"):
+    with pytest.raises(ValueError, match="is not a kind of event"):
         encode_line(0, 1, kind, "root", None, b"{}", "")
 
 

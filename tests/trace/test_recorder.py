@@ -206,7 +206,7 @@ def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
     assert good.heard == read(path)[0] or [each.seq for each in good.heard] == [0, 2, 1, 3, 4]
     assert bad.events == [thought(1), thought(2)]
     assert (recorder.subscriber_failures, check_trace(path).verdict) == (3, "ok")
-    assert caplog.messages[0] == "subscriber Listener failed on thought: ValueError('oh no') (said once)"
+    assert caplog.messages[0] == "subscriber Listener failed on thought: ValueError('oh no') (reported once)"
     assert len(caplog.messages) == 2
 
 

@@ -194,7 +194,7 @@ async def run_worker(
         grace_s=STOP_S,
     )
     with in_flight.lock:
-        in_flight.begin(owner, "process", context.call_id, worker.kill)
+        in_flight.open[owner, "process", context.call_id] = worker.kill
     try:
         while True:
             began = time.monotonic()
@@ -216,4 +216,4 @@ async def run_worker(
             with anyio.CancelScope(shield=True):
                 await beside(worker.end, timeout_s=0.0)
         with in_flight.lock:
-            in_flight.end(owner, "process", context.call_id)
+            in_flight.open.pop((owner, "process", context.call_id), None)

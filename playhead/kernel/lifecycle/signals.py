@@ -17,7 +17,7 @@ from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.lifecycle.watch import file_watch
-from playhead.trace.recorder import in_haste
+from playhead.trace.recorder import observer_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,7 @@ class _Ender:
             pass
         self.ending = True
         for session in list(self.live):
-            with in_haste(), suppress(Exception):  # of one run must not keep the others from their end
+            with observer_timeout(), suppress(Exception):  # of one run must not keep the others from their end
                 session.interrupt(TERMINATED)
         late_at = time.monotonic() + CLOSING_S
         while self.live and time.monotonic() < late_at:

@@ -117,33 +117,26 @@ Kind = Literal["agent", "request", "call", "process"]
 
 
 class InFlight:
-    """Agents, requests and calls that run, with what records how each ended if it is left behind; processes, with what kills them."""
+    """What has started in a run and not ended: agents, requests, calls and processes."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """The run's: what starts, what ends and who ends it are decided under it, one after the other.
+        """The run's lock: what starts, what ends and who ends it are decided under it, one after the other.
 
-        Nothing of the user's runs under it (no redaction, no subscriber), so nobody holds it for long.
+        No user code runs under it (no redaction, no subscriber), so nobody holds it for long.
         """
-        self._open: dict[tuple[str, Kind, str], Callable[[], object]] = {}
-
-    def begin(self, owner: str, kind: Kind, name: str, leave: Callable[[], object]) -> None:
-        """Remember that something has begun; `leave` records its end when nobody else can. Under the lock."""
-        self._open[owner, kind, name] = leave
-
-    def end(self, owner: str, kind: Kind, name: str) -> bool:
-        """Forget what has ended; False when it was left behind before. Under the lock."""
-        return self._open.pop((owner, kind, name), None) is not None
+        self.open: dict[tuple[str, Kind, str], Callable[[], object]] = {}
+        """By owner, kind and name: records the end of what is left behind, or kills a process. Used under the lock."""
 
     def has_processes(self, owner: str) -> bool:
-        """Return whether a process of this owner's, or of one below it, runs."""
+        """Return whether a process of this owner, or of one below it, runs."""
         with self.lock:
-            return any(kind == "process" and is_within(other, owner) for other, kind, _ in self._open)
+            return any(kind == "process" and is_within(other, owner) for other, kind, _ in self.open)
 
     def leave(self, owner: str) -> None:
         """Kill and record the end of everything of an owner and of those below it, newest first."""
         with self.lock:
-            keys = [key for key in self._open if is_within(key[0], owner)]
-            left = [self._open.pop(key) for key in reversed(keys)]
+            keys = [key for key in self.open if is_within(key[0], owner)]
+            left = [self.open.pop(key) for key in reversed(keys)]
         for record in left:
             record()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from playhead.trace.recorder import in_haste
+from playhead.trace.recorder import observer_timeout
 
 log = logging.getLogger("playhead")
 
@@ -41,7 +41,7 @@ class Task:
     def _do(self) -> None:
         action = self._action
         try:
-            with in_haste():
+            with observer_timeout():
                 if action is not None:
                     action()
         except BaseException:  # SystemExit too: all deadlines of the process are in this thread

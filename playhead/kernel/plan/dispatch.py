@@ -14,7 +14,7 @@ from playhead.kernel.reply import with_offered_rationale
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing
 from playhead.trace.types import ToolCall
-from playhead.trace.values import as_text
+from playhead.trace.values import as_text, repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
     arguments = _as_declared(step, resolved(step.tool_args, plan.results), plan.tools[step.tool_name])
     earlier = plan.earlier(step, arguments)
     if earlier is None:
-        return ToolCall(id=f"{plan.id}_{step.id}", name=step.tool_name, arguments=arguments)
+        return ToolCall(id=f"{plan.id}_{step.id}", name=step.tool_name, arguments=repair_json(arguments))
     made_in, result = earlier[0].id, earlier[1]
     if result is not None:
         plan.complete(step, result, f"the same call was made in {made_in}")

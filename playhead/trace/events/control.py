@@ -1,7 +1,5 @@
 """What steered the run: decisions, limits, approvals, and every fact that is neither model nor tool."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Talking to a model: the thread, where each message and tool is written once and referred to by id, requests and answers."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

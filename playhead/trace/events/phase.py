@@ -1,7 +1,5 @@
 """Phases of strategies, and what hooks did at those of the loop."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from playhead.trace.types import EventBase, Id, Integer

@@ -1,7 +1,5 @@
 """What the model thought, planned and criticised, in its own words."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from playhead.trace.types import Alternative, EventBase, Id, Integer, Rationale

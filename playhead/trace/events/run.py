@@ -1,9 +1,8 @@
 """A run and its sub-agents: how they start and how they end."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -24,10 +23,6 @@ from playhead.trace.types import (
     Value,
 )
 from playhead.trace.values import JsonValue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
     {

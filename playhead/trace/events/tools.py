@@ -1,16 +1,12 @@
 """Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each; and what a replay served instead."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple
 
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import VOLATILE, EventBase, Id, Integer, Rationale, Role, SpanIds
 from playhead.trace.values import JsonValue, as_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
 """How a replayed result came about, from the surest to the least sure."""
