@@ -32,7 +32,6 @@ quick: $(DEV)  ## run the tests that start no process and wait for nothing
 prove: $(DEV)  ## run the tests with every campaign whole and every bound of time asserted; wants a quiet machine
 	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
 	$(RUN)python -m tests.findings.replay_oracle 5000
-	$(RUN)python -m tests.findings.declarations 500
 
 test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
 	$(RUN)python -m pytest -m real $(ARGS)
