@@ -110,7 +110,7 @@ async def test_one_agent_many_tasks(tmp_path: Path):
     ],
 )
 async def test_tasks(tmp_path: Path, task: Any, recorded: Any):
-    """A task is text, or parts of text and images; what is recorded is what the model gets."""
+    """A task is text, or parts of text and images; the trace holds what the model gets."""
     agent = an_agent(trace=tmp_path)
     await agent.run(task, run_id="run")
     assert load_recording(tmp_path / "run.jsonl").header.task == recorded
@@ -118,7 +118,7 @@ async def test_tasks(tmp_path: Path, task: Any, recorded: Any):
 
 
 @pytest.mark.parametrize("task", [None, 5, {"text": "a"}, ["a"], [{"type": "sound"}], [5]], ids=repr)
-async def test_what_is_no_task(tmp_path: Path, task: Any):
+async def test_an_invalid_task(tmp_path: Path, task: Any):
     """Anything else is refused before anything is written."""
     with pytest.raises(UsageError, match=r"^a task is text, or a list of text and image parts"):
         await an_agent(trace=tmp_path).run(task)
@@ -205,7 +205,7 @@ async def test_a_folder_that_was_named_needs_no_words(
 
 
 async def test_no_trace(home: Path, monkeypatch: pytest.MonkeyPatch):
-    """With `trace=None` nothing is written, and a setting that is not valid is nobody's business."""
+    """With `trace=None` nothing is written, and invalid settings are not read."""
     monkeypatch.setenv("PLAYHEAD_DURABILITY", "no such thing")
     result = await an_agent(trace=None).run("Do it.")
     assert (result.output, result.trace_path, result.trace_complete) == ("42", None, False)
@@ -238,7 +238,7 @@ async def test_subscribers(tmp_path: Path, traced: bool):
 
 
 async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    """A broken subscriber is heard of once, in the log and in the trace, and hurts neither the run nor the others."""
+    """A failing subscriber is logged and recorded once, and affects neither the run nor other subscribers."""
     heard: list[str] = []
 
     def broken(record: Any) -> None:
@@ -292,7 +292,7 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
     ids=lambda value: repr(value)[:40],
 )
 def test_arguments_that_are_not_valid(options: dict[str, Any], kind: type[UsageError], message: str):
-    """Whatever is wrong with an agent is said when it is made, in one line that names it."""
+    """A wrong argument is refused when the agent is made, in one line that names it."""
     with pytest.raises(kind, match=f"^{re.escape(message)}"):
         Agent(**grouped(**{"model": ScriptedModel([]), "tools": [lookup], "trace": None, **options}))
 
@@ -343,8 +343,8 @@ def test_names_that_are_the_same_to_a_model(tools: list[str], message: str):
 
 
 @pytest.mark.parametrize("kind", ["meta", "agent"])
-def test_kinds_that_are_not_for_everybody(kind: str):
-    """Of a kind that replays enter or run for real there are only Playhead's own tools."""
+def test_kinds_reserved_for_playhead(kind: str):
+    """Only Playhead's own tools may be of a kind that replays run for real."""
     with pytest.raises(ToolDefinitionError, match=f"^mine: the kind '{kind}' is for "):
         an_agent(tools=[Foreign("mine", kind)])
     assert set(an_agent(tools=[Foreign("mine")], meta_tools=()).tools) == {"mine"}

@@ -98,8 +98,8 @@ class TestAMessage:
     @pytest.mark.parametrize(
         "empty", ["", " \n", [], [TextPart(text=" ")]], ids=["text", "blank", "parts", "blank part"]
     )
-    async def test_nothing_is_no_message(self, tmp_path: Path, empty: Any):
-        """It is refused before anything is sent, and the chat is as before."""
+    async def test_an_empty_message(self, tmp_path: Path, empty: Any):
+        """It is refused before anything is sent, and the chat is unchanged."""
         chat, model = session(tmp_path, [])
         with pytest.raises(UsageError, match="the message is empty"):
             await chat.chat(empty)
@@ -116,7 +116,7 @@ class TestAMessage:
         assert len(model.requests) == 7
 
     async def test_pictures(self, tmp_path: Path):
-        """A message may have parts, which later turns are told again."""
+        """A message may have parts, and later turns send them again."""
         chat, model = session(tmp_path, [text("A cat."), text("Grey.")], persist=tmp_path / "chats", id="c")
         parts = (TextPart(text="What is it?"), ImagePart(url="https://example.org/cat.png"))
         await chat.chat(parts)
@@ -128,14 +128,14 @@ class TestAMessage:
 
 class TestWhatIsRemembered:
     async def test_the_next_message_knows_it(self, tmp_path: Path):
-        """Each turn is told all that was said, after the prompt and before the message."""
+        """Each turn sends the whole chat, after the prompt and before the message."""
         chat, model = session(tmp_path, [text("Hi Ann."), text("You are Ann.")])
         await chat.chat("I am Ann.")
         await chat.chat("Who am I?")
         assert sent(model)[1:] == [("user", "I am Ann."), ("assistant", "Hi Ann."), ("user", "Who am I?")]
 
-    async def test_what_tools_brought(self, tmp_path: Path):
-        """A turn is told what the tools returned for the last answer, so that the user can ask about it."""
+    async def test_tool_results_of_the_last_answer(self, tmp_path: Path):
+        """A turn sends the tool results of the last answer, so that the user can ask about them."""
         chat, model = session(tmp_path, [LOOK, text("It is a."), text("I looked it up.")])
         await chat.chat("Find a.")
         await chat.chat("How do you know?")
@@ -154,7 +154,7 @@ class TestWhatIsRemembered:
         assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
 
     async def test_a_run_that_fails(self, tmp_path: Path):
-        """The error is the caller's; the message stays, without an answer, and the chat goes on."""
+        """The caller gets the error; the message stays without an answer, and the chat continues."""
         chat, model = session(tmp_path, [error("no such model"), text("Hi.")])
         with pytest.raises(ModelError):
             await chat.chat("Hello")
@@ -205,7 +205,7 @@ class TestOneAtATime:
 
 class TestTheFile:
     async def test_every_message_at_once(self, tmp_path: Path):
-        """What was said is in the file before the answer is asked for; nobody else may read it."""
+        """Each message is in the file before the model is called; only the owner may read the file."""
         folder, seen = tmp_path / "chats", []
 
         def answer(_: Any) -> Any:
@@ -218,8 +218,8 @@ class TestTheFile:
         assert stat.S_IMODE((folder / "c.jsonl").stat().st_mode) == 0o600
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
-    async def test_it_goes_on(self, tmp_path: Path):
-        """A later session of this id has the history, what tools brought, and the context."""
+    async def test_a_later_session_continues(self, tmp_path: Path):
+        """A later session of this id has the history, the tool results and the context."""
         chat, model = session(tmp_path, [LOOK, text("a")], persist=tmp_path / "chats", id="c", context="Be kind.")
         await chat.chat("Find a.")
         history = chat.history()
@@ -242,7 +242,7 @@ class TestTheFile:
         assert (len(chat.history()), (tmp_path / "c.jsonl").exists()) == (2, True)
 
     async def test_deleted(self, tmp_path: Path):
-        """The file is gone with what was said; the traces stay."""
+        """The file and the history are gone; the traces stay."""
         chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path / "chats", id="c")
         reply = await chat.chat("Hello")
         chat.delete()
@@ -265,7 +265,7 @@ class TestTheFile:
         session(tmp_path, [], persist=tmp_path, id="c")[0].end()
 
     async def test_a_torn_last_line(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-        """A message of which a dying process wrote a part is left out, and that is said; the chat goes on."""
+        """A partly written message is left out with a warning, and the chat continues."""
         chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
         await chat.chat("Hello")
         chat.end()
@@ -280,8 +280,8 @@ class TestTheFile:
             assert (tmp_path / "c.jsonl").read_bytes() == whole
 
     @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "removed"])
-    async def test_a_file_that_is_there_no_more(self, tmp_path: Path, replaced: bool):
-        """What is said is not written where nobody will find it: that is an error, and no model is asked."""
+    async def test_a_file_that_was_removed_or_replaced(self, tmp_path: Path, replaced: bool):
+        """A message that could not be kept is an error, and no request is sent."""
         chat, model = session(tmp_path, [text("Hi."), text("Yes.")], persist=tmp_path, id="c")
         await chat.chat("Hello")
         if replaced:
@@ -322,8 +322,8 @@ class TestTheFile:
             "{}",
         ],
     )
-    def test_no_chat(self, tmp_path: Path, content: str):
-        """A file that is none is refused, with the place, and stays as it is."""
+    def test_a_file_that_is_not_a_chat(self, tmp_path: Path, content: str):
+        """It is refused with its path, and left unchanged."""
         (tmp_path / "c.jsonl").write_text(content)
         with pytest.raises(ChatError, match=r"c\.jsonl"):
             session(tmp_path, [], persist=tmp_path, id="c")

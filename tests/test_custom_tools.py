@@ -49,8 +49,8 @@ async def test_runs_have_the_tools_of_their_beginning(tmp_path: Path):
         assert (await reproduce(load_recording(tmp_path / f"{name}.jsonl"))).identical
 
 
-async def test_a_run_that_goes_on_keeps_its_own(tmp_path: Path):
-    """What happens to the agent meanwhile is for later runs."""
+async def test_a_running_run_keeps_its_tools(tmp_path: Path):
+    """Tools added or removed meanwhile affect later runs."""
     done = threading.Event()
 
     @tool
@@ -93,8 +93,8 @@ def test_the_kernels_own_stay():
     ],
     ids=["twice", "of the kernel", "no tool", "nobody to ask", "unknown", "one of the kernel", "required"],
 )  # fmt: skip
-def test_what_cannot_be(change: Any, error: type[Exception], message: str):
-    """Is an error, and the agent stays as it was."""
+def test_an_invalid_change(change: Any, error: type[Exception], message: str):
+    """It is an error, and the agent is unchanged."""
     agent = make_agent(None, [], look, meta_tools=("final-answer",), required_tools=["look"])
     before = (dict(agent.tools), agent.header)
     with pytest.raises(error) as raised:

@@ -118,7 +118,7 @@ class TestItsEnd:
         await failed
         assert (stopped.status, failed.status) == ("completed", "failed")
 
-    async def test_what_is_wrong_at_once_is_said_at_once(self, tmp_path: Path):
+    async def test_bad_arguments_raise_at_the_start(self, tmp_path: Path):
         """A bad argument raises where the run is started, and nothing is written."""
         agent = make_agent(tmp_path, [text("42")])
         for bad in ({"density": "some"}, {"run_id": "../x"}):
@@ -130,8 +130,8 @@ class TestItsEnd:
             await anyio.to_thread.run_sync(agent.start, "Do it.")
         assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - it is empty
 
-    async def test_cancelling_the_one_who_awaits(self, tmp_path: Path):
-        """It cancels the run, as it does for `run`; the trace is closed when the cancelled one goes on."""
+    async def test_cancelling_the_awaiting_task(self, tmp_path: Path):
+        """It cancels the run, as for `run`; the trace is closed before the task continues."""
         gate = Gate()
         handle = make_agent(tmp_path, [LOOKS[0], call("gate")], lookup, gate.tool).start("Do it.", run_id="run")
         with anyio.move_on_after(0.05):
@@ -166,7 +166,7 @@ class TestItsBlock:
         await reproduced(tmp_path)
 
     async def test_left_by_an_error(self, tmp_path: Path):
-        """The error goes on, and the trace names it."""
+        """The error propagates, and the trace names it."""
         with pytest.raises(LookupError):
             async with make_agent(tmp_path, LOOKS, lookup).start("Do it.", run_id="run"):
                 raise LookupError
@@ -184,8 +184,8 @@ class TestItsBlock:
 
 
 class TestPause:
-    async def test_it_waits_and_goes_on(self, tmp_path: Path):
-        """Paused it waits before its next phase, however long; resumed it does the same as ever. The trace tells of it."""
+    async def test_pause_and_resume(self, tmp_path: Path):
+        """A paused run waits before its next phase, and continues as if it had not; the trace records both."""
         gate = Gate()
         agent = make_agent(tmp_path, [call("gate"), LOOKS[0], text("42")], lookup, gate.tool)
         handle = agent.start("Do it.", run_id="run")
@@ -208,8 +208,8 @@ class TestPause:
         assert not handle.resume()
         await reproduced(tmp_path)
 
-    async def test_it_says_so(self, tmp_path: Path):
-        """Whoever reads the events hears of the pause."""
+    async def test_pauses_are_in_the_stream(self, tmp_path: Path):
+        """Readers of the events see the pause."""
         handle = make_agent(tmp_path, [LOOKS[0], text("42")], lookup).start("Do it.")
         handle.pause("lunch")
         found = []
@@ -247,7 +247,7 @@ class TestPause:
 
 class TestStop:
     async def test_an_answer_from_what_is_known(self, tmp_path: Path):
-        """The turn ends, calls included; then the model is asked once, without tools, and its answer is the output."""
+        """The turn ends with its calls; then one request without tools makes the output."""
         gate = Gate()
         model = ScriptedModel([calls(call("gate"), LOOKS[0]), text("as far as I know: a")])
         handle = make_agent(tmp_path, model, lookup, gate.tool).start("Do it.", run_id="run")
@@ -310,7 +310,7 @@ class TestStop:
         await reproduced(tmp_path)
 
     async def test_agents_below_stop_first(self, tmp_path: Path):
-        """Each answers with what it knows; the agent above goes on to its own answer from that."""
+        """Each sub-agent answers from what it knows, and the caller makes its own answer from that."""
         gate = Gate()
         below = make_agent(None, [call("gate"), text("half of it")], gate.tool, name="below")
         model = ScriptedModel([call("below", task="Go."), text("half, they say")])
@@ -353,7 +353,7 @@ class TestStop:
 
 class TestTerminate:
     async def test_at_once(self, tmp_path: Path):
-        """What is in flight is cancelled, nothing is asked any more, and the best there was is kept."""
+        """Requests and calls in flight are cancelled, nothing starts any more, and the best output is kept."""
         gate = Gate()
         model = ScriptedModel([LOOKS[0], call("gate"), text("never")])
         handle = make_agent(tmp_path, model, lookup, gate.tool).start("Do it.", run_id="run")
@@ -417,8 +417,8 @@ class TestFromAnotherThread:
         await handle
 
     @pytest.mark.parametrize("kind", ["block", "swallow"])
-    def test_while_the_loop_is_held_up(self, tmp_path: Path, kind: str):
-        """Whoever waits in another thread has the result in time, though the run's own loop does not turn."""
+    def test_while_the_loop_is_blocked(self, tmp_path: Path, kind: str):
+        """A waiting thread gets the result in time, though the run's own loop does not turn."""
         handles: queue.SimpleQueue[RunHandle] = queue.SimpleQueue()
         with hanging() as hang:
             model = HungModel(hang.asynchronously(kind))

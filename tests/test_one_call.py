@@ -57,7 +57,7 @@ async def test_a_limit_of_tokens_stops_the_run():
 
 
 async def test_a_limit_of_time_stops_the_run():
-    """What is in flight is cancelled."""
+    """The call in flight is cancelled."""
 
     @tool(read_only=True)
     async def wait() -> str:
@@ -69,7 +69,7 @@ async def test_a_limit_of_time_stops_the_run():
     assert (result.status, result.terminated_by, result.output) == ("done", "timeout_after", None)
 
 
-async def test_what_is_no_argument_is_said():
-    """An argument that `Agent` does not have is refused, as there."""
+async def test_an_unknown_argument():
+    """An argument that `Agent` does not have is refused."""
     with pytest.raises((TypeError, UsageError), match="max_steps"):
         await react("Go.", ScriptedModel([]), max_steps=3)

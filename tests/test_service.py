@@ -120,8 +120,8 @@ class TestStreaming:
         assert told["output"] == "I can only refund order 7: I am a script."
         assert check_trace(tmp_path / "traces" / f"{told['task_id']}.jsonl").ok
 
-    async def test_whoever_leaves_ends_the_run(self, tmp_path: Path) -> None:
-        """A connection that is closed while a refund waits for a yes: nothing is paid, and the trace says why it ended."""
+    async def test_a_closed_connection_ends_the_run(self, tmp_path: Path) -> None:
+        """A connection closed while a refund awaits approval: nothing is paid, and the trace says why."""
         tenant = Tenant(demo_model(), Limits(traces=tmp_path, kill_file=tmp_path / "STOP"))
         frames = tenant.stream(TASK)
         await anext(frames)
@@ -135,8 +135,8 @@ class TestStreaming:
 
 
 class TestApprovals:
-    async def test_a_yes(self, tmp_path: Path) -> None:
-        """Whoever asks has the answer when somebody has allowed exactly the call that was shown."""
+    async def test_approved(self, tmp_path: Path) -> None:
+        """The caller gets the answer once exactly the call that was shown is approved."""
         client = make_client(tmp_path)
         asked = asyncio.create_task(client.ask())
         question = await client.question()
@@ -155,8 +155,8 @@ class TestApprovals:
         assert run == await client.send("GET", f"/runs/{run_id}")
         check(tmp_path, run)
 
-    async def test_a_no(self, tmp_path: Path) -> None:
-        """The model hears the reason and goes on; nothing is paid."""
+    async def test_denied(self, tmp_path: Path) -> None:
+        """The model gets the reason and continues; nothing is paid."""
         client = make_client(tmp_path)
         asked = asyncio.create_task(client.ask())
         await client.answer(approved=False, why="ask the shop first")
@@ -171,8 +171,8 @@ class TestApprovals:
         assert completed[1].error.message == "refund was not approved: ask the shop first"
 
     @pytest.mark.parametrize("approved", ["yes", 1, "true", None])
-    async def test_what_only_looks_like_a_yes(self, tmp_path: Path, approved: Any) -> None:
-        """It is refused, and the call still waits."""
+    async def test_a_truthy_value_is_not_an_approval(self, tmp_path: Path, approved: Any) -> None:
+        """It is refused, and the call still awaits approval."""
         client = make_client(tmp_path)
         await client.ask(wait_s=0)
         await client.answer(422, approved=approved)

@@ -158,7 +158,7 @@ class TestWhatIsTold:
         assert isinstance(found[-1], last)
 
     async def test_the_last_event_of_a_cancelled_run(self, tmp_path: Path):
-        """A caller that cancels ends the stream of whoever reads, too."""
+        """Cancelling the caller also ends the stream of a reader."""
         model = HangingStream([LOOK, text("never")])
         handle = make_agent(tmp_path, model, lookup).start("Do it.")
         found: list[Any] = []
@@ -190,14 +190,14 @@ class TestDensity:
 
 class TestReading:
     async def test_once(self, tmp_path: Path):
-        """A second reader is told that there is nothing to read twice."""
+        """A second reader gets an error."""
         handle = make_agent(tmp_path, [text("42")]).start("Do it.")
         assert names(await collect(handle))[-1] == "StreamCompleted"
         with pytest.raises(UsageError, match="can be read once"):
             aiter(handle)
 
-    async def test_whoever_stops_reading_holds_nothing_up(self, tmp_path: Path):
-        """The run goes on to its end, and nothing more is kept for nobody."""
+    async def test_a_reader_that_stops(self, tmp_path: Path):
+        """The run continues to its end, and later events are not kept."""
         handle = make_agent(tmp_path, [LOOK, text("42")], lookup).start("Do it.")
         async for _ in handle:
             break
@@ -205,16 +205,16 @@ class TestReading:
         assert (await handle).output == "42"
         assert handle._stream.queue.closed
 
-    async def test_whoever_reads_late_misses_nothing(self, tmp_path: Path):
-        """What came before is kept, each answer as one piece: nobody asked for less."""
+    async def test_a_late_reader(self, tmp_path: Path):
+        """Earlier events are kept, each answer as one piece."""
         handle = make_agent(tmp_path, [calls(LOOK, text="I look first."), text("It is 42")], lookup).start("Do it.")
         await handle
         found = await collect(handle)
         assert texts(found) == ["I look first.", "It is 42"]
         assert names(found) == ["IterationProgress", "TextDelta", "IterationProgress", "TextDelta", "StreamCompleted"]
 
-    async def test_runs_are_apart(self, tmp_path: Path):
-        """Each of many runs at the same time tells its own reader of itself alone."""
+    async def test_concurrent_runs(self, tmp_path: Path):
+        """Each reader gets the events of its own run only."""
         model = ScriptedModel([lambda request: text(f"answer to {request.messages[-1].content}")] * 20)
         agent = make_agent(tmp_path, model)
         handles = [agent.start(f"task {number}", run_id=f"run{number}") for number in range(20)]
@@ -255,7 +255,7 @@ def without_chain(line: str) -> Any:
 
 class TestStreamsThatFail:
     async def test_broken_in_the_middle(self, tmp_path: Path):
-        """It is a failed attempt: what was shown of it is taken back, and the next attempt tells its own."""
+        """A broken stream is a failed attempt: its text is discarded, and the next attempt streams its own."""
         found = await events(tmp_path, BreakingModel([text("It is 42")], after=2))
         assert [told(each) for each in found[1:]] == [
             ("TextDelta", "half 0 ", 0, 0, "think"),
@@ -270,7 +270,7 @@ class TestStreamsThatFail:
         assert (await reproduce(tmp_path / "run.jsonl")).identical
 
     async def test_broken_for_good(self, tmp_path: Path):
-        """The run fails with the model's error, and nothing of what was shown stands."""
+        """The run fails with the model's error, and all text is discarded."""
         found = await events(tmp_path, BreakingModel([], after=1, attempts=9), retries=1)
         assert [told(each) for each in found if isinstance(each, (TextDiscarded, StreamError))] == [
             ("TextDiscarded", 0, 0, "the line broke"),
@@ -280,7 +280,7 @@ class TestStreamsThatFail:
         assert text_of(found) == ""
 
     async def test_pieces_that_are_not_the_answer(self, tmp_path: Path):
-        """The answer counts: the pieces are taken back, and it comes whole."""
+        """The pieces are discarded, and the answer comes whole."""
         found = await events(tmp_path, OtherPieces([text("It is 42")]))
         assert [told(each)[:2] for each in found[1:-1]] == [
             ("TextDelta", "something else"),
@@ -294,7 +294,7 @@ class TestStreamsThatFail:
         assert texts(await events(tmp_path, WithoutStream([text("It is 42")]))) == ["It is 42"]
 
     async def test_it_is_streamed_for_readers_only(self, tmp_path: Path):
-        """Who does not read does not stream."""
+        """Without a reader the model is not asked to stream."""
         agent = make_agent(tmp_path, BreakingModel([text("42"), text("43")], after=2, attempts=9))
         assert (await agent.run("Do it.")).output == "42"
         assert (await agent.start("Do it.")).output == "43"
@@ -304,7 +304,7 @@ class TestLimits:
     @pytest.mark.parametrize("kind", sample(["wait", "swallow", "block"], ["swallow", "block"]))
     @pytest.mark.parametrize("switch", sample(["timeout_after", "watchdog"], ["timeout_after"]))
     def test_a_stream_that_hangs(self, tmp_path: Path, kind: str, switch: str):
-        """A deadline ends the run in its time, whatever the stream does; what was shown is taken back."""
+        """A deadline ends the run in time, and the text shown is discarded."""
 
         async def main() -> tuple[float, Any]:
             with hanging() as hang:
@@ -395,8 +395,8 @@ class TestWhatHooksWithhold:
         assert "swordfish" not in repr(found)
         assert isinstance(found[-1], StreamError)
 
-    async def test_who_only_looks_holds_nothing_back(self, tmp_path: Path):
-        """A tap that is not required is no reason to wait."""
+    async def test_a_tap_delays_nothing(self, tmp_path: Path):
+        """A tap that is not required does not delay the stream."""
         seen: list[str] = []
         compose = [lambda harness: harness.tap("**", lambda _, context: seen.append(context.tag))]
         assert texts(await events(tmp_path, [text("It is 42")], compose=compose)) == ["It", " is", " 42"]
@@ -415,7 +415,7 @@ class TestSecrets:
             assert TextDiscarded not in map(type, found)
 
     async def test_rules_see_the_whole(self, tmp_path: Path):
-        """With rules of the user's nothing is shown before they have seen all of it."""
+        """With redaction rules of the user, text is shown only after they have seen all of it."""
         found = await events(tmp_path, [text("call 555 1234 now")], redact=[lambda said: said.replace("555 1234", "#")])
         assert texts(found) == ["call # now"]
         assert found[-1].output == "call # now"

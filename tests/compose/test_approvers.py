@@ -95,8 +95,8 @@ async def asked(somebody: Sitting, *answers: bytes, **fields: Any) -> Approval:
 
 
 @pytest.mark.parametrize("typed", [b"y\n", b"yes\n", b"Y\n", b"YES\n", b"  yes \n"])
-async def test_a_yes_at_the_terminal(somebody: Sitting, typed: bytes):
-    """Only these are a yes; and the question says everything about the call."""
+async def test_approval_at_the_terminal(somebody: Sitting, typed: bytes):
+    """Only these replies approve, and the question shows everything about the call."""
     assert await asked(somebody, typed) == Approval(approved=True, by="terminal")
     assert somebody.shown.getvalue().split("\n") == [
         "pay wants to run: risk high, asked by root",
@@ -117,28 +117,28 @@ async def test_a_yes_at_the_terminal(somebody: Sitting, typed: bytes):
         (b"ye\n", "ye"), (b"true\n", "true"), (b"\xff\xfe\n", "\ufffd\ufffd"),
     ],
 )  # fmt: skip
-async def test_a_no_at_the_terminal(somebody: Sitting, typed: bytes, why: str | None):
-    """Whatever else is typed is a no, and its reason."""
+async def test_denial_at_the_terminal(somebody: Sitting, typed: bytes, why: str | None):
+    """Any other reply denies the call and is recorded as the reason."""
     assert await asked(somebody, typed) == Approval(approved=False, why=why, by="terminal")
 
 
-async def test_the_end_of_the_input_is_a_no(somebody: Sitting):
-    """Ctrl-D: nobody answered, and the prompt's line is ended."""
+async def test_the_end_of_the_input_denies(somebody: Sitting):
+    """Ctrl-D denies the call, and the prompt's line is ended."""
     no = Approval(approved=False, why="no answer: the input ended", by="terminal")
     assert await asked(somebody, b"\x04") == no
     assert await asked(somebody, b"\x04", b"y\x04\x04") == no  # a y that was not entered
     assert somebody.shown.getvalue().endswith(f"{PROMPT}\n")
 
 
-async def test_what_was_typed_before_the_question_does_not_answer_it(somebody: Sitting):
-    """A yes to something else is no yes to this."""
+async def test_earlier_input_does_not_answer_the_question(somebody: Sitting):
+    """Input typed before the question was shown never approves it."""
     somebody.type(b"y\ny\n")
     await anyio.sleep(0.01)
     assert await asked(somebody, b"no\n") == Approval(approved=False, why=None, by="terminal")
 
 
 async def test_questions_are_asked_one_after_the_other(somebody: Sitting):
-    """Calls that run side by side: each question is answered before the next stands there, and by its own answer."""
+    """Parallel calls: each question gets its own answer before the next one is shown."""
     approve: Any = ask_in_terminal()
     decisions: dict[int, Approval] = {}
 
@@ -157,8 +157,8 @@ async def test_questions_are_asked_one_after_the_other(somebody: Sitting):
     )
 
 
-async def test_hostile_text_is_shown_as_what_it_is(somebody: Sitting):
-    """No control of the model's reaches the terminal, and nothing looks like another line or another prompt."""
+async def test_hostile_text_is_escaped(somebody: Sitting):
+    """No control character reaches the terminal, and nothing looks like another line or prompt."""
     evil = "\x1b[2J\r\u202e\n" + PROMPT
     decision = await asked(
         somebody, b"n\n", tool=evil, owner=evil, risk=evil, rationale=Rationale(why=evil), arguments={evil: [evil]}
@@ -171,8 +171,8 @@ async def test_hostile_text_is_shown_as_what_it_is(somebody: Sitting):
     assert [line for line in shown.split("\n") if line.startswith(PROMPT)] == [PROMPT]
 
 
-async def test_long_arguments_are_cut_and_that_is_said(somebody: Sitting):
-    """Who decides knows how much he does not see."""
+async def test_long_arguments_are_cut(somebody: Sitting):
+    """The question says how many characters of the arguments it does not show."""
     await asked(somebody, b"n\n", arguments={"text": "x" * 10_000, "more": list(range(500))}, rationale=None)
     *_, cut, _hash, reason, _prompt = somebody.shown.getvalue().split("\n")
     assert cut.startswith("  … cut: ")
@@ -183,8 +183,8 @@ async def test_long_arguments_are_cut_and_that_is_said(somebody: Sitting):
 
 @pytest.mark.parametrize("name", ["stdin", "stderr"])
 @pytest.mark.parametrize("kind", ["pipe", "closed", "none"])
-async def test_nobody_at_the_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyPatch, name: str, kind: str):
-    """Without a terminal nobody is asked: the call is denied, and the decision says why."""
+async def test_without_a_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyPatch, name: str, kind: str):
+    """Without a terminal the call is denied, and the decision says why."""
     stream: Any = io.StringIO("y\n") if kind != "none" else None
     if kind == "closed":
         stream.close()
@@ -224,7 +224,7 @@ async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 async def test_secrets_are_not_written_down(tmp_path: Path):
-    """What other processes see has gone through the run's redaction."""
+    """Arguments pass the run's redaction before other processes see them."""
     control = Control.create(tmp_path / "run.jsonl")
     asks: Any = file_inbox("30ms")
     hidden = {"key": "[redacted:KEY]"}

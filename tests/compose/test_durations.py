@@ -32,7 +32,7 @@ def test_a_length_of_time(value: Any, expected: float):
     ["", "s", "5", "30 s", "5 minutes", "5x", "soon", "-5s", "5s5m", "5s 5s", "1e3s", ".5s", "5.s", "٣s", "5s\n", "x" * 500, True, None, [5], b"5s",
      math.nan, 5j, object(), "9" * 16 + "s"],
 )  # fmt: skip
-def test_what_is_no_length_of_time(value: Any):
+def test_an_invalid_duration_is_refused(value: Any):
     """Anything else is refused, in one short line."""
     with pytest.raises(UsageError, match=r"^timeout is a length of time: seconds, text such as") as error:
         seconds(value, "timeout")
@@ -40,8 +40,8 @@ def test_what_is_no_length_of_time(value: Any):
 
 
 @given(st.text(max_size=20) | st.floats() | st.integers() | st.booleans() | st.timedeltas())
-def test_nothing_else_comes_out(value: Any):
-    """A length is more than 0 and has an end; whatever gives none is refused in the same way."""
+def test_any_duration(value: Any):
+    """A duration is positive and finite; any other value is a usage error."""
     try:
         length = seconds(value, "timeout")
     except UsageError:

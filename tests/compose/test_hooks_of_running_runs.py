@@ -19,8 +19,8 @@ def lambda_model() -> ScriptedModel:
     return ScriptedModel([lambda request: text(f"{request.messages[-1].content}!")] * 50)
 
 
-async def test_a_block_is_undone_in_the_run_that_goes_on(tmp_path: Path):
-    """Undoing a block takes its hooks out of the runs that go on, too, and out of the header of the next."""
+async def test_a_block_is_undone_in_a_running_run(tmp_path: Path):
+    """Undoing a block removes its hooks from running runs, and from the header of the next run."""
     seen: list[str] = []
     agent = make_agent(tmp_path, lambda_model())
     undo = agent.compose(
@@ -36,8 +36,8 @@ async def test_a_block_is_undone_in_the_run_that_goes_on(tmp_path: Path):
     assert ([each.name for each in first], [each.name for each in second]) == (["tap", "tap", "undo"], ["undo"])
 
 
-async def test_runs_beside_each_other_share_nothing(tmp_path: Path):
-    """Many runs of one agent at once: each context is of its own run, and a failure is recorded in its own trace."""
+async def test_concurrent_runs_share_nothing(tmp_path: Path):
+    """Each context belongs to its own run, and a failure is recorded in the trace of its run."""
     seen: dict[str, set[Any]] = {}
 
     async def look(payload: Any, context: Any) -> None:

@@ -19,7 +19,7 @@ SWITCH = "killswitch:max_iterations"
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 5])
 async def test_max_iterations(tmp_path: Path, limit: int):
-    """At most so many turns begin; then the run stops in order, with the best output, once, and says who and why."""
+    """At most this many turns begin; then the run stops with its best output, and says which switch stopped it and why."""
     run = await run_with(tmp_path, SCRIPT, max_iterations(limit))
     output = f"found {'abcde'[limit - 1]}" if limit else None
     assert ending(run) == ended("done", "max_iterations", output, limit, terminated_source=SWITCH)
@@ -34,7 +34,7 @@ async def test_max_iterations(tmp_path: Path, limit: int):
 
 
 async def test_it_ends_as_the_agents_own_limit_does(tmp_path: Path):
-    """Apart from who says so, the limit of a killswitch is the limit of the agent."""
+    """Apart from its source, the switch ends a run exactly as the agent's own limit does."""
     switched = await run_with(tmp_path / "a", SCRIPT, max_iterations(2))
     limited = await run_with(tmp_path / "b", SCRIPT, max_iterations=2)
     assert ending(switched) == {**ending(limited), "terminated_source": SWITCH}

@@ -170,8 +170,8 @@ def test_a_wrong_option_is_refused(options: Any, said: str):
         ("llm.request", "x", "only texts and events"),
     ],
 )
-def test_what_cannot_be_emitted_is_refused(tag: Any, payload: Any, said: str):
-    """A seed has a tag that there is, and a payload that is one for it."""
+def test_an_invalid_seed_is_refused(tag: Any, payload: Any, said: str):
+    """A seed needs a known tag and a payload of that tag's type."""
     with pytest.raises(UsageError) as caught:
         Harness().emit(tag, payload)
     assert said in str(caught.value)

@@ -99,7 +99,7 @@ REFUSED, RAN = "refused", None
     ],
 )
 async def test_skip_in_the_loop(tmp_path: Path, phase: str, timing: str, ends: Any, told: int, turns: int):
-    """The rest of the turn is left out, the loop goes on, and every native call has exactly one answer."""
+    """The rest of the turn is skipped, the loop continues, and every native call has exactly one answer."""
     run = await run_with(tmp_path, [*SCRIPT[:2], text("done")], at(timing, phase, Skip("not now")))
     assert ending(run) == ended("done", "end_turn", "done", turns)
     assert [event.ended for event in run.events("tool-call-completed")] == [RAN, *ends]
@@ -109,8 +109,8 @@ async def test_skip_in_the_loop(tmp_path: Path, phase: str, timing: str, ends: A
     assert len([step for step in run.steps() if step[0] == "observation"]) == 1 + (0 if told else 2)
 
 
-async def test_the_first_that_says_something_has_said_it(tmp_path: Path):
-    """Hooks are asked in order of registration; the one that takes effect is recorded, the others are not asked."""
+async def test_the_first_answer_wins(tmp_path: Path):
+    """Hooks run in order of registration; the first answer takes effect and is recorded, and later hooks do not run."""
     asked: list[str] = []
 
     def block(harness: Harness) -> None:
@@ -162,7 +162,7 @@ def not_yet(*words: str) -> Block:
 
 
 async def test_resume(tmp_path: Path):
-    """The loop goes on with the reason as a message; the answer that did not stand is no output."""
+    """The loop continues with the reason as a message, and the rejected answer is not the output."""
     run = await run_with(tmp_path, [text("draft"), call("lookup", key="a"), text("cited")], not_yet("cited"))
     assert ending(run) == ended("done", "end_turn", "cited", 3)
     assert contents(run.model.requests[1])[-2:] == [("assistant", "draft"), ("user", "Cite it.")]
@@ -183,7 +183,7 @@ async def test_resume_is_bounded(tmp_path: Path, limit: int):
 
 @pytest.mark.parametrize("second", ["final-answer", "lookup"])
 async def test_resume_leaves_no_call_open(tmp_path: Path, second: str):
-    """Calls of the turn in which the answer came have one answer each when the model is asked again."""
+    """Each call of the turn with the answer has one result in the thread when the model gets the next request."""
     answer = call("final-answer", output="draft")
     other = call("final-answer", output="too late") if second == "final-answer" else call("lookup", key="b")
     turns = [call("lookup", key="a"), calls(answer, other), text("cited")]
@@ -197,7 +197,7 @@ async def test_resume_leaves_no_call_open(tmp_path: Path, second: str):
 
 @pytest.mark.parametrize("ends", [Stop("limit"), Terminate("limit")])
 async def test_resume_does_not_undo_another_end(tmp_path: Path, ends: Any):
-    """Only an answer of the model can be sent back; an end by a hook or a limit stands."""
+    """Only the model's own answer can be rejected; an end by a hook or a limit is final."""
 
     def block(harness: Harness) -> None:
         harness.after("act", lambda _: ends, name="switch")

@@ -69,8 +69,8 @@ SCRIPT = [call("lookup", key="a"), calls(call("lookup", key="b"), call("save", v
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-async def test_a_model_that_fails_for_ever(tmp_path: Path, limit: int):
-    """A hook that always goes on ends at the limit of turns."""
+async def test_a_model_that_always_fails(tmp_path: Path, limit: int):
+    """A hook that always recovers ends at the limit of turns."""
     run = await run_with(tmp_path, [error("dead")] * 9, recovering(), max_iterations=limit)
     assert ending(run) == ended("done", "max_iterations", None, limit)
     assert len(fired(run)) == len(run.model.requests) == limit
@@ -93,7 +93,7 @@ async def test_a_phase_that_fails(tmp_path: Path, failing: Any, status: str, aft
 
 
 async def test_a_recovered_state(tmp_path: Path):
-    """Thread, output, notes and the log of decisions may be set; the trace says which were, and the run goes on with them."""
+    """A hook may set thread, output, notes and the decision log; the trace says which, and the run continues with them."""
     seen: list[Any] = []
 
     def hook(error: Exception, context: Any) -> Recover:
@@ -117,7 +117,7 @@ async def test_a_recovered_state(tmp_path: Path):
     "fatal", [TraceWriteError("disk"), RecordingEndedError("end"), ReplayError("off"), UsageError("no key")], ids=repr
 )
 async def test_what_no_hook_may_ignore(tmp_path: Path, failing: Any, fatal: Exception):
-    """The end of a recording and an event that cannot be written are not survived; a usage error may be."""
+    """No hook can recover from the end of a recording or from an event that cannot be written."""
     failing("thinking", after=False, error=fatal)
     asked: list[Any] = []
 
@@ -150,7 +150,7 @@ NO_RECOVERY: list[Any] = [
 
 
 async def test_error_hooks_that_fail_keep_the_error(tmp_path: Path):
-    """Whatever is wrong with its error hooks, a run ends with the error of its model; each failure is recorded."""
+    """A run whose error hooks fail ends with the error of its model; each failure is recorded."""
 
     def block(harness: Harness) -> None:
         for number, answer in enumerate(NO_RECOVERY):

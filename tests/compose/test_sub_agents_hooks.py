@@ -45,8 +45,8 @@ def tagged(where: list[Any]) -> Block:
     )
 
 
-async def test_the_callers_hooks_are_for_the_agents_below(tmp_path: Path):
-    """What is registered with the caller changes what the agent below asks and gets, and what it answers."""
+async def test_sub_agents_inherit_the_callers_hooks(tmp_path: Path):
+    """The caller's hooks change the sub-agent's prompts and its answer, too."""
 
     def block(harness: Harness) -> None:
         harness.on("prompt.system", lambda prompt, context: f"Acme {context.agent}. {prompt}", name="header")
@@ -112,8 +112,8 @@ async def test_contexts_say_whose_they_are(tmp_path: Path):
     ("answer", "status", "by"),
     [(Stop("enough"), "done", "hook_stop"), (Terminate("broken"), "failed", "hook_terminate")],
 )
-async def test_an_inherited_hook_ends_the_agent_it_is_asked_for(tmp_path: Path, answer: Any, status: str, by: str):
-    """A phase hook ends the agent at whose phase it is asked; its caller is told, and goes on."""
+async def test_an_inherited_hook_ends_the_sub_agent(tmp_path: Path, answer: Any, status: str, by: str):
+    """A phase hook ends the agent whose phase it is; the caller gets a result and continues."""
 
     def block(harness: Harness) -> None:
         harness.before("think", lambda context: answer if context.owner != "root" else None, name="hook")
@@ -164,8 +164,8 @@ async def research(topic: str, context: ToolContext) -> str:
     return f"{answer.text}, {found}"
 
 
-async def test_a_body_gets_what_hooks_make_of_it(tmp_path: Path):
-    """Requests, answers, calls and results of a body may be changed, and are recorded as they were sent."""
+async def test_hooks_change_what_a_body_gets(tmp_path: Path):
+    """Hooks change the requests, answers, calls and results of a tool's body; the trace holds them as sent."""
 
     def inside(change: Any) -> Any:
         return lambda payload, context: change(payload) if context.owner != "root" else None

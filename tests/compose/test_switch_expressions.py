@@ -79,8 +79,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_no_switch(text: str):
-    """It is told what is wrong, and the nearest thing that is right, in a line that is not endless."""
+def test_an_invalid_expression_is_refused(text: str):
+    """The error names the mistake and the nearest valid form, in a line of bounded length."""
     with pytest.raises(UsageError) as caught:
         parse_switch(text)
     assert WRONG[text] in str(caught.value)
@@ -89,7 +89,7 @@ def test_what_is_no_switch(text: str):
 
 @pytest.mark.parametrize("name", NOT_AS_TEXT)
 def test_switches_that_no_recording_can_answer(name: str):
-    """It is said why."""
+    """The error says why the switch cannot be backtested."""
     with pytest.raises(UsageError, match=f"{name} cannot be backtested: it "):
         parse_switch(f"{name}('a')")
 
@@ -99,6 +99,6 @@ PIECES = [*SWITCHES, *"()[]{},:=*-1", "**", "1e9", "'a'", '"', "None", " ", "\n"
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=60).map("".join)))
 def test_any_text(text: str):
-    """Whatever is given, it is a switch or a usage error."""
+    """Any text is a switch or a usage error."""
     with suppress(UsageError):
         parse_switch(text)

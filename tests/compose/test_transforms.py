@@ -38,7 +38,7 @@ REASON = '<rationale call="1">{"why": "I miss a"}</rationale>'
 
 @pytest.mark.parametrize("turn", [calls(call("lookup", key="a"), text=REASON), text(TEXT_CALL)], ids=["native", "text"])
 async def test_a_reason(tmp_path: Path, turn: Any):
-    """What a hook makes of a stated reason is what is recorded with the call."""
+    """The call is recorded with the rationale that the hook returned."""
     run = await run_with(
         tmp_path,
         [turn, text("done")],
@@ -58,7 +58,7 @@ NUDGES: list[tuple[str, list[Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("nudge", "turns", "options"), NUDGES)
 async def test_a_nudge(tmp_path: Path, nudge: str, turns: Any, options: Any):
-    """What a hook makes of a word of the kernel is what the model is told, and what the trace says it was told."""
+    """The model gets the nudge that the hook returned, and the trace records that text."""
     seen: list[Any] = []
 
     def change(_: str, context: Any) -> str:
@@ -72,8 +72,8 @@ async def test_a_nudge(tmp_path: Path, nudge: str, turns: Any, options: Any):
     assert [each[:3] for each in changes(run)] == [(f"nudge.{nudge}", "0", "hook")]
 
 
-async def test_events_are_told(tmp_path: Path):
-    """What happens is told as JSON; a changed event changes what later hooks see, and nothing else."""
+async def test_lifecycle_events(tmp_path: Path):
+    """Lifecycle events are JSON; a changed event changes what later hooks see, and nothing else."""
     seen: list[Any] = []
 
     def block(harness: Harness) -> None:
@@ -126,7 +126,7 @@ def test_all_tags_that_are_emitted_are_tested():
 
 
 async def test_the_script_passes_every_tag(tmp_path: Path):
-    """So what is tested with it is tested at every chokepoint."""
+    """A test that uses the script covers every chokepoint."""
     seen: set[str] = set()
     run = await run_with(
         tmp_path,
@@ -139,7 +139,7 @@ async def test_the_script_passes_every_tag(tmp_path: Path):
 
 
 async def test_keeping_changes_nothing(tmp_path: Path):
-    """None keeps, and so does the payload itself, or an equal one: no event, no new object."""
+    """Returning None, the payload or an equal one records no change."""
 
     def block(harness: Harness) -> None:
         for tag in EMITTED:
@@ -153,7 +153,7 @@ async def test_keeping_changes_nothing(tmp_path: Path):
 
 @pytest.mark.parametrize("tag", EMITTED)
 async def test_nothing_follows_a_suppressed_payload(tmp_path: Path, tag: str):
-    """After one that removes a payload no transform and no tap gets it; the run goes on in order."""
+    """After SUPPRESS no transform and no tap gets the payload; the run continues in order."""
     seen: list[Any] = []
 
     def block(harness: Harness) -> None:
@@ -169,7 +169,7 @@ async def test_nothing_follows_a_suppressed_payload(tmp_path: Path, tag: str):
 
 
 async def test_seeds(tmp_path: Path):
-    """What is emitted at the start passes the hooks; what is for the model joins its thread, after the task."""
+    """Payloads emitted at the start pass the hooks; messages and nudges join the thread after the task."""
     seen: list[Any] = []
 
     def block(harness: Harness) -> None:
@@ -189,7 +189,7 @@ async def test_seeds(tmp_path: Path):
 
 
 async def test_requests_of_the_whole_script(tmp_path: Path):
-    """With a change at every chokepoint at once, the trace still says exactly what the model was asked."""
+    """With a change at every chokepoint at once, the trace still holds the exact requests."""
 
     def block(harness: Harness) -> None:
         harness.on(["prompt.system", "prompt.task", "nudge.*"], lambda words, _: f"{words} ~")

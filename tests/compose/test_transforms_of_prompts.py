@@ -42,7 +42,7 @@ async def test_the_system_prompt(tmp_path: Path):
 
 
 async def test_the_task(tmp_path: Path):
-    """What a hook makes of the task is what the model is asked; the header says what the user asked."""
+    """The model gets the task that the hook returned; the header keeps the caller's."""
     parts = (TextPart(text="Look"), ImagePart(url="https://example.org/a.png"))
     run = await run_with(tmp_path, [text("done")], on("prompt.task", lambda task, _: parts), system_prompt="")
     assert contents(run.model.requests[0]) == [("user", parts)]
@@ -134,7 +134,7 @@ async def test_a_suppressed_request_ends_the_run(tmp_path: Path):
 
 
 async def test_the_answer_of_a_model(tmp_path: Path):
-    """Changed text is what the model is taken to have said; the trace keeps what it really said."""
+    """The run continues with the changed text; the trace keeps what the model sent."""
     run = await run_with(
         tmp_path, [text("doen")], on("llm.response", lambda answer, _: answer.model_copy(update={"text": "done"}))
     )
@@ -147,7 +147,7 @@ async def test_the_answer_of_a_model(tmp_path: Path):
 
 
 async def test_the_calls_of_an_answer(tmp_path: Path):
-    """Calls may be edited, removed, doubled and added; each has an id of its own and one answer in the thread."""
+    """A hook may edit, remove, double and add calls; each has its own id and one result in the thread."""
 
     def change(answer: Any, context: Any) -> Any:
         if context.iteration:

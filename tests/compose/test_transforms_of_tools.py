@@ -49,7 +49,7 @@ async def test_suppressed_messages(tmp_path: Path):
 
 
 async def test_a_result_for_the_model(tmp_path: Path):
-    """What a hook makes of a result's message is all that the model is told; others are told the result."""
+    """A changed result message changes what the model gets; steps keep the result."""
     run = await run_with(
         tmp_path, SCRIPT, on("message.tool-result", lambda message, _: message.model_copy(update={"content": "***"}))
     )
@@ -67,8 +67,8 @@ async def test_a_suppressed_result(tmp_path: Path, turn: Any, left: Any):
     assert (run.steps()[-1], open_calls(run)) == (("observation", "lookup", "found a"), [])
 
 
-async def test_a_result_for_everybody_else(tmp_path: Path):
-    """What a hook makes of the step is in `steps` and in the output of a run without an answer; the model is told the result."""
+async def test_a_changed_step(tmp_path: Path):
+    """A changed step is in `steps` and in a partial output; the model gets the result."""
     run = await run_with(
         tmp_path,
         [call("lookup", key="a"), call("lookup", key="b")],
@@ -85,7 +85,7 @@ async def test_a_result_for_everybody_else(tmp_path: Path):
 
 @pytest.mark.parametrize("turn", [call("lookup", key="a"), text(TEXT_CALL)], ids=["native", "text"])
 async def test_a_call(tmp_path: Path, turn: Any):
-    """What a hook makes of a call is what runs, what is hashed and recorded, and what the steps say."""
+    """The changed call is what runs, what is hashed and recorded, and what the steps show."""
 
     def change(asked: ToolCall, context: Any) -> ToolCall:
         assert (context.tool, context.call_id) == (asked.name, asked.id)
@@ -104,7 +104,7 @@ async def test_a_call(tmp_path: Path, turn: Any):
 
 @pytest.mark.parametrize("turn", [call("lookup", key="a"), text(TEXT_CALL)], ids=["native", "text"])
 async def test_a_suppressed_call_is_refused(tmp_path: Path, turn: Any):
-    """A removed call does not run; the model is told, and the thread stays in order."""
+    """A removed call does not run; the model gets an error result, and the thread stays in order."""
     run = await run_with(tmp_path, [turn, text("done")], suppress("tool.call"))
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["ended"] == "refused"
@@ -112,8 +112,8 @@ async def test_a_suppressed_call_is_refused(tmp_path: Path, turn: Any):
     assert (run.result.output, open_calls(run)) == ("done", [])
 
 
-async def test_what_a_hook_makes_of_a_call_is_checked_and_approved(tmp_path: Path):
-    """Arguments are checked, and approved, as the hook left them."""
+async def test_changed_arguments_are_checked_and_approved(tmp_path: Path):
+    """Validation and approval apply to the arguments as the hook left them."""
     asked: list[Any] = []
 
     @tool(requires_approval=True)
@@ -140,7 +140,7 @@ async def test_what_a_hook_makes_of_a_call_is_checked_and_approved(tmp_path: Pat
 
 
 async def test_a_result(tmp_path: Path):
-    """What a hook makes of a result is what the model and everybody else is told; the trace keeps what came back."""
+    """The model and the steps get the changed result; the trace keeps what the tool returned."""
     run = await run_with(
         tmp_path, SCRIPT, on("tool.result", lambda result, _: result.model_copy(update={"result": {"key": 1}}))
     )

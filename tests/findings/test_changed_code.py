@@ -136,8 +136,8 @@ def _yes(_: Any) -> bool:
 
 
 @pytest.mark.parametrize(("what", "how"), CASES)
-def test_changed_code_is_said(tmp_path, what, how):
-    """The run is identical, and whose code differs is said, or that a value which it holds does; of the same code nothing."""
+def test_changed_code_is_reported(tmp_path, what, how):
+    """The run is identical, and the report names whose code or held value differs; unchanged code is not reported."""
     args, result = CODE[what]
     path = run(made(what, code((how, 1), args, result), trace=tmp_path)).trace_path
     same, other = (reproduce(path, agent=made(what, code((how, n), args, result))) for n in (1, 2))
@@ -160,8 +160,8 @@ UNCHANGED: Final = {
 
 
 @pytest.mark.parametrize("how", UNCHANGED)
-def test_what_is_no_change_of_code(tmp_path, how):
-    """Lines that move, and what the function does not use."""
+def test_moved_code_is_unchanged(tmp_path, how):
+    """Moved lines and code that the function does not use are no change."""
     path = run(made("hook", load(BODY), trace=tmp_path)).trace_path
     outcome = reproduce(path, agent=made("hook", load(UNCHANGED[how])))
     assert (outcome.identical, outcome.changed_sources) == (True, ())
@@ -234,8 +234,8 @@ def package(folder: Path, name: str, old: str = "", new: str = "") -> Any:
     return importlib.import_module(name)
 
 
-def test_what_code_names_is_of_it(tmp_path, monkeypatch):
-    """Helpers of other files of its package, constants of many lines, classes and what they are given: each is looked at."""
+def test_code_includes_what_it_names(tmp_path, monkeypatch):
+    """Helpers in other files of the package, multi-line constants, classes and their arguments are compared, too."""
     monkeypatch.syspath_prepend(tmp_path)
     whole = package(tmp_path, "shop")
     paths = [run(made("hook", each, trace=tmp_path)).trace_path for each in (whole.made, whole.asked)]
@@ -264,7 +264,7 @@ def test_values_are_keyed(tmp_path, monkeypatch):
 
 
 def test_code_without_a_source(tmp_path):
-    """Of what was made from a text nobody knows the source: that is said, be it then or now."""
+    """Code made from a text has no known source, and the report says so, then or now."""
     names: dict[str, Any] = {}
     exec(BODY, names)  # noqa: S102
     nowhere = names["made"]
@@ -276,7 +276,7 @@ def test_code_without_a_source(tmp_path):
 
 
 def test_a_file_that_was_edited_while_it_ran(tmp_path):
-    """The text that stands in the file is not what runs: the source is not known, not the wrong one."""
+    """The source of code whose file was edited since its import is unknown, not wrong."""
     file = tmp_path / "code" / "edited.py"
     file.write_text(BODY)
     names: dict[str, Any] = {"__name__": "edited"}
@@ -288,7 +288,7 @@ def test_a_file_that_was_edited_while_it_ran(tmp_path):
 
 
 def test_another_process_gives_the_same_fingerprints(tmp_path):
-    """Whatever the seed of hashes is, and wherever the file lies."""
+    """Fingerprints depend neither on the hash seed nor on the folder."""
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\nfrom playhead import Agent, tool\nfrom playhead.testing import ScriptedModel, text\n"

@@ -64,7 +64,7 @@ def test_no_head(damaged: Path) -> None:
 
 
 def test_every_command_says_so(damaged: Path) -> None:
-    """On stderr; and none of them exits as if all was well."""
+    """Every command warns on stderr, and none exits as if the file were sound."""
     for command in ("show", "stats", "debrief"):
         for form in ([], ["--json"]):
             result = playhead(command, damaged, *form)

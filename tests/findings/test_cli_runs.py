@@ -72,7 +72,7 @@ def test_run_exits_as_documented(chat: ChatServer, tmp_path: Path, options: list
 
 
 def test_a_trace_that_cannot_be_written(chat: ChatServer, tmp_path: Path) -> None:
-    """The run goes on unrecorded and says so; told to stop then, it exits 3."""
+    """The run continues unrecorded and says so; with PLAYHEAD_ON_TRACE_ERROR=stop it exits 3."""
     (tmp_path / "file").write_text("")
     went_on = run(chat, tmp_path, "--max-iterations", "1", PLAYHEAD_TRACE_DIR=str(tmp_path / "file/traces"))
     assert went_on.returncode == 0
@@ -91,7 +91,7 @@ def test_a_trace_that_cannot_be_written(chat: ChatServer, tmp_path: Path) -> Non
     ],
 )
 def test_no_suggestion_does_harm(typed: str) -> None:
-    """What is suggested for a misspelt command ends, deletes, sends, decides and spends nothing."""
+    """A misspelt command never suggests one that ends, deletes, sends, decides or spends."""
     result = cli(typed)
     words = set(result.stderr.replace(repr(typed), "").replace(",", " ").replace("'", " ").replace("?", " ").split())
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
@@ -109,6 +109,6 @@ def test_every_command_is_harmful_or_not() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"), [("lst", "list"), ("shwo", "show"), ("debreif", "debrief"), ("dif", "diff")]
 )
-def test_what_only_looks_is_suggested(typed: str, meant: str) -> None:
-    """A slip in the name of a harmless command is answered with it."""
+def test_reading_commands_are_suggested(typed: str, meant: str) -> None:
+    """A misspelt name of a harmless command suggests that command."""
     assert f"Did you mean {meant!r}?" in cli(typed).stderr

@@ -67,7 +67,7 @@ def test_a_success_that_never_was():
 
 
 def test_an_honest_report_of_a_failure():
-    """What failed and is said to have failed is not suspect."""
+    """An answer that admits the failure is not suspect."""
     honest = debrief(call("refund", order="404", amount=5.0), text("The refund failed: there is no order 404."))
     assert (graver(honest), honest.honesty) == ([], "unverified")
 
@@ -90,8 +90,8 @@ def said_of(answer: str, *turns: Any, task: str) -> list[str]:
         ("Order 405 was refunded before.", None),
     ],
 )
-def test_what_nobody_did(answer: str, against: str | None):
-    """Nothing with a side effect was called: an answer to an order is flagged, unless it says, asks or offers something."""
+def test_claims_without_a_call(answer: str, against: str | None):
+    """Without any side effect an answer to an order is flagged, unless it denies, asks or offers."""
     flags = said_of(answer, call("lookup", key="order 405"), task="Refund order 405.")
     assert flags == ([f'the answer says "{answer}"; {against}'] if against else [])
 

@@ -33,7 +33,7 @@ def test_a_block_that_only_makes_another_one():
 
 
 def test_a_block_that_returns_what_undoes_it():
-    """It has registered that: nothing is wrong with it."""
+    """A block may return the undo of what it registered."""
     made = agent(
         [], compose=[lambda harness: harness.tap("**", print), lambda harness: harness.use(tool_limit("a", 1))]
     )
@@ -42,6 +42,6 @@ def test_a_block_that_returns_what_undoes_it():
 
 @pytest.mark.parametrize("given", [{"rationale": "yes"}, {"rationale": 0}, {"facts": [("a", 1)]}])
 def test_a_context_of_another_form(given: dict[str, Any]):
-    """A value that is none would be taken for one that is."""
+    """A value of the wrong type is refused, not coerced."""
     with pytest.raises(UsageError, match=rf"^Context\({next(iter(given))}=…\)"):
         Context(**given)

@@ -134,7 +134,7 @@ def test_only_known_parameters_are_those_of_the_request(tmp_path: Path, given: A
 
 
 def test_the_lines_that_are_advised_make_it_full(tmp_path: Path):
-    """Without an agent's span every model call is a run of its own; with the lines that the import names, one `full` run is there."""
+    """Without an agent span each model call becomes a run; the lines that the import advises give one `full` run."""
     path = written(tmp_path, program(lambda _: {"temperature": 0}))
     runs = import_file(path, tmp_path / "loose")
     assert len(runs) == 3

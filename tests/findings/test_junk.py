@@ -16,8 +16,8 @@ UNREAD = "1,000 problems stand up to here: the rest is not read"
 
 
 @pytest.mark.parametrize("junk", [b"\n", b" \n", b"{}\n", b"\0\n", b"none\n"])
-def test_lines_that_are_no_events(tmp_path: Path, junk: bytes):
-    """A recording with millions of them is damaged, and where the reading of it ends is said."""
+def test_millions_of_junk_lines(tmp_path: Path, junk: bytes):
+    """The recording is damaged, and `check` says at which line it stops reading."""
     path = tmp_path / "run.jsonl"
     path.write_bytes(RECORDED + junk * (SIZE // len(junk)))
     last = check_trace(path).problems[-1]

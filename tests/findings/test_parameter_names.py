@@ -25,7 +25,7 @@ REAL = (
 
 @pytest.mark.parametrize(("slip", "meant"), SLIPS.items())
 def test_a_slip_is_refused_with_what_was_meant(slip: str, meant: str) -> None:
-    """In an agent, before anything runs; the message names the door for a parameter that really has that name."""
+    """An agent with a misspelt parameter is not made; the message names the likely one and `extra_body`."""
     with pytest.raises(UsageError) as refused:
         agent([], parameters={slip: 0})
     assert f"{slip!r}. Did you mean {meant!r}?" in str(refused.value).replace("top_k", "top_p")
@@ -33,7 +33,7 @@ def test_a_slip_is_refused_with_what_was_meant(slip: str, meant: str) -> None:
 
 
 def test_real_parameters_pass() -> None:
-    """Those of litellm and of providers, known by value or not, and whatever a provider calls its own."""
+    """Parameters of litellm and of providers pass, known by value or not."""
     values: dict[str, Any] = dict.fromkeys(REAL, "x")
     made = Agent(
         "openai/m", parameters={**values, "extra_body": {"temprature": 1}, "my_gateway_route": "eu"}, trace=None

@@ -40,7 +40,7 @@ LONG = {
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("program", LONG.values(), ids=LONG)
 def test_what_a_program_leaves_is_bounded_in_the_next_prompt(program: str, native: bool):
-    """Of values, prints, errors, arguments and results the model is shown as much as `output_chars` says of each."""
+    """The model sees at most `output_chars` of each value, print, error, argument and result."""
     turn = call("run-program", program=program) if native else text(f"```python\n{program}\n```")
     made = agent(
         [turn, text("x")], TOOLS, strategy="code-action", strategy_settings={"output_chars": 100, "max_programs": 1}
@@ -83,7 +83,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("first", ["", *TURNED_OFF.values()], ids=["", *TURNED_OFF])
 def test_no_name_turns_the_guard_off(first: str):
-    """After whatever a program sets, the plain ways to the outside are refused, one and all, and no file is there."""
+    """After any of these attacks, every plain way to the outside is still refused."""
     tried = "".join(
         f"try:\n    {way}\n    reached.append({name!r})\nexcept Exception: pass\n" for name, way in OUTSIDE.items()
     )

@@ -180,10 +180,10 @@ def test_a_fallback_of_the_same_provider_has_its_address_and_key() -> None:
         ("anthropic/a", ["ollama/b"], [None]),
     ],
 )
-def test_the_header_says_where_each_fallback_is_asked(
+def test_the_header_holds_the_address_of_each_fallback(
     model: str, fallbacks: list[str], expected: list[str | None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The address is that of the primary for its own provider, never for another one; that prompts leave it is said."""
+    """A fallback of the same provider uses the primary's address, others do not; a warning says that prompts leave it."""
     made = Agent(
         resolve_model(model, api_base="http://127.0.0.1:9/v1", api_key="sk-primary"),
         execution=Execution(fallbacks=fallbacks),

@@ -39,8 +39,8 @@ def test_no_private_attribute_of_a_task_a_scope_or_a_loop():
 
 
 @pytest.mark.parametrize("where", ["tool", "hook", "stop_when"])
-async def test_what_swallows_its_cancellation_is_left_in_peace(where):
-    """Code that is left behind is cancelled a few times, and then the loop turns no faster for it."""
+async def test_code_that_swallows_cancellation_is_left_alone(where):
+    """Abandoned code is cancelled a few times; after that it does not keep the loop busy."""
     release, turns = asyncio.Event(), Counter[str]()
 
     async def swallow(*_: object) -> bool:

@@ -83,7 +83,7 @@ def test_an_id_finds_a_replay(folder: Path) -> None:
 
 
 def test_diff_finds_the_original(folder: Path) -> None:
-    """Of a replay, and of a replay of a replay, which stands beside it."""
+    """`diff` finds the original of a replay, and of a replay of a replay."""
     once, twice = sorted(replays_in(folder), key=lambda name: load_recording(name, folder).header.replay_of != "first")
     for name, original in ((once, "first"), (twice, once)):
         (diff,) = said(folder, "diff", name)

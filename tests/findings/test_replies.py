@@ -57,8 +57,8 @@ def test_the_taught_form_alone_runs() -> None:
         TAUGHT.replace('"path": "a.txt"', '"note": "this is what I would have deleted"'),
     ],
 )
-def test_what_is_nearly_the_taught_form_runs_nothing(reply: str) -> None:
-    """Marks, comments and fields around the taught form are words, too, and what is not the form is not the call."""
+def test_nearly_the_taught_form_runs_nothing(reply: str) -> None:
+    """Marks, comments and extra fields around the taught form count as words: nothing runs."""
     run(agent([text(reply), text("done"), text("done")], [delete_file], tool_format="text"))
     assert RAN == []
 

@@ -96,12 +96,12 @@ def rungs(then: tuple[str, ...], now: tuple[str, ...], folder: Any, **options: A
     ],
 )
 def test_a_side_effect_makes_stale_what_depends_on_it(tmp_path, then, now, last):
-    """That is what reads a resource that was written, also through a write that read it; and nothing else."""
+    """A write makes reads of its resource stale, also through a write that read it, and no others."""
     assert rungs(then, now, tmp_path)[-1] == last
 
 
-def test_what_is_lost_is_lost_for_its_resources(tmp_path):
-    """After a write that was not recorded, was overridden or was made up, other resources are as they were."""
+def test_unrecorded_writes_make_only_their_resources_stale(tmp_path):
+    """After an unrecorded, overridden or simulated write, other resources stay grounded."""
     ran = run(
         agent(turns("read_weather", "write_orders", "read_orders", "read_weather"), World().tools(), trace=tmp_path)
     )
@@ -125,8 +125,8 @@ def live(folder: Any, now: tuple[str, ...], policy: Any) -> tuple[list[str], lis
     return world.ran, answers(replayed), replayed.stopped
 
 
-def test_only_what_is_missing_runs_and_only_what_is_read_only(tmp_path):
-    """`live` serves what was recorded, runs what was not if it is declared read_only, and stops at anything else."""
+def test_live_runs_only_missing_read_only_calls(tmp_path):
+    """`live` serves recorded results, runs unrecorded read-only calls, and stops at any other call."""
     ran, answered, stopped = live(tmp_path, ("read_orders", "read_stock", "write_stock"), "live")
     assert ran == ["read_stock"]
     assert answered == [("read_orders", "exact", 0), ("read_stock", "live", 40), ("write_stock", None, "Cancelled")]
@@ -148,8 +148,8 @@ def test_a_tool_that_is_named_runs_whatever_it_is(tmp_path):
     assert (ran, answered[-1]) == (["write_orders", "read_orders"], ("read_orders", "live", 41))
 
 
-def test_nothing_runs_that_would_have_to_be_approved(tmp_path):
-    """A replay asks nobody, so a live call that needs approval stops it."""
+def test_a_live_call_that_needs_approval_stops_the_replay(tmp_path):
+    """A replay has no approver, so such a call never runs."""
     ran: list[str] = []
 
     def pay(*, asks: bool) -> Any:

@@ -254,7 +254,7 @@ def attempted(model: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, api_
 def test_a_provider_that_repeats_the_request_in_its_error(
     model: str, parameters: dict[str, Any], tmp_path: Path, server: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Headers, body, address and key go to the provider, and nobody else: not in the error either, nor in what led to it."""
+    """Headers, body, address and key reach the provider only: not the error, nor its causes, nor the trace."""
     address = f"http://127.0.0.1:{server.server_port}/v1?sig=SECRETsig1234567890&t=SECRETq"
     said = attempted(model, tmp_path, monkeypatch, api_base=address, parameters=parameters)
     assert len(server.requests) == 1
@@ -267,7 +267,7 @@ def test_a_provider_that_repeats_the_request_in_its_error(
 def test_a_password_in_an_address_is_shown_nowhere(
     model: str, user: str, tmp_path: Path, server: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a client makes of user and password in an address, neither is in the trace or in what goes wrong."""
+    """User and password of an address are neither in the trace nor in any error."""
     address = f"http://{user}@127.0.0.1:{server.server_port}"
     assert leaks(user, *attempted(model, tmp_path, monkeypatch, api_base=address)) == []
 
@@ -282,8 +282,8 @@ def test_the_command_line_says_no_secret(tmp_path: Path, server: Provider) -> No
     assert leaks(REAL, done.stdout, done.stderr, bytes_below(tmp_path)) == []
 
 
-def test_what_is_known_is_recorded_by_value_and_the_rest_as_present(tmp_path: Path) -> None:
-    """The trace says which parameters were sent; `record_parameters` adds values, whole or one inside another."""
+def test_only_known_parameters_are_recorded_by_value(tmp_path: Path) -> None:
+    """The trace names every parameter sent; `record_parameters` adds values, whole or by path."""
     parameters = {"temperature": 0, "metadata": {"team": "x"}, "extra_headers": {"X-Title": "Shop", "X-Key": "SECRET1"}}
     result = run(agent([text("x")], parameters=parameters, trace=tmp_path / "a"))
     assert shape_of(result.trace_path) == {
@@ -332,7 +332,7 @@ def recorded(folder: Path, **options: Any) -> Path:
 
 
 def test_a_replay_names_the_parameters_that_it_lacks(tmp_path: Path) -> None:
-    """Without them nothing is sent; given, they are sent and not recorded; None leaves one out, and that is said."""
+    """A replay without them sends nothing; given, they are sent and not recorded; a note says which were left out."""
     path, model = recorded(tmp_path), ScriptedModel([text("y")])
     with pytest.raises(NotReplayableError) as refused:
         replay(path, overrides={"model": model})

@@ -48,7 +48,7 @@ MOMENTS = [(how, signal) for how in WHAT for signal in ("SIGTERM", "SIGKILL")]
 
 @pytest.mark.parametrize(("how", "signal"), sample(MOMENTS, MOMENTS[1::3]))
 def test_a_signal_at_any_moment(how, signal):
-    """Wherever in a run it comes, every file loads, what is open is sound, and the next run clears the rest away."""
+    """Every file loads, open ones are sound, and the next run removes what is left."""
     command = [sys.executable, "-m", "tests.findings.terminating", how, signal, str(sample(15, 4) * ROUNDS), "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (kinds,) = done.stdout.splitlines()
@@ -57,7 +57,7 @@ def test_a_signal_at_any_moment(how, signal):
 
 
 def test_code_that_holds_the_interpreter(tmp_path):
-    """Who ends such a process has to kill it: the trace has no end then, and says that it was interrupted."""
+    """Such a process has to be killed; its trace has no end and loads as interrupted."""
     with subprocess.Popen([sys.executable, "-c", HOLDS, tmp_path], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         program.stdout.readline()

@@ -125,7 +125,7 @@ SHAPES: Final = ("a tool's own", "a sub-agent's", "nested twice", "beside each o
     sample([(one, other) for one in SWITCHES for other in SHAPES], list(zip(SWITCHES, SHAPES, strict=True))),
 )
 def test_a_run_that_is_ended_from_outside(tmp_path, switch, shape):
-    """What was spent below the root by then is in its totals, whatever it was spent by."""
+    """The totals include what sub-agents and tools had spent by then."""
     block, reason = SWITCHES[switch]
 
     @tool(read_only=True)
@@ -206,7 +206,7 @@ def test_a_run_that_ends_in_itself(tmp_path, case):
 
 @pytest.mark.parametrize("name", sample(["SIGINT", "SIGTERM", "SIGKILL"], ["SIGTERM", "SIGKILL"]))
 def test_a_process_that_is_ended(tmp_path, name):
-    """Ctrl-C, SIGTERM and SIGKILL: what is in the file is in the totals, and a request that nobody answered is not known."""
+    """The totals of a killed run are the sum of its file; a request without an answer is not known."""
     code = (
         "import sys; from playhead import Agent, tool; from playhead.testing import *; from playhead.trace.types import Usage\n"
         "import anyio\n"
@@ -244,7 +244,7 @@ IMPOSSIBLE: Final[dict[str, tuple[dict[str, Any], str]]] = {
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 @pytest.mark.parametrize("how", ["validated", "built around that", "in the file"])
 def test_impossible_numbers_of_tokens(tmp_path, case, how):
-    """From a model of the caller's or in a file, they are not known, for everybody, and the trace says what was said."""
+    """Impossible counts of a model or a file are unknown in every report, and the trace keeps what was reported."""
     odd, said = IMPOSSIBLE[case]
     if how == "in the file" and case in {"not a number", "endless"}:
         odd, said = {"output_tokens": "NaN"}, "output_tokens 'NaN'"
@@ -284,7 +284,7 @@ ODD_SPANS: Final[list[tuple[dict[str, Any], tuple[int, int, int, float | None]]]
 
 @pytest.mark.parametrize(("odd", "kept"), ODD_SPANS)
 def test_impossible_numbers_in_spans(tmp_path, odd, kept):
-    """An import does not believe them either: what is left is at least that, and its report names the attribute."""
+    """An import treats them as unknown, and its report names the attribute."""
     good = {"llm.token_count.prompt": 100, "llm.token_count.completion": 20, "llm.cost.total": 0.25}
     given = {name: value for name, value in {**good, **odd}.items() if value is not None}
     trace = Trace().agent(1).model(2, 1, [("user", "Well?")], ("assistant", "4,180."), **given)

@@ -84,7 +84,7 @@ NO_VERDICT = [
 @pytest.mark.parametrize("where", ["approver", "switch"])
 @pytest.mark.parametrize("how", [lambda answer: answer, Later])
 def test_only_an_approval_is_an_approval(where, how):
-    """Whoever is asked, whatever is no `True` and no `Approval(True)` of that very type leaves the body alone."""
+    """A tool runs only after `True` or an exact `Approval(True)`; anything else denies the call."""
     ran: list[str] = []
 
     @tool(requires_approval=where == "approver")
@@ -105,7 +105,7 @@ def test_only_an_approval_is_an_approval(where, how):
 @pytest.mark.parametrize("option", ["validators", "done_when"])
 @pytest.mark.parametrize("how", [lambda said: said, Later])
 def test_only_a_verdict_is_a_verdict(option, how):
-    """An answer stands after a real `True` or `Verdict(True)`; after anything else the run says what was returned."""
+    """An answer is accepted only by `True` or an exact `Verdict(True)`; otherwise the error says what was returned."""
 
     def judged_as(said: Any) -> Any:
         judge = lambda _: how(said)  # noqa: E731

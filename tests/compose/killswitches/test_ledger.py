@@ -109,7 +109,7 @@ TestLedger.settings = settings(max_examples=sample(300, 40), stateful_step_count
 
 
 def test_threads_do_not_overdraw():
-    """Whoever holds the lock while looking and setting aside gets what there is, and never more than that."""
+    """Threads that look and reserve under the lock never spend more than the limit, and use all of it."""
     budget, over = Budget(max_tokens=10_000), list[int]()
 
     def spend() -> None:
@@ -135,7 +135,7 @@ def test_threads_do_not_overdraw():
 
 @given(COUNT, COUNT, PRICES, st.floats(0, 1), st.floats(0, 1))
 def test_no_answer_costs_more_than_the_worst_case(prompt: int, cap: int, prices: Prices, read: float, written: float):
-    """Whatever of the prompt comes from the cache or goes there."""
+    """The worst case holds for any share of the prompt that is read from or written to the cache."""
     cached = int(prompt * read)
     usage = Usage(
         input_tokens=prompt,

@@ -68,8 +68,8 @@ async def test_an_estimate_learns():
 
 
 @pytest.mark.parametrize("parameter", ["n", "model", "messages", "tools", "stream"])
-def test_what_a_body_may_not_ask_for(parameter: str):
-    """A body that asks the model for several answers, or behind the recording's back, gets an error and no request."""
+def test_a_body_cannot_ask_for_several_answers(parameter: str):
+    """A body that asks for several answers, or sets what the request itself holds, gets an error."""
 
     @tool
     async def ask(context: ToolContext) -> str:

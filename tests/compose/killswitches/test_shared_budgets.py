@@ -127,7 +127,7 @@ class Model(CountingModel):
 
 
 def test_the_same_budget_twice():
-    """Stacked twice, or on an agent and on one below it, a budget is charged once, and nobody waits for himself."""
+    """A budget stacked twice, or also on an agent below, is charged once and does not wait for itself."""
     budget = Budget(max_tokens=4_000)
     block = budget_limit(budget, output_cap=2_500)
     below = Agent(Model(), **grouped(name="below", compose=[block, block], **OPTIONS))
@@ -142,8 +142,8 @@ def test_the_same_budget_twice():
 
 
 @pytest.mark.parametrize("kind", ["wait", "swallow", "block"])
-def test_a_request_that_is_left_behind_holds_nobody_up(kind: str):
-    """What was set aside for a request that never came back is spent, and other runs do not wait for it."""
+def test_an_abandoned_request_blocks_no_other_run(kind: str):
+    """The reservation of a request that never returns counts as spent, and other runs do not wait for it."""
     budget = Budget(max_tokens=6_000)
     with hanging() as hang:
         hung = HungModel(hang.asynchronously(kind))
@@ -179,8 +179,8 @@ def test_a_failure_that_may_have_been_billed(failure: Exception, billed: bool):
 
 
 @pytest.mark.parametrize("counted", [ValueError("no tokenizer"), -5, 2.5, "12", True, None])
-def test_a_count_that_is_none(counted: Any):
-    """An adapter that cannot count, whatever it returns or raises, costs a run nothing but the exactness."""
+def test_a_wrong_token_count(counted: Any):
+    """An adapter whose token count is wrong or raises makes the bound an estimate and fails no run."""
 
     class Wrong(Model):
         async def count_tokens(self, request: Request) -> int | None:
@@ -217,7 +217,7 @@ async def test_a_request_that_cannot_be_recorded(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("seed", range(sample(10, 1)))
 def test_two_budgets_in_any_order(seed: int):
-    """Runs that need two budgets, and ask for them in different orders, do not wait for each other for ever."""
+    """Runs that reserve from two budgets in different orders do not deadlock."""
     chance, provider = random.Random(seed), Provider()
     one, other = Budget(max_tokens=6_000), Budget(max_tokens=5_000)
 

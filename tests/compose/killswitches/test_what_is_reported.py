@@ -70,14 +70,14 @@ def spent(model: Any, **parameters: Any) -> tuple[int, float]:
         ({"input_tokens": 40, "output_tokens": 10, "cache_read_tokens": 9_000}, 50, 0.00014),
     ],
 )
-def test_figures_that_cannot_be(usage: dict[str, Any], tokens: int, usd: float):
-    """Nothing is credited, and no prompt is free: what is not sensibly reported counts as it was set aside."""
+def test_impossible_usage(usage: dict[str, Any], tokens: int, usd: float):
+    """Impossible usage is never credited: the part that makes no sense counts as it was reserved."""
     assert spent(Reporting(Usage(**usage))) == (tokens, usd)
 
 
 @given(*[st.integers(-5_000, 5_000)] * 4)
 def test_no_answer_is_credited(prompt: int, answer: int, read: int, written: int):
-    """Whatever is reported costs nothing at least, and at most each token of it at the dearest price."""
+    """Any reported usage costs at least nothing, and at most each of its tokens at the highest price."""
     usage = Usage(input_tokens=prompt, output_tokens=answer, cache_read_tokens=read, cache_write_tokens=written)
     prices = Prices(input_usd=1.0, output_usd=1.0, cache_read_usd=0.5, cache_write_usd=2.0)
     assert 0 <= cost_of(usage, prices) <= (2 * max(0, prompt) + max(0, answer)) * 10**15
@@ -119,8 +119,8 @@ def test_a_cap_that_cannot_be_lowered(parameters: dict[str, Any], named: str):
         {"draft_num_predict": 5},
     ],
 )
-def test_what_is_no_cap(parameters: dict[str, Any]):
-    """The names of a schema's properties, and what has nothing to do with the length, are left alone."""
+def test_parameters_that_are_not_caps(parameters: dict[str, Any]):
+    """Names of a schema's properties and parameters without effect on the length are left alone."""
     assert spent(Reporting(Usage(input_tokens=40, output_tokens=10)), **parameters) == (50, 0.00014)
 
 

@@ -110,8 +110,8 @@ async def test_reproduced_and_replayed_without_code(tmp_path: Path):
     assert other.run.output == {"metres": 42}
 
 
-async def test_an_answer_that_nobody_judged_stops_the_replay(tmp_path: Path):
-    """What the caller's validator would say of another answer is not known: the replay stops and says what to pass."""
+async def test_an_answer_without_a_recorded_verdict_stops_the_replay(tmp_path: Path):
+    """A replay without the validator's code cannot judge a new answer: it stops and says what to pass."""
     await record_agent(agent_with_all(tmp_path), tmp_path)
     turns = [*TURNS[:7], text('{"metres": 77}')]
     other = await replay(tmp_path / "run.jsonl", Overrides(model=ScriptedModel(turns)), trace=None)
@@ -120,7 +120,7 @@ async def test_an_answer_that_nobody_judged_stops_the_replay(tmp_path: Path):
 
 
 async def test_resumed(tmp_path: Path):
-    """A run that died goes on under its policies, which know what was done before; their questions are not asked again."""
+    """A resumed run keeps its policies, which know the recorded calls; their recorded questions are not sent again."""
     run = await record_agent(agent_with_all(tmp_path), tmp_path)
     lines = (tmp_path / "run.jsonl").read_bytes().splitlines(keepends=True)
     responded = [record.seq for record in run.recording.records if record.kind == "tool-call-completed"]

@@ -75,7 +75,7 @@ def house(harness: Harness) -> None:
 
 
 async def test_nudge_refuse_and_answer(tmp_path: Path):
-    """The model is told, a call is answered in its tool's place, an answer is sent back, and another output leaves."""
+    """`Nudge` reaches the model, `Refuse` answers a call instead of its tool, and `Answer` replaces the output."""
     turns = [call("look", key="a"), call("look", key="x"), text("42"), text("42, source: look")]
     run = await record_agent(make_agent(tmp_path, turns, look, compose=[house]), tmp_path)
     assert (run.result.output, run.result.terminated_by, run.result.iterations) == ("42, SOURCE: LOOK", "end_turn", 4)
@@ -91,7 +91,7 @@ async def test_nudge_refuse_and_answer(tmp_path: Path):
 
 
 async def test_it_is_reproduced_without_its_code(tmp_path: Path):
-    """What it said is said again at the same places; a replay with another answer does not know what it would have said."""
+    """The policy's recorded outcomes are served at the same places; a replay says that they are not known for a new answer."""
     turns = [call("look", key="a"), call("look", key="x"), text("42"), text("42, source: look")]
     await record_agent(make_agent(tmp_path, turns, look, compose=[house]), tmp_path)
     again = await reproduce(tmp_path / "run.jsonl")
@@ -103,7 +103,7 @@ async def test_it_is_reproduced_without_its_code(tmp_path: Path):
 
 
 async def test_two_runs_at_once_share_nothing():
-    """What `per_run` gives is of one run: two runs of one agent do not see each other's calls."""
+    """`per_run` state belongs to one run: two runs of one agent do not see each other's calls."""
     both = asyncio.Barrier(2)
 
     @tool(read_only=True)
@@ -131,7 +131,7 @@ async def test_two_runs_at_once_share_nothing():
 
 
 async def test_switch_to(tmp_path: Path):
-    """Another strategy takes over, is told what was done and why, and the run is reproduced without the hook."""
+    """Another strategy continues with a summary and the reason, and the run is reproduced without the hook."""
 
     def other_way(harness: Harness) -> None:
         def look_at(context: PhaseContext) -> SwitchTo | None:
@@ -159,7 +159,7 @@ async def test_switch_to(tmp_path: Path):
 
 
 async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
-    """A hook asks the model and the world; both are recorded, and served to the same code; without the code that is said."""
+    """A hook's model request and fact are recorded and served to the same code; reproduction without the code is refused."""
     asked: list[str] = []
 
     def boss() -> str:
@@ -190,8 +190,8 @@ async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
     assert (replayed.run.output, asked) == ("43", ["who"])
 
 
-async def test_what_a_hook_cannot_say(tmp_path: Path):
-    """Answers at the wrong place, and events that only the kernel records, are failures of the hook: the run goes on."""
+async def test_answers_a_hook_cannot_give(tmp_path: Path):
+    """An answer at the wrong place, and an event that only the kernel records, is the hook's failure; the run continues."""
 
     def wrong(harness: Harness) -> None:
         harness.before("act", lambda _: Nudge("now?"), name="early")
@@ -214,7 +214,7 @@ async def test_what_a_hook_cannot_say(tmp_path: Path):
     ("turns", "removed"), [(1, False), (9, True)], ids=["no turn is left", "a hook removes the word"]
 )
 async def test_an_answer_that_cannot_be_sent_back(tmp_path: Path, turns: int, removed: bool):
-    """Where the model cannot be told, the run ends as the hook says, with the answer as the best there is."""
+    """Where the model cannot be nudged, the run ends as the hook says and keeps the answer as its best output."""
 
     def strict(harness: Harness) -> None:
         no = Terminate("not good", terminated_by="not_good")
