@@ -354,7 +354,7 @@ def _sources(files: tuple[str, ...]) -> tuple[list[Source], bool]:
     "--quiet",
     "quiet_s",
     type=click.FloatRange(min=0),
-    default=3.0,
+    default=10.0,
     help="Seconds of silence after which a trace is recorded.",
 )
 @click.option(
@@ -427,8 +427,6 @@ class _Collecting:
             note(
                 "playhead: WARNING: it listens to other machines too, and without a password; --host 127.0.0.1 does not"
             )
-        if collector.taken_again:
-            note(f"{collector.taken_again:,} requests of an earlier collector are taken in again")
         for file in collector.unread:
             note(f"playhead: warning: {file} of an earlier collector cannot be read, and is left there")
         note(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.importing.conventions import Kind, Reading
-    from playhead.importing.spans import ForeignSpan
+    from playhead.importing.otlp import ForeignSpan
 
 INTERRUPTED: Final = "playhead.interrupted"
 """Marks a span of Playhead's own export that was open when its recording broke off."""
@@ -30,12 +30,8 @@ class Tree:
     spans: dict[str, ForeignSpan] = field(default_factory=dict)
     parents: dict[str, str | None] = field(default_factory=dict)
     """The parent of each span, None for roots; parents come before their children, and siblings in the order of their start."""
-    repeated: int = 0
-    """Spans that came again with the same id; the one that has ended, or says more, counts."""
     conflicting: int = 0
-    """Those that are other spans with the same id."""
-    orphans: int = 0
-    """Spans whose parent is missing; they count as roots."""
+    """Spans with the id of another one; of two reports of one span, the one that has ended, or says more, counts."""
 
     @property
     def roots(self) -> list[ForeignSpan]:
@@ -56,8 +52,6 @@ class Item:
     said: Reading
     inside: Work | None = None
     """The work below a call."""
-    asks: bool = False
-    """Of an agent's span: whether model calls are directly below it."""
     depth: int = 0
     """Of an agent's span: how many agents and tools are around it."""
 
@@ -108,7 +102,6 @@ class Sorted:
     """The work of a trace's outermost agent, with everything below it."""
 
     root: Work = field(default_factory=Work)
-    conventions: set[str] = field(default_factory=set)
     left_out: int = 0
     """Spans that are not agents, model calls or tool calls."""
     doubled: int = 0
@@ -165,7 +158,6 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
     for span in map(_as_it_ended, spans):
         known = tree.spans.setdefault(span.span_id, span)
         if known is not span:
-            tree.repeated += 1
             tree.conflicting += (span.start_ns, span.name, span.parent_id) != (
                 known.start_ns,
                 known.name,
@@ -177,7 +169,6 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
     children: dict[str | None, list[ForeignSpan]] = {}
     ordered = sorted(tree.spans.values(), key=lambda span: (span.start_ns, -(span.end_ns or 0), span.span_id))
     for span in reversed(ordered):  # a stack returns the last one first
-        tree.orphans += span.parent_id is not None and span.parent_id not in tree.spans
         children.setdefault(span.parent_id if span.parent_id in tree.spans else None, []).append(span)
     pending: list[tuple[ForeignSpan, str | None]] = [(root, None) for root in children.get(None, [])]
     while pending:
@@ -203,7 +194,6 @@ def sort_out(tree: Tree) -> Sorted:
         span, reading = tree.spans[span_id], readings[span_id]
         place = _Place(found.root, loose=span.parent_id is not None) if parent is None else places[parent]
         if reading.kind != "other":
-            found.conventions |= {reading.convention} if reading.convention else set()
             found.tops += [] if place.agent or place.in_model else [(place.loose, reading.kind)]
         places[span_id] = _placed(span, reading, place, found, asking)
     if tree.parents:
@@ -262,7 +252,7 @@ def _agent(span: ForeignSpan, reading: Reading, place: _Place, asking: set[str |
         call = ToolReading(said.name, arguments=None if said.task is None else {"task": said.task}, result=said.output)
         place.work.items.append(Item(span, replace(reading, tool=call), work))
     depth = place.depth + 1
-    work.agents.append(Item(span, reading, asks=span.span_id in asking, depth=depth))
+    work.agents.append(Item(span, reading, depth=depth))
     return _Place(work, place.loose, span.span_id, depth=depth)
 
 
@@ -272,5 +262,5 @@ def _name_root(roots: list[ForeignSpan], readings: dict[str, Reading], found: So
     reading = readings[root.span_id]
     if reading.kind == "other":
         # an error in a program around an agent is not the agent's
-        error = reading.error if reading.convention is not None or not found.root.agents else None
+        error = None if found.root.agents else reading.error
         found.root.agents.insert(0, Item(root, replace(reading, error=error)))

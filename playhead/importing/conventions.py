@@ -13,14 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from playhead.importing.messages import (
-    ForeignMessage,
-    answer_of,
-    arguments_of,
-    finish_reason_of,
-    message_of,
-    messages_of,
-)
+from playhead.importing.messages import ForeignMessage, answer_of, arguments_of, message_of, messages_of
 from playhead.importing.values import (
     NOTHING,
     Attributes,
@@ -40,9 +33,9 @@ from playhead.trace.types import LARGEST_COUNT, TelemetryContext, ToolSpec, Usag
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from playhead.importing.spans import ForeignSpan
+    from playhead.importing.otlp import ForeignSpan
     from playhead.trace.values import JsonValue
 
 Kind = Literal["model", "tool", "agent", "other"]
@@ -132,7 +125,6 @@ class Reading:
     """Everything that a span says."""
 
     kind: Kind
-    convention: str | None = None
     model: ModelReading = ModelReading()
     tool: ToolReading = ToolReading()
     agent: AgentReading = AgentReading()
@@ -143,14 +135,12 @@ class Reading:
 def read(span: ForeignSpan) -> Reading:
     """Return what a span says; never raises."""
     attributes = Attributes(span.attributes)
-    kinds = dict(_kinds(attributes))
-    kind: Kind = next((each for each in kinds.values() if each != "other"), "other")
+    kind = _kind(attributes)
     return Reading(
         kind=kind,
-        convention=next((name for name, each in kinds.items() if each == kind), None),
         model=_model(attributes) if kind == "model" else ModelReading(),
         tool=_tool(span, attributes) if kind == "tool" else ToolReading(),
-        agent=_agent(span, attributes, kind) if kinds and kind in ("agent", "other") else AgentReading(),
+        agent=_agent(span, attributes, kind) if kind in ("agent", "other") else AgentReading(),
         error=_error(span, attributes),
     )
 
@@ -170,17 +160,10 @@ def context_of(spans: Iterable[ForeignSpan]) -> TelemetryContext | None:
     return None if found == TelemetryContext() else found
 
 
-def _kinds(attributes: Attributes) -> Iterator[tuple[str, Kind]]:
-    """Yield the conventions that a span follows, with its kind by each."""
-    operation = attributes.text("gen_ai.operation.name")
-    if operation is not None:
-        yield "gen_ai", _GEN_AI.get(operation, "other")
-    elif attributes.text("gen_ai.tool.name") is not None:
-        yield "gen_ai", "tool"
-    elif attributes.text("gen_ai.request.model") is not None:
-        yield "gen_ai", "model"
-    if (said := attributes.text(KIND)) is not None:
-        yield "openinference", _OPENINFERENCE.get(said.upper(), "other")
+def _kind(attributes: Attributes) -> Kind:
+    operation, said = attributes.text("gen_ai.operation.name"), attributes.text(KIND)
+    kind = _GEN_AI.get(operation or "", "other")
+    return kind if kind != "other" else _OPENINFERENCE.get((said or "").upper(), "other")
 
 
 def _playhead(attributes: Attributes) -> dict[str, Any]:
@@ -202,7 +185,6 @@ def _error(span: ForeignSpan, attributes: Attributes) -> ErrorInfo | None:
 
 
 def _model(attributes: Attributes) -> ModelReading:
-    asked, answered = attributes.side("input"), attributes.side("output")
     given = object_of(attributes.json("llm.invocation_parameters"))
     parameters, unrecorded = _parameters(attributes, given)
     return ModelReading(
@@ -212,34 +194,36 @@ def _model(attributes: Attributes) -> ModelReading:
         address=_address(attributes, given),
         parameters=parameters,
         unrecorded=unrecorded,
-        messages=_prompt(attributes, asked),
-        answer=_answer(attributes, answered),
-        finish_reason=_finish_reason(attributes, answered),
+        messages=_prompt(attributes),
+        answer=answer_of(attributes.json("gen_ai.output.messages"))
+        or answer_of(attributes.items("llm.output_messages")),
+        finish_reason=_finish_reason(attributes),
         usage=_usage(attributes),
         cost_usd=dollars(attributes.value("llm.cost.total")),
-        tools=_tools(attributes, asked, given),
+        tools=_tools(attributes, given),
         cut=count_of(_playhead(attributes).get("messages_cut")),
     )
 
 
-def _prompt(attributes: Attributes, asked: Any) -> tuple[ForeignMessage, ...] | None:  # noqa: ANN401 - any JSON value
-    places = attributes.json("gen_ai.input.messages"), attributes.items("llm.input_messages"), asked
-    messages = next(filter(None, map(messages_of, places)), None)
+def _prompt(attributes: Attributes) -> tuple[ForeignMessage, ...] | None:
+    messages = messages_of(attributes.json("gen_ai.input.messages")) or messages_of(
+        attributes.items("llm.input_messages")
+    )
     said = attributes.json("gen_ai.system_instructions")
     instructions = message_of({"role": "system", "parts": said}) if said and isinstance(said, (str, list)) else []
-    return (*instructions, *(messages or ())) if instructions else messages
+    return (*instructions, *(messages or ())) or None
 
 
-def _answer(attributes: Attributes, answered: Any) -> ForeignMessage | None:  # noqa: ANN401
-    places = attributes.json("gen_ai.output.messages"), attributes.items("llm.output_messages"), answered
-    found = next(filter(None, map(answer_of, places)), None)
-    return ForeignMessage("assistant", answered) if found is None and isinstance(answered, str) else found
-
-
-def _finish_reason(attributes: Attributes, answered: Any) -> str | None:  # noqa: ANN401
-    reasons = list_of(attributes.value("gen_ai.response.finish_reasons"))
-    said = first_text(*reasons) or finish_reason_of(attributes.json("gen_ai.output.messages"))
-    return said or attributes.text("llm.finish_reason") or finish_reason_of(answered)
+def _finish_reason(attributes: Attributes) -> str | None:
+    """Return why the model stopped, by the conventions, or by the provider's answer beside them."""
+    raw = attributes.side("output")
+    first = next(iter(objects_of(at(raw, "choices"))), raw)
+    return first_text(
+        *list_of(attributes.value("gen_ai.response.finish_reasons")),
+        attributes.text("llm.finish_reason"),
+        at(first, "finish_reason"),
+        at(raw, "stop_reason"),
+    )
 
 
 def _address(attributes: Attributes, given: dict[str, Any]) -> str | None:
@@ -282,10 +266,10 @@ def _tokens_of(value: Any) -> int | None:  # noqa: ANN401
     return count if count is not None and 0 <= count <= LARGEST_COUNT else None
 
 
-def _tools(attributes: Attributes, asked: Any, given: dict[str, Any]) -> tuple[ToolSpec, ...] | None:  # noqa: ANN401
+def _tools(attributes: Attributes, given: dict[str, Any]) -> tuple[ToolSpec, ...] | None:
     """Return the tools that a request offers: none where it says so, None where it does not say."""
     definitions = attributes.json("gen_ai.tool.definitions")
-    for listed in (definitions, attributes.items("llm.tools"), at(asked, "tools"), given.get("tools")):
+    for listed in (definitions, attributes.items("llm.tools"), given.get("tools")):
         found = tuple(filter(None, map(_spec, objects_of(listed))))
         if found:
             return found
@@ -379,8 +363,7 @@ def _agent(span: ForeignSpan, attributes: Attributes, kind: Kind) -> AgentReadin
 
 
 def _task(given: Any) -> str | None:  # noqa: ANN401
-    read_so = object_of(given)
-    return text_of(read_so.get("task")) or _last_user(messages_of(read_so)) or text_of(given)
+    return text_of(object_of(given).get("task")) or text_of(given)
 
 
 def _last_user(messages: tuple[ForeignMessage, ...] | None) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.findings import Findings, is_hidden
+from playhead.importing.findings import Findings
 from playhead.importing.headers import beginning_of, toolbox_of
 from playhead.importing.model_calls import ModelCalls
 from playhead.importing.pairing import turns_of
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 ROOT: Final = "root"
 NO_RESULT: Final = "calls have no tool result"
-_HIDDEN: Final = "arguments or results are hidden"
 SOURCE: Final = "import"
 """The source of an imported run's ending."""
 
@@ -123,7 +122,7 @@ class Conversion:
             return None if output is NOTHING else output
         is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)  # LangGraph's
         said = output.strip() if isinstance(output, str) else output
-        if output is NOTHING or is_state or is_hidden(output) or text.strip() == said or parsed_json(text) == output:
+        if output is NOTHING or is_state or text.strip() == said or parsed_json(text) == output:
             return text.strip()
         self._findings.doubt("the run's output is not the model's last answer, which is the output of a replay")
         return output
@@ -131,13 +130,11 @@ class Conversion:
     def _turn(self, turn: Turn) -> None:
         calls: tuple[ToolCall, ...] = ()
         if turn.model is not None:
-            # collected first: the turn of the events is known once the request is known to be a new one or a retry
-            events: list[tuple[int, EventBase]] = []
-            outcome = self._models.record(turn.model, lambda time_ns, event: events.append((time_ns, event)))
-            calls = outcome.tool_calls if isinstance(outcome, LlmResponded) else ()
-            for time_ns, event in events:
+            for time_ns, event in self._models.record(turn.model):
                 first = self._models.number == 0 and isinstance(event, MessageAdded)
                 self._emit(time_ns, None if first else self._iteration, event)
+            last = self._models.last
+            calls = last.tool_calls if isinstance(last, LlmResponded) else ()
         is_last = turn is self._turns[-1]
         for asked, call in zip(turn.asked, calls, strict=False):
             self._asked(asked, call, is_last=is_last)
@@ -181,10 +178,10 @@ class Conversion:
         if call.name != name:
             self._findings.doubt("calls ran under other names than the model gave", f"{call.name} as {name}")
         ran = None if said.arguments is None else to_json(said.arguments)
-        if ran is not None and not is_hidden(ran) and json_hash(ran) != json_hash(call.arguments):
+        if ran is not None and json_hash(ran) != json_hash(call.arguments):
             self._findings.doubt("calls ran with other arguments than the model gave", call.name)
             return call.model_copy(update={"name": name, "arguments": ran, "raw_arguments": None})
-        if said.raw is not None and call.arguments is not None and not is_hidden(said.raw):
+        if said.raw is not None and call.arguments is not None:
             # LangChain writes a single argument bare, and several as Python does
             forms = as_text(call.arguments), str(call.arguments), *map(as_text, [*call.arguments.values()][:1])
             times = said.raw not in forms
@@ -201,8 +198,6 @@ class Conversion:
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         if arguments is None and not by_program:  # no replay makes a program's own calls
             self._findings.missing("calls have no arguments", call.name)
-        if is_hidden(arguments):
-            self._findings.missing(_HIDDEN, call.name)
         given = {} if arguments is None else arguments
         started = ToolCallStarted(
             call_id=call.id,
@@ -231,7 +226,7 @@ class Conversion:
     ) -> ToolCallCompleted | None:
         """Return the event of a call that ended, None if nothing says how."""
         result = output if item is None or item.said.tool.result is NOTHING else item.said.tool.result
-        words = None if shown is None or is_hidden(shown) else text_of(shown.content)
+        words = None if shown is None else text_of(shown.content)
         fields: dict[str, Any] = {
             "call_id": started.call_id,
             "tool": started.tool,
@@ -246,17 +241,14 @@ class Conversion:
         if result is NOTHING and shown is None:
             self._findings.missing(NO_RESULT, started.tool)
             return None
-        if result is NOTHING or is_hidden(result):
-            if shown is None or words is None:
-                self._findings.missing(_HIDDEN, started.tool)
-                return ToolCallCompleted(ok=True, result=None if result is NOTHING else to_json(result), **fields)
+        if result is NOTHING and shown is not None:
             self._findings.note("results that only a later prompt holds, errors or not", started.tool)
             return ToolCallCompleted(ok=True, result=_content(shown), **fields)
         value = to_json(result)
         if output is not NOTHING and as_text(to_json(output)) != as_text(value):
             why = "what the agents said that calls entered is not what the calls returned"
             self._findings.doubt(why, started.tool)
-        if shown is not None and words is not None:
+        if shown is not None:
             value = self._as_shown(started, value, shown, is_plain=output is NOTHING)
         return ToolCallCompleted(ok=True, result=value, **fields)
 

@@ -69,17 +69,15 @@ class Findings:
         return tuple(_sentence(what, names) for (each, what), names in self._found.items() if each == weight)
 
 
-def is_hidden(value: object) -> bool:
-    """Return whether a value or a message holds the marker of hidden content."""
-    return REDACTED in (value if isinstance(value, str) else repr(value))
-
-
 def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
     """Find what of the trace is missing, or was left out."""
     replayed = works(found.root, replayed=True)
     spans = {each.span.span_id: each.span for work in replayed for each in (*work.items, *work.agents)}.values()
     if not any(work.models for work in replayed):
         findings.missing("no span is a model call, so there is nothing to ask again")
+    for span in spans:
+        if REDACTED in repr(span.attributes):
+            findings.missing("content of spans is hidden", span.name)
     whole = "the run may not be whole: spans"
     doubts = {
         f"{whole} are below parents that are missing": 0 if found.is_whole else found.loose,
@@ -94,8 +92,6 @@ def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
     notes = {
         "spans that are not agents, model calls or tool calls, and are left out": found.left_out,
         "spans of a second instrumentation for the same calls, which are left out": found.doubled,
-        "spans that came twice": tree.repeated,
-        "spans whose parent is missing": tree.orphans,
         "the outermost agent is below a parent that is missing: what else that did is not known": (
             found.loose if found.is_whole else 0
         ),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from playhead.importing.conventions import ModelReading
-from playhead.importing.findings import is_hidden
 from playhead.importing.messages import tool_calls
 from playhead.importing.values import digest
 from playhead.trace.types import AgentHeader, Message, ToolSpec, text_of
@@ -56,12 +55,10 @@ def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
     system, before, task, goes_on = _split(first.messages or ())
     if task is None:
         task = next((each.said.agent.task for each in work.agents if each.said.agent.task), None)
-    asking = [each for each in work.agents if each.asks] or work.agents
-    names = [each.said.agent.name for each in (*asking, *work.agents)] + [each.span.name for each in asking]
+    names = [each.said.agent.name for each in reversed(work.agents)] + [each.span.name for each in work.agents]
     findings.doubt("a first prompt goes on after the user's message, which a replay does not", times=goes_on)
     findings.doubt("the task is not in the spans", times=task is None)
     findings.doubt("the task is empty, which a replay refuses", times=task is not None and not task)
-    findings.doubt("the task is hidden", times=is_hidden(task))
     header = AgentHeader(
         name=next(filter(None, names), "agent"),
         model=model_name(first),

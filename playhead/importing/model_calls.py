@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.findings import is_hidden
 from playhead.importing.headers import model_name
 from playhead.importing.messages import ForeignMessage, tool_calls
 from playhead.importing.values import count_of, digest
-from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, LlmRetried, MessageAdded, MessageRef
+from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, MessageAdded
 from playhead.trace.types import Usage, text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from playhead.importing.agents import Item
     from playhead.importing.findings import Findings
@@ -34,8 +33,6 @@ class ForeignThread:
         self._findings = findings
         self._ids: dict[str, int] = {}
         """The id of every message, by its content."""
-        self._answers: dict[str, int] = {}
-        self._results: dict[str, ToolCallCompleted] = {}
         self._before: list[int] | None = None
         """The ids of the prompt before."""
         self._last: LlmResponded | None = None
@@ -44,14 +41,11 @@ class ForeignThread:
 
     def answered(self, response: LlmResponded, answer: ForeignMessage | None) -> None:
         """Add an answer, with which a later prompt goes on."""
-        calls = [[call.id, call.name, call.arguments, call.raw_arguments] for call in response.tool_calls]
-        self._answers[digest(["assistant", response.text, calls, None])] = response.request
         self._last = response
         self._next = [] if answer is None else [answer]
 
     def completed(self, result: ToolCallCompleted, call_id: str | None) -> None:
         """Add the result of a call that was asked for by this id."""
-        self._results[result.call_id] = result
         self._next.append(ForeignMessage("tool", result.message_text("tool"), call_id=call_id, name=result.tool))
 
     def place(self, messages: Sequence[ForeignMessage]) -> tuple[list[MessageAdded], tuple[Range, ...]]:
@@ -62,7 +56,7 @@ class ForeignThread:
             key = _key(message)
             if key not in self._ids:
                 self._ids[key] = len(self._ids)
-                added.append(self._added(self._ids[key], message, key))
+                added.append(_added(self._ids[key], message))
             ids.append(self._ids[key])
         if self._before is not None:
             self._compare(messages, ids, self._before)
@@ -81,21 +75,9 @@ class ForeignThread:
                 "does not send"
             )
 
-    def _added(self, number: int, message: ForeignMessage, key: str) -> MessageAdded:
-        is_result = message.role == "tool"
-        of_call: dict[str, Any] = {"tool_call_id": message.call_id, "name": message.name} if is_result else {}
-        request = self._answers.get(key) if message.role == "assistant" else None
-        result = self._results.get(message.call_id or "") if is_result else None
-        if request is not None:
-            return MessageAdded(id=number, role="assistant", ref=MessageRef(request=request))
-        if result is not None and result.message_text("tool") == message.content:
-            return MessageAdded(id=number, role="tool", ref=MessageRef(call=result.call_id), **of_call)
-        calls = tool_calls(message.calls, number)
-        return MessageAdded(id=number, role=message.role, content=message.content, tool_calls=calls, **of_call)
-
 
 class ModelCalls:
-    """Writes requests and their outcomes; a request that failed and came again is another attempt at the same one."""
+    """Makes the events of requests and their outcomes."""
 
     def __init__(self, tools: Toolbox, spent: Spent, findings: Findings) -> None:
         self._tools = tools
@@ -108,25 +90,27 @@ class ModelCalls:
         """Whether its answer is in the spans."""
         self.number: int | None = None
         """The newest request."""
-        self._attempt = 0
-        self._key = ""
         self._call_ids: dict[str, int] = {}
 
-    def record(self, item: Item, emit: Callable[[int, EventBase], None]) -> Outcome | None:
-        """Write a model call; `emit` takes the time in nanoseconds and an event. Return None if it had not ended."""
+    def record(self, item: Item) -> list[tuple[int, EventBase]]:
+        """Return the events of a model call, each with its time in nanoseconds; without an outcome if it had not ended."""
         said, start_ns = item.said.model, item.span.start_ns
         self._examine(item)
+        self._findings.doubt("model calls failed, and the run went on", times=isinstance(self.last, LlmFailed))
+        self.number = 0 if self.number is None else self.number + 1
         added, ranges = self.thread.place(said.messages or ())
-        requested = self._requested(item, ranges)
-        if requested.attempt:
-            emit(start_ns, LlmRetried(request=requested.request, attempt=requested.attempt, delay_s=0.0))
-        for event in (*added, requested):
-            emit(start_ns, event)
-        self.last = self._outcome(item, requested)
+        requested = LlmRequested(
+            request=self.number,
+            model=model_name(said),
+            messages=ranges,
+            tools=ranges_of(self._tools.ids_of(said.tools)),
+            parameters=to_json(said.parameters or {}),
+        )
+        self.last = self._outcome(item, self.number)
+        outcome = [] if self.last is None else [(item.span.end_ns or start_ns, self.last)]
         if self.last is not None:
             self._spent.take(self.last)
-            emit(item.span.end_ns or start_ns, self.last)
-        return self.last
+        return [*((start_ns, event) for event in (*added, requested)), *outcome]
 
     def call_id(self, given: str) -> str:
         """Return the id of a call; one that was used before gets a number."""
@@ -144,7 +128,6 @@ class ModelCalls:
         findings.doubt("prompts are not in the spans: content was not captured", times=said.messages is None)
         unknown = sum(not each.known and each.role != "assistant" for each in messages)
         findings.doubt("messages of prompts are in the spans without their content", times=unknown)
-        findings.doubt("prompts or answers are hidden", times=is_hidden(messages) or is_hidden(said.answer))
         findings.doubt("messages that prompts had and do not show (`playhead export --all-messages`)", times=said.cut)
         images = count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
         findings.doubt("images of prompts were left out of the spans", times=images)
@@ -153,29 +136,10 @@ class ModelCalls:
         for name in said.unrecorded:
             findings.note("request parameters that the recording does not hold (a replay takes them by --set)", name)
 
-    def _requested(self, item: Item, ranges: tuple[Range, ...]) -> LlmRequested:
-        said = item.said.model
-        tools, parameters = self._tools.ids_of(said.tools), to_json(said.parameters or {})
-        key = digest([ranges, tools, parameters, said.model])
-        if isinstance(self.last, LlmFailed) and key == self._key:
-            self._attempt += 1
-        else:
-            self._attempt, self.number = 0, 0 if self.number is None else self.number + 1
-        self._key = key
-        return LlmRequested(
-            request=self.number or 0,
-            attempt=self._attempt,
-            model=model_name(said),
-            messages=ranges,
-            tools=ranges_of(tools),
-            parameters=parameters,
-        )
-
-    def _outcome(self, item: Item, requested: LlmRequested) -> Outcome | None:
+    def _outcome(self, item: Item, number: int) -> Outcome | None:
         said, answer, findings = item.said.model, item.said.model.answer, self._findings
         fields: dict[str, Any] = {
-            "request": requested.request,
-            "attempt": requested.attempt,
+            "request": number,
             "latency_ms": item.span.duration_ms,
             "cost_usd": said.cost_usd,
         }
@@ -192,7 +156,7 @@ class ModelCalls:
         findings.note("errors of model calls that answered all the same", times=item.said.error is not None)
         calls = (
             call.model_copy(update={"id": self.call_id(call.id), "arguments": to_json(call.arguments)})
-            for call in tool_calls(answer.calls, requested.request)
+            for call in tool_calls(answer.calls, number)
         )
         responded = LlmResponded(
             **fields,
@@ -205,6 +169,12 @@ class ModelCalls:
         )
         self.thread.answered(responded, said.answer)
         return responded
+
+
+def _added(number: int, message: ForeignMessage) -> MessageAdded:
+    of_call: dict[str, Any] = {} if message.role != "tool" else {"tool_call_id": message.call_id, "name": message.name}
+    calls = tool_calls(message.calls, number)
+    return MessageAdded(id=number, role=message.role, content=message.content, tool_calls=calls, **of_call)
 
 
 def ranges_of(ids: Iterable[int]) -> tuple[Range, ...]:

@@ -1,4 +1,4 @@
-"""Spans of OTLP, as JSON or protobuf: the export of a program, and the files of the collector's file exporter.
+"""Spans of another program, read from OTLP: JSON, as the collector's file exporter writes it too, and protobuf.
 
 In JSON ids are hex, as the protocol wants, or base64, as protobuf's own JSON has them
 (opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Phoenix answers with a list of such spans at
@@ -7,13 +7,13 @@ In JSON ids are hex, as the protocol wants, or base64, as protobuf's own JSON ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import MissingDependencyError, NotImportableError
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH
-from playhead.importing.spans import MORE_PAGES, NO_START, ForeignEvent, ForeignSpan, Status
 from playhead.importing.values import (
-    at,
     count_of,
     field_of,
     id_of,
@@ -27,11 +27,19 @@ from playhead.importing.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from playhead.importing.limits import Quota
-    from playhead.importing.spans import Problems
+    from playhead.trace.values import JsonValue
 
+Status = Literal["unset", "ok", "error"]
+Problems = Counter[str]
+"""What was left out of a file, by reason."""
+NO_START: Final = "spans without a start time"
+MORE_PAGES: Final = "pages of the API that follow this one"
+"""Counted for a page of an API that names a next one."""
+OTLP_JSON: Final = "otlp-json"
+OTLP_PROTOBUF: Final = "otlp-protobuf"
 _STATUS: Final[dict[str, Status]] = {"1": "ok", "STATUS_CODE_OK": "ok", "2": "error", "STATUS_CODE_ERROR": "error"}
 _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "stringValue": str,
@@ -43,12 +51,51 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
 """How to read each plain kind of an attribute's value."""
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignEvent:
+    """An event of a span, such as an exception."""
+
+    name: str
+    attributes: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSpan:
+    """One span of another program's trace."""
+
+    trace_id: str
+    """Lower-case hex."""
+    span_id: str
+    parent_id: str | None
+    name: str
+    start_ns: int
+    """Nanoseconds since the Unix epoch; 0 when the span does not say."""
+    end_ns: int | None
+    """The same; None when the span had not ended."""
+    status: Status = "unset"
+    message: str = ""
+    """The description of the status."""
+    attributes: Mapping[str, JsonValue] = field(default_factory=dict)
+    """By dotted name; a value may itself be a list or an object."""
+    events: tuple[ForeignEvent, ...] = ()
+    resource: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Attributes of the program."""
+    dropped: int = 0
+    """Attributes and events that the program's SDK dropped."""
+
+    @property
+    def duration_ms(self) -> float:
+        """Milliseconds from start to end; 0 when it had not ended."""
+        return max(0, (self.end_ns or self.start_ns) - self.start_ns) / 1e6
+
+
 def is_otlp(document: Any) -> bool:  # noqa: ANN401 - any JSON value
     """Return whether a JSON document is OTLP: an object with resourceSpans, or a list of spans in `data`."""
-    if isinstance(document, dict) and field_of(document, "resourceSpans") is not None:
-        return True
-    rows = at(document, "data")
-    return isinstance(rows, list) and all(isinstance(row, dict) and field_of(row, "spanId") for row in rows[:1])
+    if not isinstance(document, dict):
+        return False
+    rows = document.get("data")
+    is_rows = isinstance(rows, list) and all(field_of(row, "spanId") for row in objects_of(rows)[:1])
+    return is_rows or isinstance(field_of(document, "resourceSpans"), list)
 
 
 def spans_of_json(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
@@ -56,7 +103,7 @@ def spans_of_json(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  
     groups = field_of(document, "resourceSpans")
     if groups is None:
         problems.update([MORE_PAGES] if document.get("next_cursor") else [])
-        yield from _spans(document["data"], {}, problems)
+        yield from _spans(document.get("data", ()), {}, problems)
     for group in objects_of(groups):
         resource = _attributes(object_of(group.get("resource")).get("attributes"), problems)
         for scope in objects_of(field_of(group, "scopeSpans")):

@@ -14,25 +14,30 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError
 from playhead.importing.limits import MAX_DOCUMENT, MAX_IDLE, Quota
-from playhead.importing.otlp import is_otlp, spans_of_json, spans_of_message
-from playhead.importing.spans import MORE_PAGES, NO_START, OTLP_JSON, OTLP_PROTOBUF
+from playhead.importing.otlp import (
+    MORE_PAGES,
+    NO_START,
+    OTLP_JSON,
+    OTLP_PROTOBUF,
+    is_otlp,
+    spans_of_json,
+    spans_of_message,
+)
 from playhead.importing.values import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.importing.spans import ForeignSpan, Problems
+    from playhead.importing.otlp import ForeignSpan, Problems
 
 STDIN: Final = "-"
 """The path of standard input."""
 _RECORDING: Final = b'{"seq":0,'
 """How a recording begins."""
 _NEITHER: Final = "it is neither OTLP JSON nor OTLP protobuf (with Phoenix and Langfuse, export OTLP)"
-_MAX_NUMBERED: Final = 20
-"""Lines that are not JSON whose numbers are shown."""
 _PIECE: Final = 1 << 20
-_IDLE: Final = f"{MAX_IDLE:,} lines or messages in a row without a span: the rest is not read"
+_IDLE: Final = f"{MAX_IDLE:,} lines in a row without a span: the rest is not read"
 
 
 @dataclass
@@ -108,12 +113,10 @@ def _spans(file: io.BufferedReader, source: Source, quota: Quota) -> Iterator[Fo
     if _looks_like_json(head):
         yield from _spans_of_documents(file, source, quota)
         return
+    if head[:1] != b"\n":
+        raise NotImportableError(_NEITHER)
     source.format = OTLP_PROTOBUF
-    for message in _messages(file):
-        if quota.add_line():
-            source.problems[_IDLE] += 1
-            return
-        yield from spans_of_message(message, source.problems, quota)
+    yield from spans_of_message(_read(file), source.problems, quota)
 
 
 def _looks_like_json(head: bytes) -> bool:
@@ -122,51 +125,34 @@ def _looks_like_json(head: bytes) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") and not is_message
 
 
-def _messages(file: io.BufferedReader) -> Iterator[bytes]:
-    """Yield the messages of a file: one without a length, or each after its length in four bytes."""
-    head = file.peek(5)[:5]
-    if head[:1] == b"\n":
-        yield _read(file, MAX_DOCUMENT + 1)
-        return
-    if head[:1] != b"\0" or head[4:] != b"\n":
-        raise NotImportableError(_NEITHER)
-    while prefix := file.read(4):
-        content = _read(file, length := int.from_bytes(prefix, "big"))
-        if len(content) < length:
-            raise NotImportableError("it is a file of OTLP messages with their lengths, and the last one is cut off")
-        yield content
-
-
-def _read(file: io.BufferedReader, most: int) -> bytes:
-    """Return at most so many bytes of a file; memory grows only with what is there."""
-    pieces, left = [], min(most, MAX_DOCUMENT + 1)
-    while left > 0 and (piece := file.read(min(left, _PIECE))):
-        pieces.append(piece)
-        left -= len(piece)
-    if sum(map(len, pieces)) > MAX_DOCUMENT:
-        raise NotImportableError(f"a document or message of more than {MAX_DOCUMENT:,} bytes: export lines instead")
-    return b"".join(pieces)
+def _read(file: io.BufferedReader) -> bytes:
+    """Return the rest of a file, which is one document; memory grows only with what is there."""
+    pieces = iter(lambda: file.read(_PIECE), b"")
+    content = b"".join(islice(pieces, MAX_DOCUMENT // _PIECE + 1))
+    if len(content) > MAX_DOCUMENT:
+        raise NotImportableError(f"a document of more than {MAX_DOCUMENT:,} bytes: export lines instead")
+    return content
 
 
 def _spans_of_documents(file: io.BufferedReader, source: Source, quota: Quota) -> Iterator[ForeignSpan]:
     """Yield the spans of each JSON document; documents that are not OTLP are counted."""
-    others, first = 0, ""
+    others = 0
     for document in _documents(file, source.problems, quota):
         if not is_otlp(document):
-            others, first = others + 1, first or _described(document)
+            others += 1
             continue
         source.format = OTLP_JSON
         source.problems.pop(MORE_PAGES, None)  # the next page is this one
         yield from spans_of_json(document, source.problems)
     if not source.format:
-        raise NotImportableError(f"{_NEITHER}: it holds {first or 'blank lines'}")
+        raise NotImportableError(_NEITHER)
     source.problems.update({"documents that are not OTLP": others} if others else {})
 
 
 def _documents(file: io.BufferedReader, problems: Problems, quota: Quota) -> Iterator[Any]:
     """Yield the JSON values of a file: one a line, or one in all."""
     first = True
-    for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
+    for line in iter(lambda: file.readline(MAX_DOCUMENT), b""):
         if quota.add_line():
             problems[_IDLE] += 1
             return
@@ -179,24 +165,16 @@ def _documents(file: io.BufferedReader, problems: Problems, quota: Quota) -> Ite
             if first:
                 yield _whole(line, file, quota)
                 return
-            where = f": line {number}" if sum(problems.values()) < _MAX_NUMBERED else ""
-            problems[f"lines that are not JSON{where}"] += 1
+            problems["lines that are not JSON"] += 1
         else:
             yield document
         first = False
 
 
 def _whole(start: bytes, file: io.BufferedReader, quota: Quota) -> Any:  # noqa: ANN401 - any JSON value
-    rest = _read(file, MAX_DOCUMENT + 1)
+    rest = _read(file)
     quota.add_json(rest)
     try:
         return read_json(start + rest)
-    except ValueError as error:
-        raise NotImportableError(f"{_NEITHER} ({str(error)[:100]})") from None
-
-
-def _described(document: Any) -> str:  # noqa: ANN401 - any JSON value
-    """Return what a document is, in a few words."""
-    if isinstance(document, dict):
-        return f"an object with {', '.join(sorted(str(name)[:40] for name in islice(document, 1000))[:8])}"
-    return f"{document!r:.80}"
+    except ValueError:
+        raise NotImportableError(_NEITHER) from None

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import NotImportableError
 from playhead.importing.agents import make_tree, sort_out
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.importing.agents import Sorted, Tree
+    from playhead.importing.otlp import ForeignSpan
     from playhead.importing.sources import Source
-    from playhead.importing.spans import ForeignSpan
     from playhead.trace.events import EventBase
     from playhead.trace.types import Replayability
     from playhead.trace.writer import Durability
@@ -66,24 +66,15 @@ class ImportedRun:
         return self.source.replayability
 
 
-class Options(TypedDict, total=False):
-    """How an import is made."""
-
-    replace: bool
-    """Whether to import a trace again that was imported from other spans; the earlier recording stays beside the new one."""
-    durability: Durability
-    """What a written event survives."""
-
-
 def import_file(
-    path: str | Path, trace_dir: str | Path | None = None, **options: Unpack[Options]
+    path: str | Path, trace_dir: str | Path | None = None, *, replace: bool = False
 ) -> tuple[ImportedRun, ...]:
     """Make a recording of every trace in a file; what could not be read, or is not a run, is logged as a warning.
 
     Args:
         path: the file, whose content says its format; `-` for standard input.
         trace_dir: the trace folder; by default the settings' folder.
-        options: see `Options`.
+        replace: import a trace again that was imported from other spans; the earlier recording stays beside the new one.
 
     Raises:
         NotImportableError: the file cannot be read, is of no known format, or holds no run.
@@ -91,7 +82,7 @@ def import_file(
         OSError: a recording cannot be written.
     """
     source = read_source(Path(path))
-    runs = tuple(import_sources([source], trace_dir, **options))
+    runs = tuple(import_sources([source], trace_dir, replace=replace))
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
@@ -103,7 +94,7 @@ def import_file(
 
 
 def import_sources(
-    sources: Sequence[Source], trace_dir: str | Path | None = None, **options: Unpack[Options]
+    sources: Sequence[Source], trace_dir: str | Path | None = None, *, replace: bool = False
 ) -> Iterator[ImportedRun]:
     """Make a recording of every trace in files, as the settings say; a trace may have spans in several files.
 
@@ -114,12 +105,16 @@ def import_sources(
     folder = Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser()
     format_name = ", ".join(dict.fromkeys(source.format for source in sources))
     spans = (span for source in sources for span in source.spans)
-    options = {"durability": settings.durability, **options}
-    return import_spans(spans, folder, format_name=format_name, **options)
+    return import_spans(spans, folder, format_name=format_name, replace=replace, durability=settings.durability)
 
 
 def import_spans(
-    spans: Iterable[ForeignSpan], folder: Path, *, format_name: str, **options: Unpack[Options]
+    spans: Iterable[ForeignSpan],
+    folder: Path,
+    *,
+    format_name: str,
+    replace: bool = False,
+    durability: Durability = "write",
 ) -> Iterator[ImportedRun]:
     """Write a recording for every trace of these spans, and yield what became of each.
 
@@ -127,7 +122,8 @@ def import_spans(
         spans: the spans, of any number of traces, in any order.
         folder: the trace folder.
         format_name: the format that they came in.
-        options: see `Options`.
+        replace: import a trace again that was imported from other spans; the earlier recording stays beside the new one.
+        durability: what a written event survives.
 
     Raises:
         OSError: a file cannot be written.
@@ -138,7 +134,7 @@ def import_spans(
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        yield _Import(store, trace_id, make_tree(group), format_name, **options).run()
+        yield _Import(store, trace_id, make_tree(group), format_name, replace, durability).run()
 
 
 @dataclass(frozen=True)
@@ -149,8 +145,8 @@ class _Import:
     trace_id: str
     tree: Tree
     format_name: str
-    replace: bool = False
-    durability: Durability = "write"
+    replace: bool
+    durability: Durability
 
     def run(self) -> ImportedRun:
         """Import the trace, unless it has been imported before."""
@@ -217,7 +213,6 @@ class _Import:
         )
         return ImportedFrom(
             format=self.format_name,
-            conventions=tuple(sorted(found.conventions)),
             trace_id=self.trace_id,
             root_span_id=next((root.span_id for root in self.tree.roots if root.parent_id is None), None),
             spans=len(spans),

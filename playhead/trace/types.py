@@ -611,8 +611,6 @@ class ImportedFrom(Value):
 
     format: Id
     """The format of the export: `otlp-json`, `otlp-protobuf`, or `otlp-http` of a collector."""
-    conventions: tuple[str, ...] = ()
-    """The conventions that the spans follow: `openinference`, `gen_ai`."""
     trace_id: Id
     """The trace's id, as it was exported."""
     root_span_id: str | None = None

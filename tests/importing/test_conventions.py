@@ -13,7 +13,7 @@ from playhead.importing import conventions
 from playhead.importing.conventions import read
 from playhead.importing.findings import REDACTED
 from playhead.importing.messages import ForeignCall, ForeignMessage
-from playhead.importing.spans import ForeignEvent, ForeignSpan
+from playhead.importing.otlp import ForeignEvent, ForeignSpan
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 

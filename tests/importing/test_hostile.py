@@ -20,7 +20,7 @@ from playhead.importing import import_spans, limits, read_source, sources, value
 from playhead.importing.agents import make_tree
 from playhead.importing.conventions import context_of, read
 from playhead.importing.limits import Quota
-from playhead.importing.spans import ForeignEvent, ForeignSpan
+from playhead.importing.otlp import ForeignEvent, ForeignSpan
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.importing.traces import CAPTURED, Trace, captured, imported, shop

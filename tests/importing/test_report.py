@@ -203,23 +203,14 @@ def test_two_instrumentors_of_one_call_are_one_call(tmp_path: Path) -> None:
     assert any("second instrumentation" in note for note in run.source.notes)
 
 
-def test_a_failed_attempt_and_its_retry_are_one_request(tmp_path: Path) -> None:
-    """The same prompt again after a failure is the next attempt at it."""
-    trace = (
-        Trace()
-        .agent(1)
-        .model(
-            2,
-            1,
-            [("user", "Zed?")],
-            None,
-        )
-        .model(4, 1, [("user", "Zed?")], ("assistant", "4,180 feet."))
-    )
+def test_a_failed_model_call_is_a_doubt(tmp_path: Path) -> None:
+    """A replay's model does not fail, so its requests are others than those of a run that went on after a failure."""
+    trace = Trace().agent(1).model(2, 1, [("user", "Zed?")], None)
+    trace.model(4, 1, [("user", "Zed?")], ("assistant", "4,180 feet."))
     trace.spans[1]["status"] = {"code": 2, "message": "busy"}
-    _, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    assert [(each.requested.request, each.requested.attempt) for each in recording.root.exchanges] == [(0, 0), (0, 1)]
-    assert recording.counts()["llm-retried"] == 1
+    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    assert [type(each.outcome).__name__ for each in recording.root.exchanges] == ["LlmFailed", "LlmResponded"]
+    assert run.source.reasons == ("model calls failed, and the run went on: 1",)
 
 
 def test_importing_again_changes_nothing(tmp_path: Path) -> None:

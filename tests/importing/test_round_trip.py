@@ -33,7 +33,7 @@ from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
 
 if TYPE_CHECKING:
-    from playhead.importing.spans import ForeignSpan
+    from playhead.importing.otlp import ForeignSpan
     from playhead.trace.types import Prices, Request
 
 GOLDEN: Final = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
@@ -80,8 +80,6 @@ def _prompt(owner: OwnerRecording, exchange: Any) -> Any:
         [spec.name for spec in request.tools],
         request.parameters,
         request.model,
-        request.number,
-        request.attempt,
     )
 
 

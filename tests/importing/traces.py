@@ -12,7 +12,7 @@ from playhead.trace.recording import read_recording
 
 if TYPE_CHECKING:
     from playhead.importing import ImportedRun
-    from playhead.importing.spans import ForeignSpan
+    from playhead.importing.otlp import ForeignSpan
     from playhead.trace.recording import Recording
 
 CAPTURED: Final = Path(__file__).parent / "captured"

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError, UsageError
 from playhead.importing.limits import MAX_SPANS, Quota
-from playhead.importing.otlp import spans_of_json, spans_of_message
+from playhead.importing.otlp import is_otlp, spans_of_json, spans_of_message
 from playhead.importing.store import import_spans
-from playhead.importing.values import field_of, read_json
+from playhead.importing.values import read_json
 from playhead.trace.blobs import sync_folder
 from playhead.trace.store import TraceStore
 
@@ -27,16 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playhead.importing.spans import ForeignSpan, Problems
+    from playhead.importing.otlp import ForeignSpan, Problems
     from playhead.importing.store import ImportedRun
     from playhead.trace.writer import Durability
 
-QUIET_S: Final = 3.0
+QUIET_S: Final = 10.0
 """Seconds without a span after which a trace whose root has ended is recorded."""
 IDLE_S: Final = 120.0
 """Seconds without a span after which a trace is recorded without its root."""
-LATE_S: Final = 60.0
-"""Seconds for which a recorded trace is remembered; spans that come later cannot join it."""
 MAX_HELD: Final = 256 * 1024**2
 """Estimated bytes of memory of all spans that wait to be recorded, and of one body."""
 NAME: Final = "otlp-http"
@@ -95,10 +93,6 @@ class _Gathered:
     spans: list[ForeignSpan] = field(default_factory=list)
     files: set[Path] = field(default_factory=set)
     heard_s: float = 0.0
-    pending: bool = False
-    """Whether spans came since it was recorded."""
-    is_ours: bool = False
-    """Whether the recording was made of these spans; another one must not be replaced."""
 
     @property
     def has_root(self) -> bool:
@@ -130,16 +124,14 @@ def read_body(content_type: str, content: bytes) -> Body:
     return Body(".pb" if content_type == PROTOBUF else ".json", content, spans, problems, quota.memory)
 
 
-def _document(content: bytes) -> dict[str, Any]:
+def _document(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
     try:
         document = read_json(content)
-    except ValueError as error:
-        raise RefusedError(400, f"the body is not JSON, or nested too deep ({str(error)[:100]})") from None
-    if not isinstance(document, dict) or not isinstance(
-        field_of({"resourceSpans": [], **document}, "resourceSpans"), list
-    ):
+    except ValueError:
+        raise RefusedError(400, "the body is not JSON, or nested too deep") from None
+    if document != {} and not is_otlp(document):
         raise RefusedError(400, "the body is not OTLP: expected an object with resourceSpans, a list")
-    return {"resourceSpans": [], **document}
+    return document
 
 
 class Collector:
@@ -163,8 +155,6 @@ class Collector:
         self.folder = folder
         self.problems: Problems = Counter()
         """What was left out of bodies, by reason."""
-        self.taken_again = 0
-        """Bodies of an earlier collector."""
         self.unread: list[Path] = []
         """Files of an earlier collector that cannot be read; they are left where they are."""
         self._quiet_s, self._idle_s, self._now_s = quiet_s, idle_s, now_s
@@ -215,15 +205,12 @@ class Collector:
         """
         failed: OSError | None = None
         with self._lock:
-            pending = [(trace_id, trace) for trace_id, trace in self._traces.items() if trace.pending]
-        for trace_id, trace in pending:
-            silence_s = self._now_s() - trace.heard_s
+            due = [trace_id for trace_id, trace in self._traces.items() if all_of_them or self._is_due(trace)]
+        for trace_id in due:
             try:
-                if all_of_them or silence_s >= (self._quiet_s if trace.has_root else self._idle_s):
-                    yield self._record(trace_id, trace)
+                yield self._record(trace_id)
             except OSError as error:
                 failed = failed or error
-        self._forget(all_of_them=all_of_them)
         if failed is not None:
             raise failed
 
@@ -239,7 +226,6 @@ class Collector:
             elif path.suffix in _TYPES:
                 try:
                     self._add(read_body(_TYPES[path.suffix], path.read_bytes()), path)
-                    self.taken_again += 1
                 except (RefusedError, OSError):
                     self.unread.append(path)
 
@@ -249,40 +235,35 @@ class Collector:
             trace = self._traces.setdefault(span.trace_id, _Gathered())
             trace.spans.append(span)
             trace.files.add(file)
-            trace.heard_s, trace.pending = self._now_s(), True
+            trace.heard_s = self._now_s()
 
-    def _record(self, trace_id: str, trace: _Gathered) -> Collected:
+    def _is_due(self, trace: _Gathered) -> bool:
+        return self._now_s() - trace.heard_s >= (self._quiet_s if trace.has_root else self._idle_s)
+
+    def _record(self, trace_id: str) -> Collected:
+        """Record a trace and forget it; its files go with the last trace in them, and stay if the trace could not be recorded."""
         with self._lock:
-            spans, files, trace.pending = list(trace.spans), tuple(sorted(trace.files)), False
-        run, why = None, ""
+            trace = self._traces.pop(trace_id)
+        files, run, why = tuple(sorted(trace.files)), None, ""
         try:
-            [run] = import_spans(
-                spans, self.folder, format_name=NAME, replace=trace.is_ours, durability=self._durability
-            )
+            [run] = import_spans(trace.spans, self.folder, format_name=NAME, durability=self._durability)
         except OSError:
-            trace.pending = True
+            with self._lock:
+                later = self._traces.get(trace_id, _Gathered())
+                trace.spans, trace.files = trace.spans + later.spans, trace.files | later.files
+                self._traces[trace_id] = trace
             raise
         except Exception as error:  # noqa: BLE001 - a trace that breaks the import must not stop the others
             why = f"{type(error).__name__}: {str(error)[:200]}"
-        if run is not None and run.kept is not None:
-            run.kept.unlink(missing_ok=True)  # it holds a part of these spans
         is_kept = run is None or run.outcome == "differs"
-        trace.is_ours |= run is not None and not is_kept
-        if is_kept:
-            with self._lock:
-                self._files = {file: memory for file, memory in self._files.items() if file not in files}
-        return Collected(trace_id, run, trace.has_root, files if is_kept else (), why)
-
-    def _forget(self, *, all_of_them: bool) -> None:
-        """Forget traces that were recorded a while ago, and remove the files that no other trace needs."""
         with self._lock:
-            for trace_id, trace in list(self._traces.items()):
-                if not trace.pending and (all_of_them or self._now_s() - trace.heard_s >= LATE_S):
-                    del self._traces[trace_id]
             needed = {file for trace in self._traces.values() for file in trace.files}
-            for file in self._files.keys() - needed:
-                del self._files[file]
-                file.unlink(missing_ok=True)
+            for file in trace.files:
+                if is_kept:
+                    self._files.pop(file, None)  # it stays, whoever else has spans in it
+                elif file not in needed and self._files.pop(file, None) is not None:
+                    file.unlink(missing_ok=True)
+        return Collected(trace_id, run, trace.has_root, files if is_kept else (), why)
 
 
 def _store(folder: Path, body: Body) -> Path:

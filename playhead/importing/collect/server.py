@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from playhead.importing.collect.collector import Body
-    from playhead.importing.spans import Problems
+    from playhead.importing.otlp import Problems
 
 MAX_BODY: Final = 16 * 1024**2
 """Bytes of a body, compressed and decompressed; `python -m benchmarks collecting` measures the cost of parsing one."""
@@ -49,11 +49,6 @@ STOP_S: Final = 2
 """Seconds for which a server that stops waits for open requests."""
 MAX_HEAD: Final = 32 * 1024
 """Bytes of a request's head."""
-OTHERS: Final = "for other reasons"
-"""Stands for the reasons of refusals beyond the first hundred."""
-_MAX_REASONS: Final = 100
-_LONGEST: Final = 1000
-"""Characters of a reason."""
 _UNAVAILABLE: Final = 503
 _ONLY_TRACES: Final = (
     "only traces are collected, at POST /v1/traces: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, and "
@@ -79,7 +74,7 @@ class CollectServer:
             UsageError: it cannot listen there.
         """
         self.refused: Counter[str] = Counter()
-        """Refused requests, by reason."""
+        """Refused requests, by reason: sentences of ours, so that clients cannot fill the memory with them."""
         self._take = take
         self._waiting = 0
         self._one = anyio.CapacityLimiter(1)
@@ -125,8 +120,7 @@ class CollectServer:
             return self._refused(request, error)
 
         async def not_found(request: Request, _: Exception) -> Response:
-            what = f"{request.method[:20]} {request.url.path[:100]}: {_ONLY_TRACES}"
-            return self._refused(request, RefusedError(404, what))
+            return self._refused(request, RefusedError(404, _ONLY_TRACES))
 
         return Starlette(
             routes=[Route("/v1/traces", self._traces, methods=["POST"])],
@@ -155,7 +149,7 @@ class CollectServer:
                     self._waiting += len(piece)
                     content += piece
                     if len(content) > MAX_BODY:
-                        raise _too_large(len(content))
+                        raise _too_large()
         except TimeoutError:
             raise RefusedError(408, f"the request took more than {REQUEST_S:g} seconds to arrive") from None
 
@@ -172,9 +166,8 @@ class CollectServer:
 
     def _refused(self, request: Request, error: Exception) -> Response:
         """Count a refusal and answer it. OTLP wants a Status, of which only the message is set."""
-        why = str(error).encode("utf-8", "replace").decode()[:_LONGEST]
-        known = why in self.refused or len(self.refused) < _MAX_REASONS
-        self.refused[why if known else OTHERS] += 1
+        why = str(error)
+        self.refused[why] += 1
         status = error.status if isinstance(error, RefusedError) else 500
         headers = {"Retry-After": str(RETRY_S)} if status == _UNAVAILABLE else None
         content_type = _content_type(request)
@@ -187,7 +180,7 @@ class CollectServer:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        if not host or "\0" in host:
+        if not host:
             raise OSError("it is not an address")  # noqa: TRY301 - as the system says it of others
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, ValueError, OverflowError) as error:  # ValueError: a label that is too long
@@ -205,17 +198,15 @@ def _check(request: Request) -> None:
     """Refuse a request that its head alone rules out."""
     if "origin" in request.headers:  # pages that a person visits must not write recordings
         raise RefusedError(403, "the request comes from a web page, and none may send spans here: export from a server")
-    if (content_type := _content_type(request)) not in (PROTOBUF, JSON):
-        raise RefusedError(
-            415, f"Content-Type {content_type[:100] or 'is missing'}: OTLP over HTTP has {PROTOBUF} and {JSON}"
-        )
+    if _content_type(request) not in (PROTOBUF, JSON):
+        raise RefusedError(415, f"the Content-Type of OTLP over HTTP is {PROTOBUF} or {JSON}")
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > MAX_BODY:
-        raise _too_large(int(length))
+        raise _too_large()
 
 
-def _too_large(size: int) -> RefusedError:
-    return RefusedError(413, f"the body has {size:,} bytes or more, the limit is {MAX_BODY:,}: {SMALLER}")
+def _too_large() -> RefusedError:
+    return RefusedError(413, f"the body has more than {MAX_BODY:,} bytes: {SMALLER}")
 
 
 def _decompressed(request: Request, content: bytes) -> bytes:
@@ -228,14 +219,14 @@ def _decompressed(request: Request, content: bytes) -> bytes:
     if encoding == "identity":
         return content
     if encoding != "gzip":
-        raise RefusedError(415, f"Content-Encoding {encoding[:100]}: only gzip is supported")
+        raise RefusedError(415, "the Content-Encoding is not gzip, the only one supported")
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         plain = stream.decompress(content, MAX_BODY + 1)
-    except zlib.error as error:
-        raise RefusedError(400, f"the body is not gzip: {error}") from None
+    except zlib.error:
+        raise RefusedError(400, "the body is not gzip") from None
     if len(plain) > MAX_BODY:
-        raise RefusedError(413, f"the body has more than {MAX_BODY:,} bytes when it is decompressed: {SMALLER}")
+        raise _too_large()
     if not stream.eof or stream.unused_data:
         raise RefusedError(400, "the body is not one whole gzip stream")
     return plain
@@ -244,7 +235,7 @@ def _decompressed(request: Request, content: bytes) -> bytes:
 def _accepted(content_type: str, problems: Problems) -> Response:
     """Return success, with the number of malformed spans and what else was left out."""
     rejected = sum(count for why, count in problems.items() if why.startswith("spans without a valid"))
-    why = ", ".join(f"{count:,} {what}" for what, count in problems.items())[:_LONGEST]
+    why = ", ".join(f"{count:,} {what}" for what, count in problems.items())
     if content_type == JSON:
         partial = {"partialSuccess": {"rejectedSpans": str(rejected), "errorMessage": why}}
         return JSONResponse(partial if problems else {})
