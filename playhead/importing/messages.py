@@ -84,9 +84,10 @@ def message_of(item: dict[str, Any]) -> list[ForeignMessage]:
     value = object_of(item.get("message")) or item
     role = _ROLES.get(str(value.get("role")).lower(), "user")
     parts = _Parts()
-    given = next((value[name] for name in ("parts", "contents", "content") if value.get(name)), None)
-    for part in given if isinstance(given, list) else [given]:
-        parts.add(part)
+    for name in ("parts", "contents", "content"):
+        given = [] if parts.content else value.get(name)
+        for part in given if isinstance(given, list) else [given]:
+            parts.add(part)
     for call in objects_of(value.get("tool_calls")):
         parts.add_call(object_of(call.get("tool_call")) or call)
     has_content = isinstance(value.get("content"), str) or bool(parts.content or parts.calls)

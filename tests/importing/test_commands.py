@@ -11,11 +11,8 @@ from typing import Final
 
 import pytest
 
-from playhead import Agent
-from playhead.errors import NotImportableError, NotReplayableError
+from playhead.errors import NotImportableError
 from playhead.importing import import_file
-from playhead.replay import resume_sync
-from playhead.testing import ScriptedModel, text
 from tests.cli.command_line import objects, playhead
 from tests.importing.traces import ANSWER, CAPTURED, NAMES, TRACE, Trace, captured, imported, shop
 
@@ -72,13 +69,6 @@ def test_what_needs_our_own_loop_is_refused(name: str, why: str, folder: Path) -
         "there is nothing", "nothing"
     )
     assert "playhead replay" in result.stderr
-
-
-def test_resume_in_code_refuses_it_too(folder: Path) -> None:
-    """Before anything else is looked at."""
-    path = next(folder.glob("*.jsonl"))
-    with pytest.raises(NotReplayableError, match="only that program can go on with it"):
-        resume_sync(Agent(ScriptedModel([text("x")])), path)
 
 
 def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:

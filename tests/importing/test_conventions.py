@@ -78,31 +78,6 @@ def test_the_names_are_those_of_openinference() -> None:
     assert ToolCallAttributes.TOOL_CALL_FUNCTION_ARGUMENTS_JSON == "tool_call.function.arguments"
 
 
-def test_openinference_with_messages_only_in_the_values() -> None:
-    """Where a span lost its message attributes (the SDK keeps 128), the values beside them say the same."""
-    asked = {
-        "messages": [{"role": "user", "content": "Zed?"}],
-        "tools": [{"type": "function", "function": {"name": "lookup"}}],
-    }
-    answer = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"key": "Zed"}'}}],
-    }
-    read_so = model(
-        {
-            "openinference.span.kind": "LLM",
-            "input.value": json.dumps(asked),
-            "input.mime_type": "application/json",
-            "output.value": json.dumps(answer),
-            "output.mime_type": "application/json",
-        }
-    )
-    assert read_so.messages == (ForeignMessage("user", "Zed?"),)
-    assert read_so.answer == ForeignMessage("assistant", "", (CALL,))
-    assert read_so.tools == (ToolSpec(name="lookup"),)
-
-
 def test_openinference_tokens_and_cost() -> None:
     """Every part of what a call cost is read."""
     read_so = model(
@@ -224,53 +199,6 @@ def test_gen_ai_tools_and_agents() -> None:
     assert reading.kind == "agent"
     assert reading.agent is not None
     assert (reading.agent.name, reading.agent.task) == ("clerk", "Zed?")
-
-
-def test_an_answer_of_several_items_is_one_answer() -> None:
-    """OpenAI's Responses have a thought, words and each call beside one another, in outputs and in inputs: none is lost."""
-    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
-    words = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Let me see."}]}
-    calls = [
-        {"type": "function_call", "id": f"fc_{n}", "call_id": f"c{n}", "name": "lookup", "arguments": f'{{"n": {n}}}'}
-        for n in (1, 2)
-    ]
-    told = [{"type": "function_call_output", "call_id": f"c{n}", "output": "61"} for n in (1, 2)]
-    made = {
-        "openinference.span.kind": "LLM",
-        "input.value": json.dumps({"input": [{"role": "user", "content": "Quill?"}, thought, words, *calls, *told]}),
-        "input.mime_type": "application/json",
-        "output.value": json.dumps({"output": [thought, words, *calls]}),
-        "output.mime_type": "application/json",
-    }
-    said = read(span(made)).model
-    assert said is not None
-    assert said.answer is not None
-    assert (said.answer.content, [(call.id, call.arguments) for call in said.answer.calls]) == (
-        "Let me see.",
-        [("c1", {"n": 1}), ("c2", {"n": 2})],
-    )
-    shown = [(each.role, each.content, len(each.calls), each.call_id) for each in said.messages or () if each.known]
-    assert shown == [
-        ("user", "Quill?", 0, None),
-        ("assistant", "Let me see.", 0, None),
-        ("assistant", "", 1, None),
-        ("assistant", "", 1, None),
-        ("tool", "61", 0, "c1"),
-        ("tool", "61", 0, "c2"),
-    ]
-
-
-def test_choices_are_answers_of_their_own() -> None:
-    """Of several choices the first counts: the calls of the others were never made."""
-    choices = [
-        {"message": {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{n}", "function": {"name": "t"}}]}}
-        for n in (1, 2)
-    ]
-    made = {"openinference.span.kind": "LLM", "output.value": json.dumps({"choices": choices})}
-    said = read(span({**made, "output.mime_type": "application/json"})).model
-    assert said is not None
-    assert said.answer is not None
-    assert [call.id for call in said.answer.calls] == ["c1"]
 
 
 def test_errors_come_from_the_exception_else_from_the_status() -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.diagnose.debrief import build_debrief
-from playhead.importing.messages import finish_reason_of
 from playhead.spans import SpanOptions, spans_of
 from playhead.spans.encoding import encode  # noqa: F401 - what is exported is what is sent
 from tests.cli.command_line import playhead
@@ -61,23 +60,6 @@ def test_an_answer_that_was_cut_off_by_the_conventions_of_gen_ai(tmp_path: Path)
     _, recording = imported(spans, tmp_path)
     assert recording.ending is not None
     assert recording.ending.terminated_by == "output_truncated"
-
-
-@pytest.mark.parametrize(
-    ("answered", "expected"),
-    [
-        ({"stop_reason": "max_tokens"}, "max_tokens"),
-        ({"generations": [[{"generation_info": {"finish_reason": "length"}}]]}, "length"),
-        ({"generations": [[{"message": {"kwargs": {"response_metadata": {"stop_reason": "x"}}}}]]}, "x"),
-        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "max_output_tokens"),
-        ([{"role": "assistant", "parts": [], "finish_reason": "stop"}], "stop"),
-        ({"reason": "because"}, None),
-        ("text", None),
-    ],
-)
-def test_where_answers_say_why_the_model_stopped(answered: Any, expected: str | None) -> None:
-    """Each provider and framework has its place for it."""
-    assert finish_reason_of(answered) == expected
 
 
 def test_a_run_whose_model_never_answered_failed(tmp_path: Path) -> None:

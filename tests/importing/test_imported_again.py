@@ -6,11 +6,10 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from playhead.importing import read_source
 from playhead.importing.collect.collector import FOLDER, JSON, read_body
 from playhead.importing.conventions import KIND
 from playhead.trace.store import TraceStore
-from tests.importing.collecting import collecting, document, recorded
+from tests.importing.collecting import collecting, document
 from tests.importing.traces import TRACE, Trace, imported, shop
 
 if TYPE_CHECKING:
@@ -43,33 +42,6 @@ def test_what_comes_again_after_a_recording_is_nothing_new(tmp_path: Path) -> No
         list(made.record(all_of_them=True))
     assert path.read_bytes() == before
     assert sorted(each.name for each in (tmp_path / FOLDER).iterdir()) == ["lock"]
-
-
-def test_what_comes_late_does_not_replace_what_was_recorded(tmp_path: Path) -> None:
-    """Spans that nobody recorded, after the others were forgotten: the recording stays, they are kept, whatever comes with them."""
-    path = tmp_path / f"import-{TRACE}.jsonl"
-    with collecting(tmp_path, quiet_s=0) as (made, _):
-        sent(made, 0, 1, 2, 3)
-        before = path.read_bytes()
-        list(made.record(all_of_them=True))
-        sent(made, 0)
-        made.take(read_body(JSON, LATE))
-        [late] = recorded(made)
-    assert (late.run.outcome, path.read_bytes() == before) == ("differs", True)
-    assert [file.exists() for file in late.kept_in] == [True, True]
-
-
-def test_a_collector_that_died_before_it_recorded_late_spans(tmp_path: Path) -> None:
-    """What it had acknowledged is all in its files: they are named, and an import of them makes the whole recording."""
-    with collecting(tmp_path, quiet_s=0) as (made, _):
-        assert [each.run.outcome for each in sent(made, 0, 1, 3)] == ["imported"]
-        made.take(read_body(JSON, document(2)))
-    with collecting(tmp_path, quiet_s=0) as (made, _):
-        assert made.taken_again == 2
-        [again] = recorded(made, all_of_them=True)
-    assert (again.run.outcome, len(again.kept_in)) == ("differs", 2)
-    spans = [span for path in again.kept_in for span in read_source(path).spans]
-    assert imported(spans, tmp_path, replace=True)[0].source.spans == 4
 
 
 def test_a_part_of_a_run_does_not_replace_it(tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def told(said: Any, call_id: str | None = "c1") -> list[Any]:
 HIDDEN_CALL = calling(("c1", "lookup", {"key": HIDDEN}))
 DEEP = calling(("c1", "lookup", {"where": [{"key": f"of {HIDDEN}"}]}))
 WRONG: dict[str, tuple[Callable[[], Trace], str, str]] = {
-    "hidden image": (lambda: run_of(task=with_part("image", HIDDEN)), "tools-only", "are hidden"),
-    "hidden in a text": (lambda: run_of(task=("user", f"Call {HIDDEN} now.")), "tools-only", "are hidden"),
+    "hidden image": (lambda: run_of(task=with_part("image", HIDDEN)), "not", "is hidden"),
+    "hidden in a text": (lambda: run_of(task=("user", f"Call {HIDDEN} now.")), "not", "is hidden"),
     "image left out": (lambda: run_of(images_left_out=1), "tools-only", "images of prompts were left out"),
     "audio": (lambda: run_of(task=with_part("audio", "x")), "tools-only", "neither text nor image"),
     "user message in between": (
@@ -109,13 +109,9 @@ WRONG: dict[str, tuple[Callable[[], Trace], str, str]] = {
         "tools-only",
         "ran with other arguments than the model gave: lookup",
     ),
-    "hidden argument": (lambda: run_of(asked=HIDDEN_CALL), "not", "are hidden"),
-    "hidden in an argument": (lambda: run_of(asked=DEEP), "not", "are hidden"),
-    "hidden in a result": (
-        lambda: run_of(result=f'{{"a": "{HIDDEN}"}}', then=told(f'{{"a": "{HIDDEN}"}}')),
-        "not",
-        "are hidden",
-    ),
+    "hidden argument": (lambda: run_of(asked=HIDDEN_CALL), "not", "content of spans is hidden: llm"),
+    "hidden in an argument": (lambda: run_of(asked=DEEP), "not", "content of spans is hidden: llm"),
+    "hidden in a result": (lambda: run_of(result=f'{{"a": "{HIDDEN}"}}'), "not", "content of spans is hidden: lookup"),
 }
 
 
@@ -151,24 +147,6 @@ def test_a_result_is_the_same_text_or_the_same_json(result: str, said: str, is_s
     assert (made.completed.observation() == said) == is_same
 
 
-def test_calls_and_results_in_words_are_a_reason(tmp_path: Path) -> None:
-    """Smolagents tells the model of both as the assistant's and the user's words, which a replay does not."""
-    calling_in_words = ("assistant", "Calling tools:\n[{'id': 'c1', 'function': {'name': 'lookup'}}]")
-    in_words = [SYSTEM, TASK, calling_in_words, ("user", "Observation:\n4,180 feet")]
-    run, _ = imported(run_of(then=in_words).foreign(tmp_path), tmp_path / "a")
-    [why] = run.source.reasons
-    assert (run.replayability, "go on with something else" in why) == ("tools-only", True)
-
-
-def test_what_the_model_shows_counts_where_the_span_is_hidden(tmp_path: Path) -> None:
-    """Arguments that only the span hides, and a result that only the span hides, are known."""
-    trace = run_of(ran_with={"key": HIDDEN}, result=f'{{"height": "{HIDDEN}"}}')
-    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    [made] = recording.root.calls.values()
-    assert made.completed is not None
-    assert (run.replayability, made.started.args, made.completed.result) == ("full", {"key": "Zed"}, "4,180 feet")
-
-
 def test_an_image_that_our_own_export_left_out_is_said(tmp_path: Path) -> None:
     """It was too large for a span: what comes back has no image, and is not called whole."""
     url = "data:image/png;base64," + base64.b64encode(b"x" * 60_000).decode()
@@ -179,7 +157,7 @@ def test_an_image_that_our_own_export_left_out_is_said(tmp_path: Path) -> None:
     assert run.trace_path is not None
     back = brought_back(read_recording(run.trace_path), tmp_path / "imported", max_messages=None)
     assert back.header.imported is not None
-    assert back.header.imported.replayability == "tools-only"
+    assert back.header.imported.replayability == "not"
     assert "images of prompts were left out of the spans: 1" in back.header.imported.reasons
 
 

@@ -70,13 +70,11 @@ LEVELS: dict[str, tuple[Callable[[], Trace], str, str]] = {
     "whole": (shop, "full", ""),
     "result in the next prompt alone": (lambda: _without_tool(shop()), "full", ""),
     "failed": (lambda: shop(result=None, status={"code": 2, "message": "no Zed"}), "full", ""),
-    "hidden result that the next prompt shows": (lambda: shop(result="__REDACTED__"), "full", ""),
-    "hidden input of a call that the model shows": (lambda: shop(arguments="__REDACTED__"), "full", ""),
     "no content": (lambda: without(shop(), "llm.input_messages", "input."), "tools-only", "content was not captured"),
     "hidden prompts": (
         lambda: with_text(shop(), "llm.input_messages.0.message.content", "__REDACTED__"),
-        "tools-only",
-        "hidden",
+        "not",
+        "content of spans is hidden: llm",
     ),
     "no schemas": (lambda: without(shop(), "llm.tools"), "tools-only", "only which it called: lookup"),
     "goes on": (_going_on, "tools-only", "goes on after the user's message"),
@@ -84,7 +82,7 @@ LEVELS: dict[str, tuple[Callable[[], Trace], str, str]] = {
     "hidden result": (
         lambda: with_text(shop(result="__REDACTED__"), "llm.input_messages.3.message.content", "__REDACTED__"),
         "not",
-        "results are hidden: lookup",
+        "content of spans is hidden: lookup",
     ),
     "no model": (lambda: Trace().agent(1).tool(2, 1, "lookup", {"key": "Zed"}, "x"), "not", "no span is a model call"),
     "no arguments": (_no_arguments, "not", "calls have no arguments: lookup"),
@@ -262,7 +260,7 @@ def test_a_trace_without_its_root_has_no_end(tmp_path: Path) -> None:
     """Spans that came alone, of a run that goes on: the recording is open, and says whose parents are missing."""
     run, recording = imported(shop().foreign(tmp_path)[1:3], tmp_path / "runs")
     assert (recording.status, recording.ending) == ("open", None)
-    assert "spans whose parent is missing: 2" in run.source.notes
+    assert "the run may not be whole: spans are below parents that are missing: 2" in run.source.reasons
 
 
 def test_the_report_is_data(tmp_path: Path) -> None:

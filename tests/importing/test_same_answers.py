@@ -157,7 +157,6 @@ def test_a_request_that_says_it_offers_no_tools_is_another_one(tmp_path: Path) -
 GAVE = {
     "the one value of a tool with one": ("Zed", True),
     "as Python writes it": ("{'key': 'Zed'}", True),
-    "hidden": ("__REDACTED__", True),
     "another value": ("Quill", False),
     "another one as Python writes it": ("{'key': 'Quill'}", False),
 }

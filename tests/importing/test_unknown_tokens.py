@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_view import debrief_document
-from playhead.trace.recording import read_recording
 from tests.cli.command_line import objects, playhead
 from tests.importing.traces import TRACE, Trace, imported
 
@@ -70,67 +67,6 @@ def test_diff(folder: Path) -> None:
     [found] = data(folder, "diff", NOTHING, PARTLY)
     sides = [[found[side][name] for name in ("input_tokens", "output_tokens", "usage_unknown")] for side in ("original", "replay")]  # fmt: skip
     assert (sides, found["tokens_delta"], found["also_differs"]) == ([[None, None, 2], [100, 20, 1]], None, [])
-
-
-def test_a_diff_with_itself(folder: Path) -> None:
-    """Two runs of which nothing is known do not differ in tokens by 0."""
-    assert "tokens in+out unknown unknown ? cost unknown" in text(folder, "diff", NOTHING, NOTHING)
-    assert data(folder, "diff", NOTHING, NOTHING)[0]["tokens_delta"] is None
-
-
-@pytest.mark.parametrize(
-    ("runs", "total", "row", "figures"),
-    [
-        ([NOTHING], "Tokens: ?. Cost: ?", "2 0 ? ? ?", (None, None, 2)),
-        ([PARTLY], "Tokens: at least 100 in, 20 out.", "2 0 100+? 20+? $0.2500", (100, 20, 1)),
-        ([WHOLE], "Tokens: 200 in, 40 out.", "2 0 200 40 $0.5000", (200, 40, 0)),
-        ([NOTHING, PARTLY, WHOLE], "Tokens: at least 300 in, 60 out.", "6 0 300+? 60+? $0.7500", (300, 60, 3)),
-    ],
-    ids=["nothing", "partly", "whole", "all"],
-)
-def test_stats(folder: Path, runs: list[str], total: str, row: str, figures: tuple[int | None, ...]) -> None:
-    """In the totals, by model and by agent, as text and as JSON."""
-    shown = text(folder, "stats", *runs)
-    assert (total in shown, f"openai/m-1 {row} " in shown) == (True, True)
-    [found] = data(folder, "stats", *runs)
-    for part in (found, found["models"][0], found["agents"][0]):
-        assert tuple(part[name] for name in ("tokens_in", "tokens_out", "usage_unknown")) == figures
-    assert (found["models"][0]["cache_read_tokens"] is None) == (runs == [NOTHING])
-
-
-@pytest.mark.parametrize(
-    ("run", "said", "cell", "figures"),
-    [
-        (NOTHING, "tokens not known", "not known", (None, None, 2)),
-        (PARTLY, "at least 120 tok", "at least 100, 20", (100, 20, 1)),
-        (WHOLE, "240 tok", "200, 40", (200, 40, 0)),
-    ],
-    ids=["nothing", "partly", "whole"],
-)
-def test_debrief(folder: Path, run: str, said: str, cell: str, figures: tuple[int | None, ...]) -> None:
-    """The last line, the table of the Markdown and the metrics say the same."""
-    assert f" | {said} | " in text(folder, "debrief", run)
-    debrief = build_debrief(read_recording(folder / f"{run}.jsonl"))
-    assert f"| tokens in, out | {cell} |" in debrief_document(debrief, figures=True).markdown()
-    metrics = data(folder, "debrief", run)[0]["metrics"]
-    assert tuple(metrics[name] for name in ("tokens_in", "tokens_out", "usage_unknown")) == figures
-
-
-def test_backtest_of_a_budget(folder: Path) -> None:
-    """What a budget would have counted cannot be told, so neither that it would have stopped nor that it would not."""
-    runs = data(folder, "backtest", *BUDGET, NOTHING, PARTLY, WHOLE)
-    assert [each["verdict"] for each in runs[:3]] == ["unknown", "unknown", "untouched"]
-    assert runs[0]["why_unknown"] == (
-        "the tokens of the answer to request 0 of root are not recorded: "
-        "what a budget would have counted there, and done, cannot be told"
-    )
-    assert "the tokens of the answer to request 1 of root are not recorded" in runs[1]["why_unknown"]
-    assert [(each["took"]["tokens"], each["took"]["usage_unknown"]) for each in runs] == [
-        (None, 2), (120, 1), (240, 0), (240, 0),
-    ]  # fmt: skip
-    shown = text(folder, "backtest", *BUDGET, NOTHING, PARTLY, WHOLE)
-    assert "Of 3 runs: 1 untouched, 0 stopped, 2 cannot be told" in shown
-    assert playhead("backtest", *BUDGET, NOTHING, "--trace-dir", folder).exit_code == 4
 
 
 def test_backtest_of_a_small_budget(folder: Path) -> None:
