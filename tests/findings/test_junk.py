@@ -30,13 +30,13 @@ def test_millions_of_junk_lines(tmp_path: Path, junk: bytes):
 @pytest.mark.parametrize(
     ("junk", "said"),
     [
-        (b" ", "neither JSON nor JSON lines nor OTLP protobuf"),
-        (b"\0", "neither JSON nor JSON lines nor OTLP protobuf"),
-        (b"\0\0\0\2\n\0", "what stands behind them is not read"),
-        (b"\n", "it is no OTLP message"),
-        (b"{}\n", "no spans of a known format in it"),
-        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "what stands behind them is not read"),
-        (b'{"resourceSpans":[' + b" " * 1000, "neither JSON nor JSON lines nor OTLP protobuf"),
+        (b" ", "neither OTLP JSON nor OTLP protobuf"),
+        (b"\0", "neither OTLP JSON nor OTLP protobuf"),
+        (b"\0\0\0\2\n\0", "neither OTLP JSON nor OTLP protobuf"),
+        (b"\n", "not an OTLP message"),
+        (b"{}\n", "neither OTLP JSON nor OTLP protobuf"),
+        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "the rest is not read"),
+        (b'{"resourceSpans":[' + b" " * 1000, "neither OTLP JSON nor OTLP protobuf"),
     ],
 )
 def test_an_export_of_nothing(tmp_path: Path, junk: bytes, said: str):
