@@ -28,6 +28,14 @@ class StubHandler(BaseHTTPRequestHandler):
     wbufsize = -1  # one packet for headers and body, else each answer waits 40 ms for an acknowledgement
     disable_nagle_algorithm = True
 
+    def setup(self):
+        super().setup()
+        self.stub.connections.add(self)
+
+    def finish(self):
+        super().finish()
+        self.stub.connections.discard(self)
+
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.stub.requests.append((self.path, sent))
@@ -94,6 +102,8 @@ class StubServer:
         """Path and parsed body of each request, in order."""
         self.keys = []
         """The `Authorization` header of each request."""
+        self.connections = set()
+        """The open connections."""
         self.gone = threading.Event()
         """Set when the reader of a stream that waits has closed the connection."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (StubHandler,), {"stub": self}))
