@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import random
-import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -202,22 +201,6 @@ async def test_a_run_that_ends_before_the_answer_pays_nothing(tmp_path: Path):
         assert recording.counts().get("approval-decided", 0) == 0
         assert recording.ending is not None
         assert recording.ending.terminated_by == ("terminated" if path.stem == "stopped" else "cancelled")
-
-
-async def test_a_blocking_approver_runs_in_a_daemon_thread(tmp_path: Path):
-    """The event loop stays free meanwhile, and the thread does not keep the process alive."""
-    asked, free, threads = threading.Event(), threading.Event(), []
-
-    def approve(_request: ApprovalRequest) -> bool:
-        threads.append(threading.current_thread())
-        asked.set()
-        return free.wait(10)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(decided, tmp_path, approve)
-        await anyio.to_thread.run_sync(asked.wait)
-        free.set()
-    assert threads[0].daemon
 
 
 @pytest.mark.parametrize("kind", ["block", "wait", "swallow"])

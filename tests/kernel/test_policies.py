@@ -416,16 +416,6 @@ async def test_the_model_is_told_once_per_loop(tmp_path: Path):
     assert ran.model.requests[3].messages[-1].content == told
 
 
-async def test_limits_of_loop_detection(tmp_path: Path):
-    """The user's limits hold; None turns a rule off."""
-    detection = LoopDetection(identical_calls=2)
-    ran = await stuck(tmp_path, [*SAME[:2], text("42")], loop_detection=detection)
-    assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"]
-    (tmp_path / "dict").mkdir()
-    ran = await stuck(tmp_path / "dict", [*SAME, text("42")], loop_detection={"identical_calls": None})
-    assert ran.events("nudge-issued") == []
-
-
 async def test_a_required_tool_that_keeps_failing_ends_the_run(tmp_path: Path):
     """After the same error three times in a row the run ends, and says why and what to do."""
     ran = await stuck(tmp_path, [call("broken")] * 9, broken, required_tools=["broken"])

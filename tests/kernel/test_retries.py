@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,40 +9,19 @@ import pytest
 from playhead import Agent, load_recording, tool
 from playhead.errors import (
     ModelError,
-    ModelRequestError,
     ModelUnavailableError,
 )
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
-from playhead.trace.types import Prices
-from tests.kernel.runs import data, make_agent, record, record_agent
+from tests.kernel.runs import data, record
 from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.trace.types import Completion, Prices, Request
-
 
 BUSY = error("busy", retryable=True)
 MODEL_EVENTS = ("llm-requested", "llm-responded", "llm-failed", "llm-retried")
-
-
-@dataclass
-class Broken:
-    """A model that raises, or returns what is no answer."""
-
-    outcome: Any
-    name: str = "broken/model"
-    secrets: dict[str, str] = field(default_factory=dict)
-
-    async def prices(self) -> Prices | None:
-        return None
-
-    async def complete(self, request: Request) -> Completion:
-        if isinstance(self.outcome, BaseException):
-            raise self.outcome
-        return self.outcome
 
 
 async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -87,33 +65,6 @@ async def test_the_last_attempt_fails(tmp_path: Path, retries: int):
     assert type(run.error) is ModelUnavailableError
     assert run.error.result is run.result
     assert run.error.trace_path == tmp_path / "run.jsonl"
-
-
-class Speechless(Exception):  # noqa: N818 - somebody else's error
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-@pytest.mark.parametrize(
-    ("outcome", "message"),
-    [
-        (KeyError("choices"), "the model adapter raised KeyError: 'choices'"),
-        (Speechless(), "the model adapter raised Speechless: Speechless"),
-        (None, "the model adapter raised AttributeError: 'NoneType' object has no attribute 'tool_calls'"),
-    ],
-    ids=["KeyError", "failing str", "None"],
-)
-async def test_unexpected_exceptions(tmp_path: Path, outcome: Any, message: str):
-    """Anything else that an adapter raises, or returns instead of an answer, is a failed request that names it."""
-    run = await record_agent(make_agent(tmp_path, Broken(outcome)), tmp_path)
-    assert (type(run.error), str(run.error)) == (ModelRequestError, message)
-    if isinstance(outcome, Exception):
-        assert run.error is not None
-        assert run.error.__cause__ is outcome
-    assert [data(event) for event in run.events("llm-failed")] == [
-        {"request": 0, "error": {"type": "ModelRequestError", "message": message}}
-    ]
-    assert run.result.error == message
 
 
 @tool(read_only=True)

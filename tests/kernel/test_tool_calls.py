@@ -314,12 +314,6 @@ async def test_results_join_in_the_order_of_the_calls(tmp_path: Path):
     assert [content for kind, _, content in run.steps() if kind == "observation"] == ["a", "b", "c"]
 
 
-def test_a_name_decides_nothing():
-    """Only the declaration of a tool counts, not its name."""
-    assert tool(lambda: "", name="delete_page", read_only=True).spec.read_only  # type: ignore[call-overload]
-    assert not tool(lambda: "", name="get_page").spec.read_only  # type: ignore[call-overload]
-
-
 async def test_a_cache_expires(tmp_path: Path):
     """A result is cached for its seconds by the run's clock; the recording is reproduced."""
     ran: list[str] = []

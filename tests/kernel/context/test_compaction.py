@@ -131,17 +131,6 @@ class TestWhatIsKept:
         ]
         assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
 
-    async def test_dropped_lines_are_counted(self, tmp_path: Path):
-        """The oldest lines are dropped first, and each dropped line is a decision in the trace."""
-        run = await run_with(tmp_path, [*[call("look", key=f"k{number}") for number in range(40)], text("done")])
-        told = thread(run)[1][1]
-        assert len(told) <= SMALL.prior_work_chars + 40
-        kept, dropped = told.count("- look("), len([ref for action, ref in decisions(run) if action == "dropped"])
-        assert f"Other calls: {dropped}" in told
-        assert kept + dropped == 38
-        newest = [line for line in told.split("\n") if line.startswith("- ")][-1]
-        assert newest == '- look({"key": "k37"}) → found k37'
-
 
 class TestHooks:
     """What a hook changed or removed does not come back."""

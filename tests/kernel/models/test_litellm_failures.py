@@ -18,7 +18,7 @@ from playhead.kernel.models import litellm as adapter
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.trace.types import Message, Request
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # litellm takes seconds to import
 
 KEY = "sk-test-key-0123456789"
 

@@ -23,7 +23,7 @@ from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import to_openai
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # litellm takes seconds to import
 
 REAL = "openai/qwen2.5-coder-1.5b"
 SERVER = "http://127.0.0.1:8095/v1"

@@ -18,7 +18,9 @@ from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpe
 if TYPE_CHECKING:
     from tests.kernel.models.conftest import StubServer
 
-pytestmark = [  # of litellm's own code, when it streams
+pytestmark = [
+    pytest.mark.slow,  # litellm takes seconds to import
+    # of litellm's own code, when it streams
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning"),
 ]

@@ -12,7 +12,7 @@ from playhead.kernel.models.ollama import Ollama
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
 from tests.proving import sample
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # litellm takes seconds to import
 
 ANSWER = {
     "id": "answer-1",

@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from playhead.kernel.plan.steps import Plan, PlanForm, PlanStep, steps_in
+from playhead.kernel.plan.steps import Plan, PlanStep
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
 
@@ -56,8 +56,3 @@ def made(mode: Any = "linear", kept: Iterable[PlanStep] = (), *, most: int = 20)
     session, state = cast("tuple[Any, Any]", turns)
     by_id = {each.id: each for each in kept}
     return Plan("p", "goal", mode, session, state, tools, by_id, set(by_id), version=bool(by_id) - 1)
-
-
-def steps_of(*steps: Any, **changes: Any) -> list[PlanStep]:
-    """Return the steps that are read from what a model wrote."""
-    return steps_in(PlanForm.model_validate({"steps": list(steps)}), made(**changes))

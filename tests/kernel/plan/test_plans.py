@@ -10,27 +10,12 @@ from hypothesis import strategies as st
 
 from playhead.kernel.plan.steps import PlanForm, find_problems, misspelled, resolved, steps_in
 from playhead.kernel.structured import read_form
-from playhead.trace.types import Rationale
-from tests.kernel.plan.steps import analysis, composite, made, steps_of, tool_step
+from tests.kernel.plan.steps import analysis, made, tool_step
 
 
 def problems(*steps: Any, **changes: Any) -> str | None:
     """Return what is wrong with a plan."""
     return find_problems(PlanForm.model_validate({"steps": list(steps)}), made(**changes))
-
-
-def test_steps_have_ids():
-    """A step has the model's id, or one from its position."""
-    first, second, third = steps_of(
-        tool_step("look", id="a", args={"key": "k"}),
-        analysis("Read {{from_step:a}}", title="Think"),
-        composite("Go on from {{from_step:s2}}", "look", depends_on=["a"]),
-    )
-    assert (first.id, first.type, first.tool_args) == ("a", "tool_call", {"key": "k"})
-    assert first.rationale == Rationale(why="it is needed")
-    assert (second.id, second.title, second.instruction) == ("s2", "Think", "Read {{from_step:a}}")
-    assert (third.id, third.depends_on) == ("s3", ("a", "s2"))
-    assert {each.status for each in (first, second, third)} == {"pending"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel
 
 from playhead import Agent, Approval, tool
 from playhead.replay import reproduce
@@ -42,17 +41,6 @@ def store(key: str, number: int) -> str:
     """Store a number."""
     DONE.append(("store", key, number))
     return "stored"
-
-
-class Limit(BaseModel):
-    amount: float
-
-
-@tool
-def pay(amount: float = 0.0, ok: bool = True, days: int = 0, limit: Limit | None = None) -> str:
-    """Pay."""
-    DONE.append((amount, ok, days, limit and limit.amount))
-    return "paid"
 
 
 @pytest.fixture(autouse=True)
@@ -100,20 +88,6 @@ async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
     assert (told[-2].tool_calls[0].name, str(told[-1].content).splitlines()[0]) == (
         "Look", '(understood as look {"key": "a", "count": 2})',
     )  # fmt: skip
-
-
-async def test_without_repair(tmp_path: Path):
-    """A call runs as it was written, or is refused."""
-    turns = [
-        call("Look", key="a"),
-        call("pay", amount="1.5"),
-        call("pay", limit={"amount": "3"}),
-        call("pay", days=2),
-        text("done"),
-    ]
-    ran = await record_agent(agent_of(tmp_path, turns, look, pay, repair=False), tmp_path)
-    assert (DONE, ran.events("tool-call-repaired")) == ([(0.0, True, 2, None)], [])
-    assert (await reproduce(ran.recording.path)).identical
 
 
 async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):

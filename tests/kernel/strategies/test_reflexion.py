@@ -81,13 +81,6 @@ async def test_three_rounds_by_default(tmp_path: Path):
     assert not ran.result.success
 
 
-async def test_an_unreadable_critic(tmp_path: Path):
-    """The answer is kept, and the result says that it was not judged."""
-    ran = await reflect(tmp_path, [text("42"), *[text("Hm.")] * 3])
-    assert how(ran) == unsatisfied("42", 1, "what the critic said of answer 1 could not be read")
-    assert ran.events("critique") == []
-
-
 # --- the best answer --------------------------------------------------------------------------------------------------
 
 

@@ -68,15 +68,6 @@ def test_refused_registrations(strategy: Any, problem: str):
     assert list_strategies() == before
 
 
-def test_replace():
-    """A built-in name needs `replace=True`; an alias is never replaced."""
-    other = called("direct")
-    register_strategy(other, replace=True)
-    assert strategy_class("direct") is other
-    with pytest.raises(UsageError, match="'cot' means the strategy"):
-        register_strategy(called("cot"), replace=True)
-
-
 def test_an_instance_is_registered_by_its_use():
     """An instance registers its class; a name that another class has is an error."""
     mine = called("mine")

@@ -92,18 +92,6 @@ class TestSwitching:
         assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"]
         assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
 
-    async def test_out_of_a_pass(self, tmp_path: Path):
-        """A switch may leave a pass of a strategy, which cleans up."""
-        ran = await stuck(
-            tmp_path,
-            [*SAME, text("42")],
-            strategy="passes",
-            switching={"fallback_strategy": "reactive"},
-            max_iterations=20,
-        )
-        assert ending(ran) == ended_as("done", "end_turn", "42", 4)
-        assert [event.purpose for event in ran.events("llm-requested")] == [*["passes"] * 3, "think"]
-
     @pytest.mark.parametrize(
         ("options", "problem"),
         [
