@@ -138,7 +138,7 @@ def test_the_lines_that_stay() -> None:
         "                 └ the task asks",
         '    5.0s  call   researcher@0.1 lookup(key="a")',
         "    6.0s  error  researcher@0.1 lookup failed: LookupError: nothing",
-        "    7.0s  replay call 1: another call; expected null, got null",
+        "    7.0s  replay what=another call, where=call 1",
         "    8.0s  end    done: end_turn, 1 turn in 1.2 s, tokens not known, cost $0.2500",
     ]
 

@@ -116,7 +116,7 @@ def test_a_cost_that_is_not_known_has_no_delta(runs: Runs) -> None:
     """None, never a number that looks like one, and never not-a-number."""
     one = runs(text("a"))
     last = len(one.records) - 1
-    unknown = recording_of(altered(one, last, cost_usd=None))
+    unknown = recording_of(altered(one, index_of(one, LlmResponded), cost_usd=None))
     odd = recording_of(altered(one, last, duration_ms=float("inf")))
     assert diff_recordings(one, one).cost_delta == 0
     assert diff_recordings(one, unknown).cost_delta is None
