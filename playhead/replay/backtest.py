@@ -26,7 +26,6 @@ from playhead.kernel.state import PlannedCall
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
     AgentStarted,
-    BudgetReserved,
     LlmFailed,
     LlmRequested,
     LlmResponded,
@@ -243,8 +242,6 @@ def _notes(course: _Course) -> Iterator[str]:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
     if course.counts_prompts and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
         yield "prompts are counted as recorded, or estimated; redaction, unrecorded parameters or a server may count otherwise"
-    if course.recording.status == "truncated":
-        yield "the file is cut off: what came after is not known"
     if ending is not None and ending.lost_events:
         yield f"{ending.lost_events:,} events could not be written, and do not count"
     known = {name for tools in course.tools.values() for name in tools}
@@ -353,7 +350,7 @@ class _Course:
         else:
             raise NotATraceError(f"the recording does not say which agent {name} is")
         session = Session(self._run, header, name, for_tool=lambda caller, _: caller)
-        session.model = cast("Any", SimpleNamespace(adapter=_Model(header, owner)))
+        session.model = cast("Any", SimpleNamespace(adapter=_Model(header)))
         self.tools[name] = own
         return session
 
@@ -466,22 +463,17 @@ class _Course:
 class _Model:
     """What the recording knows of a model."""
 
-    def __init__(self, header: AgentHeader, owner: OwnerRecording) -> None:
+    def __init__(self, header: AgentHeader) -> None:
         self.name = header.model
         self._prices = header.prices
-        self._counted = {
-            (record.event.request, record.event.attempt): record.event.prompt_tokens
-            for record in owner.records
-            if isinstance(record.event, BudgetReserved) and record.event.prompt_bound == "counted"
-        }
 
     async def prices(self) -> Prices | None:
         """Return the recorded prices."""
         return self._prices
 
-    async def count_tokens(self, request: Request) -> int | None:
-        """Return the recorded count of this prompt's tokens, if there is one."""
-        return self._counted.get((request.number, request.attempt))
+    async def count_tokens(self, request: Request) -> int | None:  # noqa: ARG002
+        """Return None: an adapter's count is not recorded of every prompt, so each is estimated."""
+        return None
 
 
 def _figures(course: _Course, since: int, seconds: float) -> Figures:
@@ -500,14 +492,13 @@ def _figures(course: _Course, since: int, seconds: float) -> Figures:
                 completed = course.recording.owners[owner].calls[event.call_id].completed
                 spec = course.spec_of(owner, event, completed)
                 calls += spec is not None and spec.kind != "meta" and (completed is None or completed.end.body_ran)
-    costs = [course.cost_of(owner, answer) for owner, answer in answers]
-    known = [each for each in costs if each is not None]
+    known = [cost for each in answers if (cost := course.cost_of(*each)) is not None]
     usage = sum((answer.usage.of_answer() for _, answer in answers), start=Usage())
     return Figures(
         tokens=usage.known(usage.total_tokens),
         usage_unknown=usage.unknown or 0,
-        cost_usd=fsum(known) if known or not costs else None,
-        cost_unknown=len(known) < len(costs),
+        cost_usd=fsum(known) if known or not answers else None,
+        cost_unknown=len(known) < len(answers),
         requests=len(requests),
         calls=calls,
         seconds=max(0.0, seconds),

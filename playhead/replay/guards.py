@@ -22,14 +22,12 @@ from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.session import Guard
 from playhead.replay.calls import inside_bodies, scope_of
 from playhead.trace.events import (
-    AgentCompleted,
-    AgentStarted,
     ApprovalRequested,
     BudgetReserved,
     ErrorInfo,
-    KernelStateSnapshot,
     KillswitchFired,
     LlmFailed,
+    LlmRequested,
     LlmResponded,
     MessageAdded,
     ToolCallCompleted,
@@ -312,39 +310,41 @@ def _above(session: Session, owner: str) -> Session:
 def raced(recording: Recording) -> dict[str, int]:
     """Return the agents whose last moments are timing, each with the `seq` up to which it is compared.
 
-    A switch ended them that fired beside them, or something outside cancelled them when one at a port had ended them, so that
-    a call or request was cut off, or a result did not join the thread: what they still got to before they noticed is timing,
-    and so is the turn in which they did.
+    A switch ended them from outside or while several of their calls ran, or cancelled a call: what they still did before they
+    noticed is timing.
     """
     found: dict[str, int] = {}
-    cancelled: dict[str, int] = {}
     ends: dict[str, int] = {}
-    running: dict[str, set[str]] = {recording.root.owner: set()}
-    apart: dict[str, set[str]] = defaultdict(set)
+    open_calls: dict[str, set[str]] = defaultdict(set)
     for record in recording.records:
         event, owner = record.event, record.owner
-        late = [seq for name, seq in ends.items() if is_within(owner, name)]
         match event:
-            case AgentStarted():
-                running[owner] = set()
-                found |= dict.fromkeys([owner] if late else [], min(late, default=0))
-            case AgentCompleted():
-                running.pop(owner, None)
+            case LlmRequested():
+                open_calls[owner].clear()
             case ToolCallStarted():
-                running.setdefault(owner, set()).add(event.call_id)
-            case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True) if late:
-                cancelled.setdefault(owner, min(late))
-            case KernelStateSnapshot() if late and apart[owner]:
-                cancelled.setdefault(owner, min(late))
+                open_calls[owner].add(event.call_id)
             case MessageAdded():
-                apart[owner].discard(event.tool_call_id or "")
+                open_calls[owner].discard(event.tool_call_id or "")  # its result has joined the thread
+            case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
+                late = [seq for name, seq in ends.items() if is_within(owner, name)]
+                found.update({} if owner in found or not late else {owner: min(late)})
             case KillswitchFired():
-                found = {**_ended_beside(record, event, ends, running), **found}
+                found = {**_timing(recording, record, open_calls, ends), **found}
                 ends.setdefault(event.ends or owner, record.seq)
-        if isinstance(event, ToolCallCompleted):
-            running.setdefault(owner, set()).discard(event.call_id)
-            apart[owner].add(event.call_id)
-    return _with_those_above({**cancelled, **found}, recording)
+    return _with_those_above(found, recording)
+
+
+def _timing(
+    recording: Recording, record: Record, open_calls: Mapping[str, set[str]], ends: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the agents whose last moments are timing because a switch fired here."""
+    assert isinstance(record.event, KillswitchFired)  # noqa: S101 - the caller matched it
+    ended, outside = record.event.ends or record.owner, record.event.at == "outside"
+    if not outside and all(len(calls) <= 1 for name, calls in open_calls.items() if is_within(name, ended)):
+        return {}
+    below = dict.fromkeys((each for each in recording.owners if is_within(each, ended)), record.seq - outside)
+    # Where an agent above had ended, which of the two ends this one is timing, too.
+    return {**below, **({name: seq for name, seq in ends.items() if is_within(ended, name)} if outside else {})}
 
 
 def _with_those_above(found: dict[str, int], recording: Recording) -> dict[str, int]:
@@ -356,19 +356,6 @@ def _with_those_above(found: dict[str, int], recording: Recording) -> dict[str, 
             if call is not None and scope_of(record.owner, call) in found:
                 found.setdefault(record.owner, record.seq - 1)
     return found
-
-
-def _ended_beside(
-    record: Record, event: KillswitchFired, ends: Mapping[str, int], running: Mapping[str, set[str]]
-) -> dict[str, int]:
-    """Return whom a switch ended that fired beside them, and up to where they are compared."""
-    ended = event.ends or record.owner
-    below = {name: calls for name, calls in running.items() if is_within(name, ended)}
-    if event.at == "outside":  # where one above had ended, which of the two ends an agent is timing
-        above = {name: seq for name, seq in ends.items() if ended.startswith(f"{name}/")}
-        return {**dict.fromkeys(below, record.seq - 1), **above}
-    several = {name for name, calls in below.items() if len(calls) > 1}
-    return dict.fromkeys([name for name in below if several and (name != record.owner or name in several)], record.seq)
 
 
 def ended_from_outside(recording: Recording) -> set[str]:

@@ -158,15 +158,11 @@ def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Re
     """Yield the end of a call as the caller tells it; nothing for one that did not happen, and is to run."""
     if type(answer) is NotHappened:
         return
-    if type(answer) is not ResultOverride:  # `isinstance` would ask it what it is
+    if type(answer) is not ResultOverride or (answer.tool, answer.arguments, answer.nth) != (call.tool, None, None):
         raise UsageError(
             f"unresolved: {call.key!r} takes ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or "
             f"DID_NOT_HAPPEN; it is {answer!r}"
         )
-    if answer.tool != call.tool:
-        raise UsageError(f"unresolved: {call.key!r} is a call of {call.tool}, and the answer is one of {answer.tool}")
-    if answer.arguments is not None or answer.nth is not None:
-        raise UsageError(f"unresolved: {call.key!r} is one call; its answer takes result= or error=, and nothing else")
     started = next(each for each in prefix.whole.records if each.seq == prefix.open_calls[call.owner, call.call_id].seq)
     completed = ToolCallCompleted(
         call_id=call.call_id,

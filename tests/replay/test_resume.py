@@ -134,8 +134,8 @@ async def test_wrong_answers_are_refused(tmp_path: Path) -> None:
     path = await dead(tmp_path, make(tmp_path), "tool-call-started", 3)
     for given, message in (
         ({"call_1_2": DID_NOT_HAPPEN}, "Did you mean 'call_1_1'"),
-        ({"call_1_1": ResultOverride("look", result=1)}, "is a call of charge"),
-        ({"call_1_1": ResultOverride("charge", arguments={"amount": 5}, result=1)}, "result= or error="),
+        ({"call_1_1": ResultOverride("look", result=1)}, "takes ResultOverride"),
+        ({"call_1_1": ResultOverride("charge", arguments={"amount": 5}, result=1)}, "takes ResultOverride"),
         ({"call_1_1": "receipt"}, "takes ResultOverride"),
     ):
         with pytest.raises(UsageError, match=message):
