@@ -72,11 +72,6 @@ async def test_a_result(tmp_path: Path):
         result.output = "9000 m"
 
 
-def test_run_sync():
-    """A run can be waited for without a loop."""
-    assert an_agent().run_sync("Do it.").output == "42"
-
-
 async def test_run_sync_inside_a_loop():
     """And inside a running loop, as in a notebook, where it works in a thread."""
     assert an_agent().run_sync("Do it.").output == "42"
@@ -160,14 +155,6 @@ async def test_two_runs_of_one_id(tmp_path: Path):
         await agent.run("Do it.", run_id="run")
     assert (tmp_path / "run.jsonl").read_bytes() == before
     assert agent.model.requests == []  # type: ignore[attr-defined]
-
-
-async def test_a_link_in_place_of_a_trace(tmp_path: Path):
-    """A link that waits in the place of a trace leads nowhere."""
-    (tmp_path / "run.jsonl").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TraceExistsError):
-        await an_agent(trace=tmp_path).run("Do it.", run_id="run")
-    assert not (tmp_path / "elsewhere").exists()
 
 
 # --- where traces go -------------------------------------------------------------------------------------------------

@@ -105,16 +105,6 @@ class TestAMessage:
             await chat.chat(empty)
         assert (model.requests, chat.history()) == ([], [])
 
-    async def test_a_limit(self, tmp_path: Path):
-        """The agent's own limit of turns holds, unless the caller gives one; the reply is the best there was, and says why."""
-        chat, model = session(tmp_path, [LOOK] * 9, agent={"max_iterations": 5})
-        reply = await chat.chat("Find a.")
-        assert (reply.message, reply.terminated_by, reply.steps) == ("found a", "max_iterations", 5)
-        assert (await chat.chat("Find a.", max_iterations=2)).steps == 2
-        with pytest.raises(UsageError, match="max_iterations"):
-            await chat.chat("Find a.", max_iterations=0)
-        assert len(model.requests) == 7
-
     async def test_pictures(self, tmp_path: Path):
         """A message may have parts, and later turns send them again."""
         chat, model = session(tmp_path, [text("A cat."), text("Grey.")], persist=tmp_path / "chats", id="c")
@@ -143,15 +133,6 @@ class TestWhatIsRemembered:
         assert system[1].endswith(
             'Tool calls made for your last answer, and their results:\n- lookup({"key": "a"}): found a'
         )
-
-    async def test_the_context(self, tmp_path: Path):
-        """It stands in the prompt of every turn, below the agent's own."""
-        turns = [text("Hi."), LOOK, text("a")]
-        chat, model = session(tmp_path, turns, context="You talk to Ann.", agent={"system_prompt": "Be kind."})
-        await chat.chat("Hello")
-        assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
-        await chat.chat("Find a.")
-        assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
 
     async def test_a_run_that_fails(self, tmp_path: Path):
         """The caller gets the error; the message stays without an answer, and the chat continues."""

@@ -165,14 +165,6 @@ class TestItsBlock:
         }
         await reproduced(tmp_path)
 
-    async def test_left_by_an_error(self, tmp_path: Path):
-        """The error propagates, and the trace names it."""
-        with pytest.raises(LookupError):
-            async with make_agent(tmp_path, LOOKS, lookup).start("Do it.", run_id="run"):
-                raise LookupError
-        (ending,) = events_of(tmp_path, "run-completed")
-        assert ending["terminated_because"] == "its `async with` block was left by LookupError before it had ended"
-
     async def test_left_before_it_began(self, tmp_path: Path):
         """Even then the trace is whole: a beginning, a cause and an end."""
         async with make_agent(tmp_path, LOOKS, lookup).start("Do it.", run_id="run"):
@@ -326,18 +318,6 @@ class TestStop:
         ]
         await reproduced(tmp_path)
 
-    async def test_inside_a_part_of_a_strategy(self, tmp_path: Path):
-        """The thread of a part need not hold the task: the question does, with what was found."""
-        model = ScriptedModel([LOOKS[0], LOOKS[1], text("a and b")])
-        agent = make_agent(tmp_path, model, lookup, strategy="reflexion")
-        agent.subscribe("tool-call-completed", lambda record: stopping(handle) if record.iteration == 1 else None)
-        handle = agent.start("Find a and b.", run_id="run")
-        result = await handle
-        assert (result.output, result.terminated_by, handle.status) == ("a and b", "stopped", "stopped")
-        asked = str(model.requests[-1].messages[-1].content)
-        assert asked.endswith("The task: Find a and b.\n\nKnown so far:\n- found a\n- found b")
-        await reproduced(tmp_path)
-
     async def test_terminated_while_it_answers(self, tmp_path: Path):
         """The second wish is the stronger one."""
         agent = make_agent(tmp_path, HungModel(anyio.sleep_forever), lookup)
@@ -437,15 +417,6 @@ class TestFromAnotherThread:
             hang.released.set()
             thread.join(5)
             assert not thread.is_alive()
-
-    async def test_in_time(self, tmp_path: Path):
-        """`wait` has a limit, which ends nothing."""
-        gate = Gate()
-        handle = make_agent(tmp_path, [call("gate"), text("42")], gate.tool).start("Do it.")
-        with pytest.raises(TimeoutError):
-            await anyio.to_thread.run_sync(handle.wait, 0.01)
-        gate.open.set()
-        assert (await handle).output == "42"
 
 
 class TestAtEveryMoment:

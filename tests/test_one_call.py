@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Context, UsageError, plan_and_execute, react, reflexion, tool
+from playhead import Context, plan_and_execute, react, reflexion, tool
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Usage
@@ -67,9 +67,3 @@ async def test_a_limit_of_time_stops_the_run():
 
     result = await react("Go.", ScriptedModel([call("wait")]), tools=[wait], max_time=0.2, trace=None)
     assert (result.status, result.terminated_by, result.output) == ("done", "timeout_after", None)
-
-
-async def test_an_unknown_argument():
-    """An argument that `Agent` does not have is refused."""
-    with pytest.raises((TypeError, UsageError), match="max_steps"):
-        await react("Go.", ScriptedModel([]), max_steps=3)

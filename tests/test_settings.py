@@ -52,13 +52,6 @@ def test_a_value_of_the_project_that_is_not_valid(project: Path):
         load_settings()
 
 
-def test_a_name_of_the_project_that_is_not_known(project: Path):
-    """A setting that is mistyped in the project is an error."""
-    (project / "pyproject.toml").write_text('[tool.playhead]\ntrace_dirr = "x"\n')
-    with pytest.raises(SettingsError, match="trace_dirr"):
-        load_settings()
-
-
 @pytest.mark.parametrize("name", ["PLAYHEAD_TRACE_DIRR", "playhead_trace_dirr"])
 def test_a_variable_that_is_not_known(monkeypatch: pytest.MonkeyPatch, name: str):
     """A mistyped variable is an error that names the nearest one."""

@@ -175,19 +175,6 @@ class TestWhatIsTold:
         assert model.closed
 
 
-class TestDensity:
-    async def test_the_nearest_wins(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """The call before the settings, and else `tokens`."""
-
-        async def is_full(density: Any) -> bool:
-            return "PhaseStarted" in names(await events(None, [text("42")], density=density))
-
-        assert not await is_full(None)
-        monkeypatch.setenv("PLAYHEAD_STREAM_DENSITY", "full")
-        assert await is_full(None)
-        assert not await is_full("tokens")
-
-
 class TestReading:
     async def test_once(self, tmp_path: Path):
         """A second reader gets an error."""
@@ -328,15 +315,6 @@ class TestLimits:
         assert (found[-1].output, found[-1].metadata["terminated_by"]) == ("found a", switch)
         assert kind == "block" or took < LIMIT_S + BOUND_S + 0.5
         assert load_recording(tmp_path / "run.jsonl").status == "closed"
-
-    async def test_a_reader_that_leaves_a_hanging_stream(self, tmp_path: Path):
-        """The end of the block closes the model's stream."""
-        model = HangingStream([LOOK, text("never")])
-        async with make_agent(tmp_path, model, lookup).start("Do it.") as handle:
-            async for event in handle:
-                if isinstance(event, TextDelta):
-                    break
-        assert (model.closed, handle.status) == (True, "terminated")
 
 
 def _release_later(hang: Any) -> None:

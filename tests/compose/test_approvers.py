@@ -5,18 +5,15 @@ from __future__ import annotations
 import io
 import os
 import pty
-import threading
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
-from playhead import Agent, Approval, ApprovalRequest, Context, tool
+from playhead import Approval, ApprovalRequest
 from playhead.compose import approvers
 from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
-from playhead.testing import ScriptedModel, call, text
 from playhead.trace.control import Control
 from playhead.trace.types import Rationale
 
@@ -237,26 +234,3 @@ async def test_secrets_are_not_written_down(tmp_path: Path):
         seen += control.pending()
     assert [(each.arguments, each.redacted, each.why) for each in seen] == [(hidden, True, "?")]
     control.close()
-
-
-def test_a_whole_run_is_answered_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """From the model's call to the body: the arguments that were approved are those that it gets."""
-    monkeypatch.setattr(approvers, "POLL_S", 0.005)
-    paid: list[int] = []
-
-    @tool(requires_approval=True)
-    def pay(amount: int) -> str:
-        """Pay."""
-        paid.append(amount)
-        return "paid"
-
-    def answer() -> None:
-        while not (found := Control.of(tmp_path / "run.jsonl")) or not found.pending():
-            time.sleep(0.005)
-        found.answer(found.pending()[0], approved=True, by="ann")
-
-    threading.Thread(target=answer, daemon=True).start()
-    model = ScriptedModel([call("pay", amount=5), text("done")])
-    agent = Agent(model, tools=[pay], approver=file_inbox(10), trace=tmp_path, context=Context(rationale=False))
-    assert agent.run_sync("Pay.", run_id="run").output == "done"
-    assert paid == [5]

@@ -8,7 +8,7 @@ import pytest
 from playhead import Agent, ToolContext, tool
 from playhead.compose import Harness, Stop, Terminate
 from playhead.compose.redaction import redact_results
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead.testing import ScriptedModel, call, text
 from tests.compose.hooked import changes, contents, fired, lookup, run_with, sent
 from tests.kernel.runs import Ran, ending, record
 from tests.options import grouped
@@ -35,14 +35,6 @@ async def run_boss(folder: Path, below: Agent, *blocks: Block, **options: Any) -
     both = [*run.model.requests, *below.model.requests]  # type: ignore[attr-defined]
     assert sorted(sent(run), key=str) == sorted(both, key=str)
     return run
-
-
-def tagged(where: list[Any]) -> Block:
-    """Return a block that notes who passes what."""
-    return lambda harness: harness.tap(
-        "**",
-        lambda _, context: where.append((context.tag, context.owner, context.agent, context.iteration, context.phase)),
-    )
 
 
 async def test_sub_agents_inherit_the_callers_hooks(tmp_path: Path):
@@ -77,35 +69,6 @@ async def test_hooks_that_are_not_inherited(tmp_path: Path):
     assert contents(below.model.requests[0]) == [("system", "Child."), ("user", "Go.")]  # type: ignore[attr-defined]
     assert contents(run.model.requests[0])[2] == ("user", "By the way.")
     assert set(seen) == {"agent"}
-
-
-async def test_contexts_say_whose_they_are(tmp_path: Path):
-    """Owner, agent, turn and phase are those of the agent whose payload it is, also of two that run side by side."""
-    seen: list[Any] = []
-
-    def turn(request: Any) -> Any:  # for either of the two, whichever asks first
-        return text("42") if request.number else call("lookup", key="a")
-
-    below = child([turn] * 4, lookup)
-    turns = [calls(call("child", task="Go."), call("child", task="Go.")), text("done")]
-    run = await record(tmp_path, turns, below, compose=[tagged(seen)])
-    assert run.result.output == "done"
-    for owner in ("root/child@0.0", "root/child@0.1"):
-        mine = [(tag, agent, iteration, phase) for tag, who, agent, iteration, phase in seen if who == owner]
-        assert mine == [
-            ("lifecycle.started", "child", None, None),
-            ("prompt.system", "child", None, "bootstrap"),
-            ("prompt.task", "child", None, "bootstrap"),
-            ("message.user", "child", None, "bootstrap"),
-            *(("prompt.tools", "child", 0, "think"), ("llm.request", "child", 0, "think")),
-            *(("llm.response", "child", 0, "think"), ("message.assistant", "child", 0, "think")),
-            *(("tool.call", "child", 0, "act"), ("tool.result", "child", 0, "act")),
-            *(("message.tool-result", "child", 0, "observe"), ("observation.tool-result", "child", 0, "observe")),
-            *(("prompt.tools", "child", 1, "think"), ("llm.request", "child", 1, "think")),
-            *(("llm.response", "child", 1, "think"), ("message.assistant", "child", 1, "think")),
-            *(("answer.final", "child", 1, "complete"), ("lifecycle.completed", "child", 1, "complete")),
-        ]
-    assert {agent for _, owner, agent, *_ in seen if owner == "root"} == {"agent"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from playhead.compose import SUPPRESS
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
-from playhead.trace.types import ImagePart, Message, TextPart, ToolCall
+from playhead.trace.types import Message, ToolCall
 from tests.compose.hooked import (
     changes,
     contents,
@@ -39,17 +39,6 @@ async def test_the_system_prompt(tmp_path: Path):
     assert contents(run.model.requests[0]) == [("system", "Acme. Be brief."), ("user", "Do it.")]
     assert changes(run) == [("prompt.system", "0", "hook", "Be brief.", "Acme. Be brief.")]
     assert run.recording.header.agent.system_prompt == "Be brief."
-
-
-async def test_the_task(tmp_path: Path):
-    """The model gets the task that the hook returned; the header keeps the caller's."""
-    parts = (TextPart(text="Look"), ImagePart(url="https://example.org/a.png"))
-    run = await run_with(tmp_path, [text("done")], on("prompt.task", lambda task, _: parts), system_prompt="")
-    assert contents(run.model.requests[0]) == [("user", parts)]
-    assert run.recording.header.task == "Do it."
-    assert changes(run) == [
-        ("prompt.task", "0", "hook", "Do it.", [{"type": "text", "text": "Look"}, {"type": "image", "url": "https://example.org/a.png"}])
-    ]  # fmt: skip
 
 
 async def test_the_tools_of_a_prompt(tmp_path: Path):

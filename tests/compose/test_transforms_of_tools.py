@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from playhead import tool
-from playhead.compose import SUPPRESS, Harness
 from playhead.testing import call, calls, text
 from tests.compose.hooked import (
     TEXT_CALL,
@@ -18,7 +16,7 @@ from tests.compose.hooked import (
     run_with,
     suppress,
 )
-from tests.kernel.runs import data, ended, ending
+from tests.kernel.runs import data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,23 +27,6 @@ if TYPE_CHECKING:
 SCRIPT = [call("lookup", key="a"), text("done")]
 
 # --- messages --------------------------------------------------------------------------------------------------------
-
-
-async def test_suppressed_messages(tmp_path: Path):
-    """A removed message is not in the thread; one with native calls is emptied, because their results refer to it."""
-
-    def block(harness: Harness) -> None:
-        harness.on("message.assistant", lambda _, __: SUPPRESS, name="hook")
-        harness.on("message.user", lambda _, context: SUPPRESS if context.iteration is None else None, name="user")
-
-    run = await run_with(
-        tmp_path, [calls(call("lookup", key="a"), text="plan"), text(""), text("done")], block, system_prompt="S"
-    )
-    assert [[role for role, _ in contents(request)] for request in run.model.requests] == [
-        ["system"], ["system", "assistant", "tool"], ["system", "assistant", "tool", "user"],
-    ]  # fmt: skip
-    assert run.model.requests[1].messages[1].content == ""
-    assert (open_calls(run), run.result.output) == ([], "done")
 
 
 async def test_a_result_for_the_model(tmp_path: Path):
@@ -65,19 +46,6 @@ async def test_a_suppressed_result(tmp_path: Path, turn: Any, left: Any):
     assert contents(run.model.requests[1])[3:] == left
     assert "found a" not in str(run.model.requests)
     assert (run.steps()[-1], open_calls(run)) == (("observation", "lookup", "found a"), [])
-
-
-async def test_a_changed_step(tmp_path: Path):
-    """A changed step is in `steps` and in a partial output; the model gets the result."""
-    run = await run_with(
-        tmp_path,
-        [call("lookup", key="a"), call("lookup", key="b")],
-        on("observation.tool-result", lambda step, _: replace(step, content="***")),
-        max_iterations=1,
-    )
-    assert [step.content for step in run.result.steps if step.type == "observation"] == ["***"]
-    assert ending(run) == ended("done", "max_iterations", "***", 1)
-    assert [each[:3] for each in changes(run)] == [("observation.tool-result", "call_0_0", "hook")]
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from playhead.compose.killswitches import Budget
 from playhead.compose.killswitches.budget import affordable, cost_of, worst_cost
-from playhead.compose.killswitches.ledger import FEMTO, Amount, femtodollars
+from playhead.compose.killswitches.ledger import FEMTO, Amount
 from playhead.trace.types import Prices, Usage
 from tests.proving import sample
 
@@ -145,10 +145,3 @@ def test_no_answer_costs_more_than_the_worst_case(prompt: int, cap: int, prices:
         reasoning_tokens=cap,
     )
     assert cost_of(usage, prices) <= worst_cost(prompt, cap, prices)
-
-
-@given(st.floats(0, 1e6, allow_subnormal=False))
-def test_money_is_rounded_up(usd: float):
-    """Never a little too low."""
-    found = femtodollars(usd)
-    assert 0 <= Decimal(found) / FEMTO - Decimal(str(usd)) <= 1 / FEMTO

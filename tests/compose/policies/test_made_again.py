@@ -131,20 +131,6 @@ async def test_resumed(tmp_path: Path):
     assert (result.output, result.terminated_by) == (Height(metres=42), "end_turn")
 
 
-async def test_below_another_agent(tmp_path: Path):
-    """A policy is for the agent that has it: the agent above and the agent below each have their own."""
-    below = make_agent(None, [call("measure"), call("measure"), text("42")], measure, name="below",
-                       compose=[policies.tool_budgets({"measure": 1})])  # fmt: skip
-    above = make_agent(tmp_path, [text("early"), call("below", task="Measure."), text("42")], below,
-                       compose=[policies.require_tools("below")])  # fmt: skip
-    run = await record_agent(above, tmp_path)
-    owner = "root/below@1.0"
-    assert [event.nudge for event in run.events("nudge-issued", owner="root")] == ["required-tools"]
-    assert [event.nudge for event in run.events("nudge-issued", owner=owner)] == ["budget"]
-    again = await reproduce(tmp_path / "run.jsonl")
-    assert again.identical, again.divergences
-
-
 def test_a_policy_that_this_version_does_not_know():
     """It is not left out without a word: what an agent was held to would not hold in the replay."""
     unknown = HookInfo(role="policy", at="", name="sworn", settings={})

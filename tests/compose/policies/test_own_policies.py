@@ -10,7 +10,6 @@ import pytest
 
 from playhead import Agent, Overrides, tool
 from playhead.compose import (
-    SUPPRESS,
     Answer,
     CallContext,
     Harness,
@@ -20,7 +19,6 @@ from playhead.compose import (
     Refuse,
     Stop,
     SwitchTo,
-    Terminate,
     Unmet,
 )
 from playhead.errors import NotReplayableError
@@ -208,24 +206,6 @@ async def test_answers_a_hook_cannot_give(tmp_path: Path):
         "UsageError: a hook records a AssumptionRecorded, DecisionEvaluated, GuardrailViolation, VerifierVerdict; it is a RunCompleted"
     )
     assert failed["number"] == "it returned Nudge with a reason that is no text"
-
-
-@pytest.mark.parametrize(
-    ("turns", "removed"), [(1, False), (9, True)], ids=["no turn is left", "a hook removes the word"]
-)
-async def test_an_answer_that_cannot_be_sent_back(tmp_path: Path, turns: int, removed: bool):
-    """Where the model cannot be nudged, the run ends as the hook says and keeps the answer as its best output."""
-
-    def strict(harness: Harness) -> None:
-        no = Terminate("not good", terminated_by="not_good")
-        harness.before("complete", lambda _: Nudge("Again.", otherwise=no))
-        if removed:
-            harness.on("nudge.hook", lambda *_: SUPPRESS)
-
-    run = await record_agent(make_agent(tmp_path, [text("42")], compose=[strict], max_iterations=turns), tmp_path)
-    assert (run.result.terminated_by, run.result.output, run.result.status) == ("not_good", "42", "failed")
-    again = await reproduce(tmp_path / "run.jsonl")
-    assert again.identical, again.divergences
 
 
 async def test_unmet(tmp_path: Path):
