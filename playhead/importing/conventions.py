@@ -172,12 +172,13 @@ def _playhead(attributes: Attributes) -> dict[str, Any]:
 
 
 def _error(span: ForeignSpan, attributes: Attributes) -> ErrorInfo | None:
-    """Return the last exception event, else what the status says; None when it is not an error."""
+    """Return the exception, else what the status says; None when it is not an error."""
     if span.status != "error":
         return None
-    exception = next((event.attributes for event in reversed(span.events) if event.name == "exception"), {})
-    name = text_of(exception.get("exception.type")) or attributes.text("error.type") or "Error"
-    message = text_of(exception.get("exception.message")) or span.message or attributes.text("error.message") or name
+    name = text_of(span.exception.get("exception.type")) or attributes.text("error.type") or "Error"
+    message = (
+        text_of(span.exception.get("exception.message")) or span.message or attributes.text("error.message") or name
+    )
     return ErrorInfo(type=name, message=message)
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.findings import Findings
-from playhead.importing.headers import beginning_of, toolbox_of
+from playhead.importing.headers import beginning_of, tools_of
 from playhead.importing.model_calls import ModelCalls
 from playhead.importing.pairing import turns_of
 from playhead.importing.values import NOTHING, parsed_json
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     """Takes time in nanoseconds, owner, turn and event."""
 
 ROOT: Final = "root"
-NO_RESULT: Final = "calls have no tool result"
-SOURCE: Final = "import"
-"""The source of an imported run's ending."""
 
 
 class Conversion:
@@ -63,16 +60,16 @@ class Conversion:
         self._findings = findings if self._is_agent else Findings()  # no replay runs a tool's body
         self.header, self.task = beginning_of(work, self._findings)
         self._turns = turns_of(work, self._findings)
-        self._tools = toolbox_of(work, self._turns, self._findings, is_agent=self._is_agent)
+        self._tools = tools_of(work, self._turns, self._findings, is_agent=self._is_agent)
         self._positions: Counter[int | None] = Counter()
         self._spent = Spent()
-        self._models = ModelCalls(self._tools, self._spent, self._findings)
+        self._models = ModelCalls(work, self._tools, self._spent, self._findings)
 
     def run(self) -> None:
         """Write the events from the tools to the last call."""
         start_ns = min((item.span.start_ns for item in self._work.items), default=0)
-        if self._tools.specs:
-            self._emit(start_ns, None, ToolsDefined(first_id=0, tools=tuple(self._tools.specs)))
+        if self._tools:
+            self._emit(start_ns, None, ToolsDefined(first_id=0, tools=tuple(self._tools)))
         for turn in self._turns:
             self._turn(turn)
 
@@ -107,7 +104,7 @@ class Conversion:
         return {
             "status": "failed" if error is not None else "done",
             "terminated_by": stated,
-            "terminated_source": SOURCE,
+            "terminated_source": "import",
             "output": to_json(output),
             "error": error.message if error is not None else None,
             **self._spent.total()._asdict(),
@@ -239,7 +236,7 @@ class Conversion:
                 error = error.model_copy(update={"told": said})
             return ToolCallCompleted(ok=False, error=error, **fields)
         if result is NOTHING and shown is None:
-            self._findings.missing(NO_RESULT, started.tool)
+            self._findings.missing("calls have no tool result", started.tool)
             return None
         if result is NOTHING and shown is not None:
             self._findings.note("results that only a later prompt holds, errors or not", started.tool)
@@ -248,21 +245,12 @@ class Conversion:
         if output is not NOTHING and as_text(to_json(output)) != as_text(value):
             why = "what the agents said that calls entered is not what the calls returned"
             self._findings.doubt(why, started.tool)
-        if shown is not None:
-            value = self._as_shown(started, value, shown, is_plain=output is NOTHING)
+        if shown is not None and not words == as_text(value) == shown.content:
+            if words is not None and words == shown.content and output is NOTHING and _is_same_json(words, value):
+                value = words  # the prompt's form of the same JSON
+            else:
+                self._findings.doubt("later prompts show other results than the tools' spans", started.tool)
         return ToolCallCompleted(ok=True, result=value, **fields)
-
-    def _as_shown(
-        self, started: ToolCallStarted, value: JsonValue, shown: ForeignMessage, *, is_plain: bool
-    ) -> JsonValue:
-        """Return a result as a prompt shows it, where that is the same JSON written otherwise; anything else is a doubt."""
-        words = text_of(shown.content)
-        if words == as_text(value) == shown.content:
-            return value
-        if shown.content == words and is_plain and _is_same_json(words, value):
-            return words
-        self._findings.doubt("later prompts show other results than the tools' spans", started.tool)
-        return value
 
     def _inside(self, work: Work, owner: str, called: ToolCallStarted) -> Any:  # noqa: ANN401 - an agent's output
         """Write the work inside a call; return the output of the agent that it entered, or `NOTHING`."""

@@ -117,4 +117,5 @@ def _sentence(what: str, names: Counter[str]) -> str:
     if set(names) == {""}:
         return f"{what}: {names['']:,}"
     shown = [f"{name} ({count} times)" if count > 1 else name for name, count in list(names.items())[:_MAX_NAMES]]
-    return f"{what}: {', '.join(shown)}" + (f", … {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else "")
+    more = len(names) - len(shown)
+    return ", ".join([f"{what}: {shown[0]}", *shown[1:], *([f"… {more} more"] if more else [])])

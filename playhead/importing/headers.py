@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -31,23 +30,6 @@ MIN_TURNS: Final = 10
 """Turns that a replay has at least."""
 
 
-@dataclass
-class Toolbox:
-    """The tools of an agent; all count as having side effects, since no span says that a tool only reads."""
-
-    specs: list[ToolSpec] = field(default_factory=list)
-    """One of each name, in the order of their ids."""
-    offered_known: bool = False
-    """Whether any request says what it offers."""
-
-    def ids_of(self, offered: Sequence[ToolSpec] | None) -> list[int]:
-        """Return the ids of what a request offers; all if no request says it, none if only this one does not."""
-        ids = {spec.name: number for number, spec in enumerate(self.specs)}
-        if offered is None:
-            return [] if self.offered_known else list(ids.values())
-        return [ids[spec.name] for spec in offered]
-
-
 def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
     """Return an agent's settings and its task; what is not known of them is a doubt."""
     models = work.models
@@ -69,18 +51,19 @@ def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
         strategy=STRATEGY,
         rationale=False,
         max_iterations=max(MIN_TURNS, len(models) + 1),
-        retry_delay_s=0.5,
     )
     return header, task or ""
 
 
-def toolbox_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent: bool) -> Toolbox:
-    """Return the tools of an agent; a tool's body has only those that it offered."""
-    requested = [spec for item in work.models for spec in item.said.model.tools or ()]
+def tools_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent: bool) -> list[ToolSpec]:
+    """Return the tools of an agent, one of each name; a tool's body has only those that it offered.
+
+    All count as having side effects, since no span says that a tool only reads.
+    """
     known: dict[str, ToolSpec] = {}
-    for spec in requested:
+    for spec in (spec for item in work.models for spec in item.said.model.tools or ()):
         known.setdefault(spec.name, spec)
-    offered_known = not is_agent or bool(requested)
+    is_offered = bool(known)
     calls: dict[str, list[Asked]] = {}
     for asked in (asked for turn in turns for asked in turn.asked):
         calls.setdefault(asked.call.name, []).append(asked)
@@ -88,11 +71,10 @@ def toolbox_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agen
         _compare_requests(work, findings)
         for name in [name for name in calls if name not in known]:
             why = "which tools the model was offered is not in the spans, only which it called"
-            findings.doubt("calls of tools that no request offered" if offered_known else why, name)
+            findings.doubt("calls of tools that no request offered" if is_offered else why, name)
             known[name] = _called(name, [each.item.said.tool for each in calls[name] if each.item is not None])
     agents = {name for name, asked in calls.items() if all(map(_enters_agent, asked))}
-    specs = [spec.model_copy(update={"kind": "agent"}) if spec.name in agents else spec for spec in known.values()]
-    return Toolbox(specs, offered_known)
+    return [spec.model_copy(update={"kind": "agent"}) if spec.name in agents else spec for spec in known.values()]
 
 
 def model_name(said: ModelReading) -> str:

@@ -14,12 +14,11 @@ from playhead.trace.values import to_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from playhead.importing.agents import Item
+    from playhead.importing.agents import Item, Work
     from playhead.importing.findings import Findings
-    from playhead.importing.headers import Toolbox
     from playhead.trace.events import EventBase, ToolCallCompleted
     from playhead.trace.spending import Spent
-    from playhead.trace.types import Range
+    from playhead.trace.types import Range, ToolSpec
 
 Outcome = LlmResponded | LlmFailed
 IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
@@ -79,8 +78,10 @@ class ForeignThread:
 class ModelCalls:
     """Makes the events of requests and their outcomes."""
 
-    def __init__(self, tools: Toolbox, spent: Spent, findings: Findings) -> None:
-        self._tools = tools
+    def __init__(self, work: Work, tools: Sequence[ToolSpec], spent: Spent, findings: Findings) -> None:
+        self._tool_ids = {spec.name: number for number, spec in enumerate(tools)}
+        self._unstated = [] if any(item.said.model.tools for item in work.models) else list(self._tool_ids.values())
+        """The tools of a request that does not say what it offers: all if no other request says it either."""
         self._spent = spent
         self._findings = findings
         self.thread = ForeignThread(findings)
@@ -99,11 +100,12 @@ class ModelCalls:
         self._findings.doubt("model calls failed, and the run went on", times=isinstance(self.last, LlmFailed))
         self.number = 0 if self.number is None else self.number + 1
         added, ranges = self.thread.place(said.messages or ())
+        tools = self._unstated if said.tools is None else [self._tool_ids[spec.name] for spec in said.tools]
         requested = LlmRequested(
             request=self.number,
             model=model_name(said),
             messages=ranges,
-            tools=ranges_of(self._tools.ids_of(said.tools)),
+            tools=ranges_of(tools),
             parameters=to_json(said.parameters or {}),
         )
         self.last = self._outcome(item, self.number)

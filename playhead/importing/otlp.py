@@ -52,14 +52,6 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignEvent:
-    """An event of a span, such as an exception."""
-
-    name: str
-    attributes: Mapping[str, JsonValue]
-
-
-@dataclass(frozen=True, slots=True)
 class ForeignSpan:
     """One span of another program's trace."""
 
@@ -77,7 +69,8 @@ class ForeignSpan:
     """The description of the status."""
     attributes: Mapping[str, JsonValue] = field(default_factory=dict)
     """By dotted name; a value may itself be a list or an object."""
-    events: tuple[ForeignEvent, ...] = ()
+    exception: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Attributes of the last exception event."""
     resource: Mapping[str, JsonValue] = field(default_factory=dict)
     """Attributes of the program."""
     dropped: int = 0
@@ -154,6 +147,7 @@ def _span(row: dict[str, Any], resource: dict[str, Any], problems: Problems) -> 
         return None
     start_ns, status = nanoseconds_of(field_of(row, "startTimeUnixNano")), object_of(row.get("status"))
     problems.update([] if start_ns else [NO_START])
+    exceptions = [each for each in objects_of(row.get("events")) if each.get("name") == "exception"]
     return ForeignSpan(
         trace_id=trace_id,
         span_id=span_id,
@@ -164,10 +158,7 @@ def _span(row: dict[str, Any], resource: dict[str, Any], problems: Problems) -> 
         status=_STATUS.get(str(status.get("code")), "unset"),
         message=text_of(status.get("message")) or "",
         attributes=_attributes(row.get("attributes"), problems),
-        events=tuple(
-            ForeignEvent(str(each.get("name") or ""), _attributes(each.get("attributes"), problems))
-            for each in objects_of(row.get("events"))[:MAX_ATTRIBUTES]
-        ),
+        exception=_attributes(exceptions[-1].get("attributes"), problems) if exceptions else {},
         resource=resource,
         dropped=sum(count_of(field_of(row, each)) for each in ("droppedAttributesCount", "droppedEventsCount")),
     )

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 STDIN: Final = "-"
 """The path of standard input."""
-_RECORDING: Final = b'{"seq":0,'
-"""How a recording begins."""
 _NEITHER: Final = "it is neither OTLP JSON nor OTLP protobuf (with Phoenix and Langfuse, export OTLP)"
 _PIECE: Final = 1 << 20
 _IDLE: Final = f"{MAX_IDLE:,} lines in a row without a span: the rest is not read"
@@ -103,26 +101,14 @@ def _opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
 
 
 def _spans(file: io.BufferedReader, source: Source, quota: Quota) -> Iterator[ForeignSpan]:
-    head = file.peek(64)[:64]
+    head = file.peek(1)[:1]
     if not head:
         raise NotImportableError("it is empty")
-    if head.startswith(_RECORDING):
-        raise NotImportableError(
-            "it is a Playhead recording already: `playhead show` and the other commands take its path"
-        )
-    if _looks_like_json(head):
+    if head == b"\n":  # the first field of a request; JSON begins otherwise
+        source.format = OTLP_PROTOBUF
+        yield from spans_of_message(_read(file), source.problems, quota)
+    else:
         yield from _spans_of_documents(file, source, quota)
-        return
-    if head[:1] != b"\n":
-        raise NotImportableError(_NEITHER)
-    source.format = OTLP_PROTOBUF
-    yield from spans_of_message(_read(file), source.problems, quota)
-
-
-def _looks_like_json(head: bytes) -> bool:
-    """Tell JSON from protobuf, which too may begin with a line feed and a brace, but goes on with control characters."""
-    is_message = head[:1] == b"\n" and any(byte < 9 for byte in head)  # noqa: PLR2004 - control characters
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") and not is_message
 
 
 def _read(file: io.BufferedReader) -> bytes:

@@ -129,12 +129,11 @@ def nanoseconds_of(value: Any) -> int | None:  # noqa: ANN401
 
 
 def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
-    """Return an id of `size` bytes in hex: from hex, hex after 0x, or base64; None if it is not an id, or all zero."""
+    """Return an id of `size` bytes in hex: from hex or base64; None if it is not an id, or all zero."""
     if not isinstance(value, str):
         return None
-    bare = value.removeprefix("0x")
-    if len(bare) == 2 * size and _HEX.fullmatch(bare):
-        return bare.lower() if bare.strip("0") else None
+    if len(value) == 2 * size and _HEX.fullmatch(value):
+        return value.lower() if value.strip("0") else None
     try:
         decoded = base64.b64decode(value, validate=True)
     except ValueError:
@@ -144,8 +143,7 @@ def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
 
 def parent_of(value: Any) -> str | None:  # noqa: ANN401
     """Return the id of a span's parent, or None; a malformed id names a span that is missing, and stays as it is."""
-    is_none = not isinstance(value, str) or not value.removeprefix("0x").strip("0") or not value.strip("A=")
-    return None if is_none else id_of(value, 8) or value
+    return id_of(value, 8) or (value if isinstance(value, str) and value.strip("A=0") else None)
 
 
 class Attributes:
@@ -163,11 +161,9 @@ class Attributes:
         return first_text(*(self.flat.get(name) for name in names))
 
     def json(self, name: str) -> Any:  # noqa: ANN401
-        """Return the value, parsed if it is JSON in a text, rebuilt if it was flattened; else `NOTHING`."""
+        """Return the value, parsed if it is JSON in a text; else `NOTHING`."""
         value = self.value(name)
-        if isinstance(value, str):
-            return parsed_json(value)
-        return self._nested(name) if value is NOTHING else value
+        return parsed_json(value) if isinstance(value, str) else value
 
     def side(self, side: str) -> Any:  # noqa: ANN401
         """Return `input.value` or `output.value`, parsed if its type says JSON and it is; else `NOTHING`."""
@@ -179,11 +175,7 @@ class Attributes:
 
     def items(self, name: str) -> list[dict[str, Any]]:
         """Return the objects of a list, in the order of their indexes, which may have gaps."""
-        return objects_of(self._nested(name))
-
-    def _nested(self, name: str) -> Any:  # noqa: ANN401
-        found = at(self._tree, *name.split("."))
-        return NOTHING if found is None else _with_lists(found)
+        return objects_of(_with_lists(at(self._tree, *name.split("."))))
 
     @cached_property
     def _tree(self) -> dict[str, Any]:
@@ -207,9 +199,7 @@ def _tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:  # noqa: ANN401
-    """Return a value with lists in place of objects whose names are indexes; objects in lists may have dotted names."""
-    if isinstance(value, list):
-        return [_with_lists(_tree_of(each)) if isinstance(each, dict) else each for each in value]
+    """Return a value with lists in place of objects whose names are indexes."""
     if not isinstance(value, dict):
         return value
     if value and all(name.isdecimal() for name in value):

@@ -13,7 +13,7 @@ from playhead.importing import conventions
 from playhead.importing.conventions import read
 from playhead.importing.findings import REDACTED
 from playhead.importing.messages import ForeignCall, ForeignMessage
-from playhead.importing.otlp import ForeignEvent, ForeignSpan
+from playhead.importing.otlp import ForeignSpan
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 
@@ -203,13 +203,13 @@ def test_gen_ai_tools_and_agents() -> None:
 
 def test_errors_come_from_the_exception_else_from_the_status() -> None:
     """The exception's own type and words come first."""
-    raised = ForeignEvent("exception", {"exception.type": "KeyError", "exception.message": "'Nobody'"})
+    raised = {"exception.type": "KeyError", "exception.message": "'Nobody'"}
     kind = {"openinference.span.kind": "TOOL"}
-    assert read(span(kind, status="error", message="failed", events=(raised,))).error == ErrorInfo(
+    assert read(span(kind, status="error", message="failed", exception=raised)).error == ErrorInfo(
         type="KeyError", message="'Nobody'"
     )
     assert read(span(kind, status="error", message="failed")).error == ErrorInfo(type="Error", message="failed")
     assert read(span({**kind, "error.type": "timeout"}, status="error")).error == ErrorInfo(
         type="timeout", message="timeout"
     )
-    assert read(span(kind, status="ok", events=(raised,))).error is None
+    assert read(span(kind, status="ok", exception=raised)).error is None

@@ -20,7 +20,7 @@ from playhead.importing import import_spans, limits, read_source, sources, value
 from playhead.importing.agents import make_tree
 from playhead.importing.conventions import context_of, read
 from playhead.importing.limits import Quota
-from playhead.importing.otlp import ForeignEvent, ForeignSpan
+from playhead.importing.otlp import ForeignSpan
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.importing.traces import CAPTURED, Trace, captured, imported, shop
@@ -119,10 +119,7 @@ def traces(draw: Any) -> list[ForeignSpan]:
                 draw(st.sampled_from(["unset", "ok", "error"])),
                 draw(st.text(max_size=5)),
                 draw(ATTRIBUTES),
-                tuple(
-                    ForeignEvent(draw(st.sampled_from(["exception", "gen_ai.choice"])), draw(ATTRIBUTES))
-                    for _ in range(draw(st.integers(0, 2)))
-                ),
+                draw(ATTRIBUTES),
             )
         )
     return made

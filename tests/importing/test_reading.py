@@ -76,7 +76,6 @@ REFUSED = {
     "a data frame": (b'{"context.trace_id": "ab", "context.span_id": "cd"}', "with Phoenix and Langfuse, export OTLP"),
     "langfuse": (b'[{"id": "a", "traceId": "b", "type": "SPAN"}]', "with Phoenix and Langfuse, export OTLP"),
     "utf-16": ('{"resourceSpans": []}'.encode("utf-16"), NEITHER),
-    "a recording": (b'{"seq":0,"ts":1,"kind":"run-started"', "a Playhead recording already"),
     "other protobuf": (b"\x08\x96\x01\x12\x00\xff", NEITHER),
     "noise": (bytes(range(128, 256)) * 10, NEITHER),
     "gzip of nothing": (gzip.compress(b""), "it is empty"),

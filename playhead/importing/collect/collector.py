@@ -201,18 +201,12 @@ class Collector:
         """Record the traces that have ended, or all, and yield each.
 
         Raises:
-            OSError: a recording cannot be written; its spans stay where they are for the next attempt.
+            OSError: a recording cannot be written; its spans stay where they are, and the others come first next time.
         """
-        failed: OSError | None = None
         with self._lock:
             due = [trace_id for trace_id, trace in self._traces.items() if all_of_them or self._is_due(trace)]
         for trace_id in due:
-            try:
-                yield self._record(trace_id)
-            except OSError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
+            yield self._record(trace_id)
 
     def close(self) -> None:
         """Let another collector have the folder."""

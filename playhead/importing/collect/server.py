@@ -47,8 +47,6 @@ RETRY_S: Final = 5
 MAX_CONNECTIONS: Final = 200
 STOP_S: Final = 2
 """Seconds for which a server that stops waits for open requests."""
-MAX_HEAD: Final = 32 * 1024
-"""Bytes of a request's head."""
 _UNAVAILABLE: Final = 503
 _ONLY_TRACES: Final = (
     "only traces are collected, at POST /v1/traces: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, and "
@@ -88,15 +86,11 @@ class CollectServer:
         config = uvicorn.Config(
             self._application(),
             http="h11",
-            ws="none",
             lifespan="off",
             log_config=None,
             log_level="critical",
             access_log=False,
-            server_header=False,
-            proxy_headers=False,
             limit_concurrency=MAX_CONNECTIONS,
-            h11_max_incomplete_event_size=MAX_HEAD,
             timeout_graceful_shutdown=STOP_S,
         )
         self._server = uvicorn.Server(config)
