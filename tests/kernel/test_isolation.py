@@ -320,19 +320,6 @@ def test_a_program_that_is_killed_leaves_nothing_behind(tmp_path: Path, fork: bo
         os.kill(int(forked.read_text()), signal.SIGKILL)
 
 
-class Box:
-    def method(self) -> None:
-        """Be a method."""
-
-    def __call__(self) -> None:
-        """Be called."""
-
-    @staticmethod
-    def static() -> str:
-        """Be found by its name."""
-        return "found"
-
-
 def with_context(context: ToolContext) -> None:
     """Ask for what cannot be there."""
 
@@ -352,8 +339,6 @@ NOT_FOUND = "cannot find it: define it with `def`, in a file, at the top of a mo
     [
         (lambda: None, NOT_FOUND),
         (_nested(), NOT_FOUND),
-        (Box().method, NOT_FOUND),
-        (Box(), NOT_FOUND),
         (partial(isolated_tools.fail, "raise"), NOT_FOUND),
         (with_context, "which the ToolContext of the parameter context cannot reach; leave out the parameter"),
     ],

@@ -9,9 +9,6 @@ import pytest
 from pydantic import BaseModel
 
 from playhead import Agent, UsageError, Verdict, load_recording, tool
-from playhead.compose.policies import LoopDetection
-from playhead.compose.policies.loops import find_loop
-from playhead.kernel.state import Step
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import Ran, data, ending, make_agent, record
@@ -367,39 +364,6 @@ NOTHING_NEW = (
 async def test_what_counts_as_nothing_new(tmp_path: Path, turns: list[Any], expected: list[str]):
     """The words of a turn's results are compared with all turns before; failures and short results do not count."""
     assert novelty_nudges(await searched(tmp_path, turns)) == expected
-
-
-@pytest.mark.parametrize(
-    ("steps", "turn", "pattern"),
-    [
-        ("a0 a1 a2", 3, "calls"),
-        ("a0 b1 a2 b3 a4", 5, "calls"),
-        ("a0 b1 c2 d3 a4 b5 a6", 7, None),
-        ("ta0 a0 ta1 a1", 2, "thoughts"),
-        ("ta0 a0 ta1 b1", 2, None),
-        ("ta0 ta1", 2, "thoughts"),
-        ("ta0 a0 ta2 a2", 3, None),
-        ("ta0 tb1", 2, None),
-        ("a0", 4, "no-act"),
-        ("a0", 3, None),
-        ("", 3, "no-act"),
-        ("", 2, None),
-    ],
-)
-def test_patterns_of_loops(steps: str, turn: int, pattern: str | None):
-    """Three equal calls in six steps, the same thought twice with nothing new, or three turns without a call."""
-    loop = find_loop(as_steps(steps), turn, LoopDetection())
-    assert (loop and loop.pattern) == pattern
-
-
-def as_steps(words: str) -> list[Step]:
-    """Return steps: `a0` is the call `a` in turn 0, `ta0` the thought `a`."""
-    return [
-        Step(type="thought", content=word[1], iteration=int(word[2]))
-        if word[0] == "t"
-        else Step(type="action", content="{}", iteration=int(word[1]), tool=word[0])
-        for word in words.split()
-    ]
 
 
 async def test_the_model_is_told_once_per_loop(tmp_path: Path):

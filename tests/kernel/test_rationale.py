@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from playhead import tool
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS, RATIONALE
-from playhead.kernel.rationale import parse_rationale, read_rationales, strip_rationales
+from playhead.kernel.rationale import parse_rationale, read_rationales
 from playhead.replay import reproduce
 from playhead.testing import Turn, call, calls, text
 from playhead.trace.types import Alternative, Rationale
@@ -87,50 +85,6 @@ def test_which_call_a_reason_belongs_to(text: str, thinking: str | None, expecte
 def test_what_a_reason_holds(value: object, expected: Rationale | None):
     """Long text is cut, fields of the wrong type are left out, and a value without words holds no reason."""
     assert parse_rationale(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ""),
-        ("I look.", "I look."),
-        (f"{block('a')}I look.{block('b')}", "I look."),
-        ('<rationale call="1">{"why": "a"}', '{"why": "a"}'),
-        ("<RATIONALE call=1>x</RATIONALE>done", "done"),
-        ("the rationale is <rationales>", "the rationale is <rationales>"),
-    ],
-)
-def test_a_text_without_its_blocks(text: str, expected: str):
-    """A thought is the text without its blocks and stray tags."""
-    assert strip_rationales(text) == expected
-
-
-PIECES = [
-    "<rationale>",
-    '<rationale call="1">',
-    "</rationale>",
-    '{"why": "a"}',
-    "{",
-    "}",
-    '"',
-    "```",
-    "\n",
-    " ",
-    "x",
-    "\ud800",
-]
-any_text = st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
-
-
-@settings(max_examples=60)
-@given(any_text, st.none() | any_text)
-def test_any_text_is_read(text: str, thinking: str | None):
-    """Any text is read without an error, and what is left of it holds no block and no tag."""
-    found = read_rationales(text, thinking)
-    assert all(number >= 0 and len(each.why) <= 280 for number, each in found.items())
-    left = strip_rationales(text)
-    assert read_rationales(left, None) == {}
-    assert "<rationale>" not in left
 
 
 @tool(read_only=True)

@@ -3,15 +3,14 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
+from playhead import Agent, PlayheadError, load_recording, tool
 from playhead.kernel.agent_tool import AgentTool
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, Turn, call, error, text
+from playhead.testing import ScriptedModel, Turn, call, text
 from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.proving import sample
@@ -85,40 +84,6 @@ async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_pat
             assert found[name] == spy.requests, seed
             made += len(spy.requests)
     assert made > AGENTS // GROUPS
-
-
-BUSY = error("busy", retryable=True)
-
-
-async def test_retries_send_the_same_request_again(tmp_path: Path):
-    """Each attempt, in the loop and in a body, is the same whole request."""
-
-    @tool
-    async def ask(key: str, context: ToolContext) -> str:
-        return (await context.model.ask(f"What of {key}?", temperature=0.5, stop=["x"])).text
-
-    spy = Spy(ScriptedModel([BUSY, BUSY, call("ask", key="a"), BUSY, text("inner"), text("done")]))
-    agent = make_agent(tmp_path, spy, ask, parameters={"seed": 7, "logit_bias": {"1": [1]}})
-    run = await record_agent(agent, tmp_path)
-    assert recorded(run.recording) == {"scripted/model": spy.requests}
-    assert [request.parameters for request in spy.requests] == [
-        *[{"seed": 7, "logit_bias": {"1": [1]}}] * 3,
-        *[{"seed": 7, "logit_bias": {"1": [1]}, "temperature": 0.5, "stop": ["x"]}] * 2,
-        {"seed": 7, "logit_bias": {"1": [1]}},
-    ]
-    assert [(request.number, request.attempt) for request in spy.requests] == [
-        (0, 0),
-        (0, 1),
-        (0, 2),
-        (0, 0),
-        (0, 1),
-        (1, 0),
-    ]
-    first, *_, inner, last = (replace(request, attempt=0) for request in spy.requests)
-    assert [replace(request, attempt=0) for request in spy.requests] == [first] * 3 + [inner] * 2 + [last]
-    assert [message.content for message in spy.requests[4].messages] == ["What of a?"]
-    assert spy.requests[4].tools == ()
-    assert run.result.output == "done"
 
 
 async def test_a_tool_that_changes_its_arguments_changes_nothing_else(tmp_path: Path):

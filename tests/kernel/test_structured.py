@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 
 from playhead.kernel.passes import fresh_thread
 from playhead.kernel.state import transition
-from playhead.kernel.strategies.reflexion import Judgement
 from playhead.kernel.structured import ask_for, form_prompt, read_form
 from playhead.replay import reproduce
 from playhead.testing import text
@@ -101,38 +100,3 @@ async def test_the_model_is_told_what_was_wrong(tmp_path: Path, register: Any):
     told = [each.content for each in run.events("message-added") if each.role == "user"][2:]
     assert [each.splitlines()[1] for each in told] == [NO_INTEGER, "too many"]
     assert (await reproduce(tmp_path / "run.jsonl")).identical
-
-
-@pytest.mark.parametrize(
-    ("said", "satisfied", "share", "text"),
-    [
-        ('{"issues": ["a", "b"], "suggestion": "c", "score": 4, "satisfied": false}', False, 0.4, "- a\n- b\nc"),
-        ('{"issues": [], "score": 10, "satisfied": true}', True, 1.0, "Nothing is wrong with it."),
-        ('{"satisfied": false}', False, None, "No reason was given."),
-        ('Well:\n```json\n{"satisfied": true, "score": 8.5}\n```', True, 0.85, "Nothing is wrong with it."),
-        ('{"score": "9", "issues": ["none of it holds"], "satisfied": false}', False, 0.9, "- none of it holds"),
-        ('{"satisfied": true, "score": 70}', True, 1.0, "Nothing is wrong with it."),
-    ],
-)
-def test_verdicts(said: str, satisfied: bool, share: float | None, text: str):
-    """JSON of the form, also within other words."""
-    judged = read_form(said, Judgement)
-    assert isinstance(judged, Judgement)
-    assert (judged.satisfied, judged.share, judged.text) == (satisfied, share, text)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "The answer is good.",
-        "SATISFIED: no - it lacks a unit",
-        '{"satisfactory": true}',
-        '{"score": 9}',
-        '{"satisfied": false, "score": "high"}',
-        '{"satisfied": true, "score": NaN}',
-    ],
-)
-def test_texts_without_a_verdict(said: str):
-    """Praise, a quote or a score alone is no verdict."""
-    assert isinstance(read_form(said, Judgement), str)

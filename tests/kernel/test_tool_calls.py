@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,6 @@ from tests.kernel.runs import Ran, data, record
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-async def outcome_of(folder: Path, function: Any, **arguments: Any) -> dict[str, Any]:
-    """Return how one call of a tool ended, but for its place."""
-    run = await record(folder, [call(function.spec.name, **arguments), text("done")], function)
-    assert run.result.output == "done"
-    (completed,) = run.events("tool-call-completed")
-    return {name: value for name, value in data(completed).items() if name not in ("call_id", "tool", "position")}
 
 
 async def test_a_call_is_two_events(tmp_path: Path):
@@ -62,62 +53,6 @@ async def test_a_call_is_two_events(tmp_path: Path):
         ("action", "look", '{"key": "Everest"}'),
         ("observation", "look", '{"key": "Everest", "height": 8848}'),
     ]
-
-
-class Later:
-    def __await__(self) -> Any:
-        yield from asyncio.sleep(0).__await__()
-        return "later"
-
-
-async def _late() -> str:
-    await anyio.lowlevel.checkpoint()
-    return "from a coroutine"
-
-
-async def _times(key: str, times: int) -> str:
-    return key * times
-
-
-@tool
-def sync(key: str) -> str:
-    """Return."""
-    return key
-
-
-@tool
-async def with_await(key: str) -> str:
-    """Return after a while."""
-    await anyio.lowlevel.checkpoint()
-    return key
-
-
-@tool
-def coroutine(key: str) -> Any:
-    """Return what has to be awaited."""
-    return _late()
-
-
-@tool
-def awaitable(key: str) -> Any:
-    """Return what can be awaited."""
-    return Later()
-
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (sync, {"ok": True, "result": "a"}),
-        (with_await, {"ok": True, "result": "a"}),
-        (coroutine, {"ok": True, "result": "from a coroutine"}),
-        (awaitable, {"ok": True, "result": "later"}),
-        (tool(name="partly")(functools.partial(_times, times=2)), {"ok": True, "result": "aa"}),
-    ],
-    ids=lambda value: value.spec.name if hasattr(value, "spec") else "",
-)
-async def test_every_way_to_return(tmp_path: Path, function: Any, expected: dict[str, Any]):
-    """A function, a coroutine function, a partial, and an awaitable give their result."""
-    assert await outcome_of(tmp_path, function, key="a") == expected
 
 
 class Unspeakable(Exception):  # noqa: N818 - a tool may raise anything

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, ToolContext, tool
+from playhead import ToolContext, tool
 from playhead.errors import ToolCallError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, text
+from playhead.testing import call, text
 from playhead.trace.types import Usage
 from tests.kernel.runs import data, record
 
@@ -89,19 +89,3 @@ async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, 
 
     run = await record(tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer",))
     assert (heard, run.result.output) == ([message], "done")
-
-
-async def test_an_agent_called_by_a_body(tmp_path: Path):
-    """A body may call an agent, which runs under the body's owner and is paid for by the agent above."""
-    child = Agent(ScriptedModel([text("from below")]), name="child", context=Context(rationale=False))
-
-    @tool
-    async def outer(context: ToolContext) -> Any:
-        """Call."""
-        return await context.tools.call("child", task="Help.")
-
-    run = await record(tmp_path, [call("outer"), text("done")], child, outer)
-    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/child@-.0"]
-    assert run.result.steps[1].content == "from below"
-    assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
-    assert (await reproduce(run.recording)).identical

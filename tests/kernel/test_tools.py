@@ -317,19 +317,6 @@ async def test_any_json_reaches_the_body(tmp_path: Path):
     assert got == [values]
 
 
-async def test_parameters_of_any_name(tmp_path: Path):
-    """A parameter may be called like anything inside a pydantic model, or like the method it ends up in."""
-
-    @tool
-    def odd(self: int, cls: int, schema: int, copy: int, json: int, model_config: int, argument_0: int) -> list[int]:
-        """Take odd names."""
-        return [self, cls, schema, copy, json, model_config, argument_0]
-
-    names = ("self", "cls", "schema", "copy", "json", "model_config", "argument_0")
-    arguments: dict[str, Any] = {name: number for number, name in enumerate(names)}
-    assert await outcome(tmp_path, odd, **arguments) == (True, [0, 1, 2, 3, 4, 5, 6])
-
-
 async def test_a_context_is_filled_in(tmp_path: Path):
     """Playhead fills in the context under any parameter name, and a model cannot pass one."""
 

@@ -7,7 +7,6 @@ import pytest
 
 from playhead import tool
 from playhead.kernel.context.settings import context_profile
-from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
 from playhead.testing import Turn, call, calls, text
 from playhead.trace.types import ContextProfile, Usage
@@ -206,33 +205,3 @@ class TestRandom:
         for event in run.events("tool-call-completed"):
             if not event.ok and event.error.type == "ValueError":
                 assert event.error.message in everything
-
-
-@pytest.mark.parametrize("strategy", sample(list_strategies(), ["reflexion", "plan-execute-reflect", "adaptive"]))
-async def test_compaction_under_every_strategy(tmp_path: Path, strategy: str):
-    """Calls keep their results, requests are as recorded, and the file alone reproduces the run."""
-    said = '{"score": 0.3, "satisfied": false, "steps": [], "tools": [], "reason": "so", "critique": "more"}'
-    turns = [
-        *looks("abcd"),
-        text(said),
-        *looks("ef"),
-        call("look", key="bad"),
-        text(said),
-        *looks("abcdefgh"),
-        *[text(said)] * 40,
-    ]
-    run = await record(
-        tmp_path,
-        [*turns, text("done")],
-        look,
-        save,
-        profile=SMALL,
-        novelty=0.9,
-        strategy=strategy,
-        max_iterations=15,
-        task="Look at a and b.",
-    )
-    assert sent(run) == run.model.requests
-    assert open_calls(run) == []
-    reproduced = await reproduce(run.recording)
-    assert reproduced.identical, reproduced.divergences

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead import UsageError, tool
+from playhead import tool
 from playhead.compose import SUPPRESS
 from playhead.kernel.context.prior_work import preview
 from playhead.replay import reproduce
@@ -81,20 +81,6 @@ class TestCompression:
             decided.rationale == f"{len(WHOLE)} characters, in a preview of {len(PREVIEW)}; all of it is _tool_result_1"
         )
         assert [step.content for step in run.result.steps if step.type == "observation"] == [WHOLE]
-
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            ("on", "compression takes a Compression(…), or its fields in a dict; it is 'on'"),
-            ({"bugdet": 3}, "compression has no setting 'bugdet'. Did you mean 'budget'?"),
-            ({"budget": 3}, "compression: budget: Input should be greater than or equal to 200"),
-        ],
-    )
-    def test_settings_are_checked(self, given: Any, message: str):
-        """An invalid setting is an error when the agent is made."""
-        with pytest.raises(UsageError) as raised:
-            make_agent(None, [], compression=given)
-        assert str(raised.value).startswith(message)
 
 
 class TestHooks:

@@ -114,18 +114,6 @@ CASES: dict[str, tuple[list[str], dict[str, Any], list[str]]] = {
         ),
         ["I look."],
     ),
-    "arguments that are no JSON": (
-        sse(call_part(0, '{"city": ', id="c", type="function", name="get_weather"), finish="length"),
-        whole(
-            {
-                "tool_calls": [
-                    {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": '}}
-                ]
-            },
-            "length",
-        ),
-        [],
-    ),
     "reasoning": (
         sse({"role": "assistant", "reasoning_content": "hm, "}, {"reasoning_content": "yes"}, {"content": "42"}),
         whole({"content": "42", "reasoning_content": "hm, yes"}),

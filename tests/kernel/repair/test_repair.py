@@ -98,35 +98,6 @@ def test_refused_arguments(change: dict[str, Any], fault: str):
     assert any(each.startswith(fault) for each in found.faults), found.faults
 
 
-CALL = '{"name": "%s", "arguments": {"path": "a.txt"}}'
-
-
-@pytest.mark.parametrize(
-    ("written", "is_read"),
-    [
-        (CALL % "open_file", True),
-        (f"<tool_call>{CALL % 'open_file'}</tool_call>", True),
-        ('{"path": "a.txt"}<|im_end|>', True),
-        ('{"path": "a.txt", "Path": "a.txt"}', False),
-        ('So: {"path": "a.txt"}', False),
-        ('<think>{"path"?</think>{"path": "a.txt"}', False),
-        ('<think>Yes.</think>{"path": "a.txt"}', False),
-        ('{"path": "a.txt"}\n{"path": "a.txt"}', False),
-        ("a.txt", False),
-        ("open_file(path='a.txt')", False),
-        ('{"path": "a.txt"}{"path": "b.txt"}', False),
-        ('{"path": "a.txt", "Path": "b.txt"}', False),
-        ('{"path":', False),
-        ('"I am sorry."', False),
-    ],
-    ids=str,
-)
-def test_arguments_in_a_text(written: str, is_read: bool):
-    """A text that is one call or one object holds the arguments; other words or a second object are a fault."""
-    made = spec("open_file", {"path": TEXT}, ("path",), read_only=True)
-    assert repair("open_file", written, {made.name: made}).arguments == ({"path": "a.txt"} if is_read else None)
-
-
 @pytest.mark.parametrize(
     ("written", "read"),
     [

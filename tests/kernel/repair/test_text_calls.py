@@ -6,8 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from playhead import tool
 from playhead.compose import SUPPRESS
@@ -101,29 +99,6 @@ def test_words_around_a_read_only_call():
     assert (read(reply).calls, read(reply).problem is None) == ((), False)
     found = read(reply, in_text=True)
     assert ([each.name for each in found.calls], found.rest) == (["read_file"], "I look.\n\nThen I tell.")
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("readFile", "read_file"), ("READ-FILE", "read_file"), ("read_fiel", None), ("peruse", None)],
-)
-def test_similar_names(name: str, meant: str | None):
-    """Only case and separators of a name may differ."""
-    assert bool(read(written(name, "bare")).calls) == (meant is not None)
-    assert bool(read(written(name, "bare"), strict=True).calls) == (meant is not None)
-    assert read(written("broken", "broken").replace("broken", "read_file"), strict=True).calls == ()
-
-
-words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "```", "\n", " ", "I refuse: ", *FORMS.values()]),
-                             max_size=8).map("".join)  # fmt: skip
-
-
-@given(words)
-def test_any_text_is_read(written: str):
-    """No text raises, and each call names a tool or has the taught form."""
-    for in_text in (False, True):
-        found = read(written, in_text=in_text, strict=True).calls
-        assert all(each.name in SPECS or (in_text and each.taught) for each in found)
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------

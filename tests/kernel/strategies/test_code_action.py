@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from playhead.compose.killswitches import timeout_after, tool_limit
-from playhead.kernel.strategies.code_action import split_program
+from playhead.compose.killswitches import tool_limit
 from playhead.replay import replay
 from playhead.testing import Turn, call, text
 from tests.kernel.runs import ended as ended_as
@@ -164,22 +163,6 @@ class TestSession:
         assert (ran.result.terminated_by, RAN) == ("tool_limit", ["a", "a"])
         await reproduced(tmp_path)
 
-    async def test_a_deadline(self, tmp_path: Path):
-        """A run that ends stops its program."""
-        from playhead.trace.clock import SystemClock
-
-        agent = make_agent(
-            tmp_path,
-            [program("while True: pass")],
-            strategy="code-action",
-            compose=[timeout_after(0.4)],
-            clock=SystemClock,
-        )
-        ran = await record_agent(agent, tmp_path)
-        assert ran.result.terminated_by == "timeout_after"
-        assert ran.result.duration_ms < 3_000
-        await reproduced(tmp_path)
-
 
 class TestReplay:
     """Replays with other turns of the model."""
@@ -200,21 +183,6 @@ class TestReplay:
         replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
         assert replayed.stopped is not None
         assert RAN == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("said", "thought", "code"),
-    [
-        ("Hi\n```python\nx\n```\nBye", "Hi\nBye", "x"),
-        ("```py\nx\ny\n```", "", "x\ny"),
-        ("no block", "no block", None),
-        ("```json\n{}\n```", "```json\n{}\n```", None),
-    ],
-)
-def test_blocks(said: str, thought: str, code: str | None):
-    """The first block of Python is the program; other blocks are part of the answer."""
-    found = split_program(said)
-    assert (found[0], None if found[1] is None else found[1].strip("\n`")) == (thought, code)
 
 
 FORGE = """

@@ -130,31 +130,6 @@ async def test_a_plan_is_carried_out(tmp_path: Path):
     assert "Think of sent {'key': 'a', 'n': 5} to ann" in prompts(run)[1]
 
 
-async def test_read_only_steps_run_in_parallel_in_dag_mode(tmp_path: Path):
-    """The read-only calls of a wave are one turn; a call with side effects has its own turn."""
-    tools = Tools()
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(
-            tool_step("look", id="a", args={"key": "a"}),
-            tool_step("send", id="x", args={"to": "ann"}),
-            tool_step("look", id="b", args={"key": "b"}),
-            tool_step("send", id="y", args={"to": "{{from_step:b}}"}, depends_on=["a"]),
-        ),
-        verdict(),
-        text("done"),
-        settings={"plan_mode": "dag"},
-    )
-    started = [
-        (record.iteration, data(record.event)["position"], data(record.event)["tool"])
-        for record in run.recording.records
-        if record.kind == "tool-call-started"
-    ]
-    assert started == [(0, 0, "look"), (0, 1, "look"), (1, 0, "send"), (2, 0, "send")]
-    assert run.result.iterations == 4
-
-
 # --- what does not work -----------------------------------------------------------------------------------------------
 
 

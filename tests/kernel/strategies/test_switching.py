@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead import UsageError, load_recording
+from playhead import load_recording
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce_sync
 from playhead.testing import call, error, text
@@ -19,8 +19,6 @@ from tests.kernel.runs import data, ending, make_agent
 from tests.kernel.runs import ended as ended_as
 from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
 from tests.proving import sample
-
-NO_RULE = {"identical_calls": None, "identical_thoughts": None, "thinks_without_act": None}
 
 
 class TestSwitching:
@@ -91,36 +89,6 @@ class TestSwitching:
         assert ran.events("strategy-switched") == []
         assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"]
         assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
-
-    @pytest.mark.parametrize(
-        ("options", "problem"),
-        [
-            ({"switching": {"fallback": "x"}}, "switch_strategy has no setting 'fallback'"),
-            (
-                {"switching": {"max_switches": 0}},
-                "switch_strategy: max_switches: Input should be greater than or equal to 1",
-            ),
-            ({"switching": {"fallback_strategy": "ReAct"}}, "names no strategy but reactive, which runs already"),
-            ({"switching": {"fallback_strategy": "other", "settings": {"other": {"word": "x"}}}}, "'words'?"),
-            ({"switching": "other"}, "switch_strategy takes a Switching(…), or its fields in a dict; it is 'other'"),
-            ({"loop_detection": {"window": 2}}, "identical_calls=3 can never be reached in a window of 2"),
-            (
-                {"loop_detection": {"identical_thoughts": 7}},
-                "identical_thoughts=7 can never be reached in a window of 6; raise window, lower identical_thoughts, or set it to None",
-            ),
-            ({"loop_detection": NO_RULE, "switching": True}, "detect_loops has no rule"),
-            ({"min_iterations": 11}, "min_iterations=11 is more than max_iterations=10: no answer could be accepted"),
-            (
-                {"max_required_failures": 0, "required_tools": ["lookup"]},
-                "max_failures must be a whole number",
-            ),
-        ],
-    )
-    def test_settings_are_checked(self, options: Any, problem: str):
-        """An invalid setting is an error when the agent is made."""
-        with pytest.raises(UsageError) as raised:
-            make_agent(None, [], lookup, **options)
-        assert problem in str(raised.value)
 
 
 BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})
