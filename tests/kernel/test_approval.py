@@ -286,6 +286,7 @@ def answering(answers: list[Any]) -> Callable[[ApprovalRequest], Any]:
     return approve
 
 
+@pytest.mark.slow
 async def test_no_body_runs_without_approval_of_its_own_call():
     """In turns of random answers side by side a body runs if, and only if, exactly its call was approved.
 

@@ -390,6 +390,7 @@ def a_session(**fields: Any) -> Session:
     return open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
 
 
+@pytest.mark.slow
 def test_one_of_many_ends_wins():
     """Of eight threads that end an agent at once, one succeeds, and its reason holds."""
     for _ in range(50):

@@ -69,6 +69,7 @@ def recorded(recording: Recording) -> dict[str, list[Request]]:
     return requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_path: Path):
     """The traces of random agents hold exactly the requests that were sent, in their order."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
+import pytest
 
 from playhead import Agent, tool
 from playhead.errors import TraceExistsError
@@ -56,6 +57,7 @@ def assert_apart(folder: Path, results: list[RunResult]) -> None:
         assert content.count("\n") == sum(1 for _ in scan(result.trace_path)) == 16
 
 
+@pytest.mark.slow
 async def test_many_runs_in_one_loop(tmp_path: Path):
     """Concurrent runs of one agent in one loop do not affect each other."""
     agent = one_agent(tmp_path)
@@ -70,6 +72,7 @@ async def test_many_runs_in_one_loop(tmp_path: Path):
     assert_apart(tmp_path, results)
 
 
+@pytest.mark.slow
 def test_many_runs_in_threads(tmp_path: Path):
     """Nor do runs in threads."""
     agent = one_agent(tmp_path)

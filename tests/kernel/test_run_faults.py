@@ -79,6 +79,7 @@ def every_write(monkeypatch: pytest.MonkeyPatch, *, lasting: bool) -> Iterator[t
             return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "for ever"])
 async def test_a_disk_that_fills_costs_events_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasting: bool, caplog: pytest.LogCaptureFixture
@@ -111,6 +112,7 @@ def assert_said(result: RunResult, disk: FullDisk) -> None:
         assert (check.verdict, check.events) == ("open", disk.at - 1)
 
 
+@pytest.mark.slow
 async def test_stop_at_a_lost_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With `PLAYHEAD_ON_TRACE_ERROR=stop`, no tool body runs after any lost event."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
@@ -157,6 +159,7 @@ async def test_a_folder_that_cannot_be_written_to(unusable: Path, caplog: pytest
     assert at_once or line.endswith(" events were not recorded: [Errno 13] Permission denied")
 
 
+@pytest.mark.slow
 async def test_a_huge_result(tmp_path: Path):
     """A huge result goes whole to a blob: the trace is small, and the run is reproduced."""
     size = MEGABYTES * 1024 * 1024

@@ -59,6 +59,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
 states = st.fixed_dictionaries({"task_id": texts, "strategy": texts}, optional=fields).map(KernelState.model_validate)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(states)
 def test_a_state_comes_back_from_json(state: KernelState):
@@ -67,6 +68,7 @@ def test_a_state_comes_back_from_json(state: KernelState):
     assert KernelState.model_validate(json.loads(text)) == state
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(states, st.fixed_dictionaries({}, optional=fields))
 def test_a_transition_changes_nothing_in_place(state: KernelState, changes: dict[str, Any]):
@@ -84,6 +86,7 @@ def test_a_transition_refuses_unknown_fields():
         transition(STATE, stats="done", outputs="42", iteration=1)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 12), max_size=12), st.integers(0, 12))
 def test_a_thread_names_its_messages_by_ranges(ids: list[int], cut: int):
     """The ranges spell out the ids of the messages in order."""

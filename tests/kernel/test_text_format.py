@@ -95,6 +95,7 @@ async def test_an_unreadable_call(tmp_path: Path):
     assert (run.result.output, len(run.model.requests)) == ("done", 3)
 
 
+@pytest.mark.slow
 async def test_a_dead_run_is_resumed(tmp_path: Path):
     """A run cut at any event resumes to the same answer."""
     turns = [text(written("look", key="b")), text(written("add", a=1)), text("done")]
@@ -112,6 +113,7 @@ async def test_a_dead_run_is_resumed(tmp_path: Path):
         assert (result.output, result.success) == ("done", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", sample(list_strategies(), ["reflexion", "autonomous", "code-action"]))
 async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
     """No request of a strategy has native tools, and the file alone reproduces the run."""

@@ -147,6 +147,7 @@ class TestHooks:
 class TestCost:
     """Long runs."""
 
+    @pytest.mark.slow
     async def test_work_grows_with_the_steps(self, tmp_path: Path):
         """Events and bytes grow linearly with the number of steps."""
         chance = random.Random(5)
@@ -177,6 +178,7 @@ class TestCost:
 class TestRandom:
     """Random agents."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(sample(12, 5)))
     async def test_random_runs(self, tmp_path: Path, seed: int):
         """Calls keep their results, no failure is lost, and the file alone reproduces the run."""

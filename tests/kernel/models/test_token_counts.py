@@ -79,6 +79,7 @@ async def test_a_server_without_counts_is_asked_once(
     assert said == [f"{address} does not count tokens: prompts of openai/own are estimated"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_hangs(stub: StubServer, monkeypatch: pytest.MonkeyPatch):
     """The timeout covers all endpoints together, and the server is not asked again."""
     monkeypatch.setattr(litellm, "COUNT_TIMEOUT_S", 0.5)

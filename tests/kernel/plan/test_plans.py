@@ -90,6 +90,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(STEPS, st.sampled_from(["linear", "dag"]))
 def test_a_plan_without_problems_can_be_carried_out(steps: list[Any], mode: Any):
@@ -135,6 +136,7 @@ def test_misspelled_references(text: str):
     assert misspelled("{{from_step:s1}}", {"a": [f"{{{{name}}}} {text}"]}) == text
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_a_result_is_never_read_for_references(result: Any):
     """References inside a result are not resolved."""

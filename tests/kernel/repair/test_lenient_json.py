@@ -47,6 +47,7 @@ def test_refused_json(written: str):
         read_json(written)
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(100, 40))
 @given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
 def test_truncated_json(value: Any, cut: int):
@@ -63,6 +64,7 @@ def test_any_text_can_be_read(written: str):
     assert all(block.problem is not None or block.value is not None for block in json_blocks(written))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -214,6 +214,7 @@ def tool_and_arguments(draw: Any) -> tuple[ToolSpec, Any]:
     return spec("do_it", properties, tuple(required), read_only=draw(st.booleans())), draw(VALUES)
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(300, 50), deadline=None)
 @given(tool_and_arguments())
 def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):

@@ -210,6 +210,7 @@ class RandomPlanner:
         return tool_step(kind, args=args, depends_on=chance.choice([[], [], ["s1"]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(sample(30, 10)))
 async def test_completed_steps_never_run_twice(seed: int, tmp_path: Path):
     """In random plans that fail, no completed step with side effects runs again, nor its call in a later version."""

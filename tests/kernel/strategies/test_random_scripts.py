@@ -66,6 +66,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", SETTINGS)
 @settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

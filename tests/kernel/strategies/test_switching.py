@@ -115,6 +115,7 @@ async def test_every_strategy_takes_over(tmp_path: Path, to: str):
 TURNS = st.sampled_from([call("lookup", key="a"), call("lookup", key="b"), text(""), text("other\n."), call("broken")])
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(40, 8))
 @given(
     turns=st.lists(TURNS, max_size=12),
