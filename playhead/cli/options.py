@@ -303,4 +303,6 @@ rebind_option: Final = repeatable(
     "--rebind", "rebound", "NAME=VALUE", "The value of a redacted place; env:VARIABLE has it.", type=pair
 )
 run_id_option: Final = click.option("--run-id", help="The run's id, a new one by default.")
-max_iterations_option: Final = click.option("--max-iterations", type=click.IntRange(min=1), help="Turns at most; then a clean stop.")
+max_iterations_option: Final = click.option(
+    "--max-iterations", type=click.IntRange(min=1), help="Turns at most; then a clean stop."
+)

@@ -1,11 +1,11 @@
-"""A connection to one server, in a loop and a daemon thread of its own: agents of any loop and thread may use it.
+"""A connection to one server, in an event loop and a daemon thread of its own: agents of any loop and thread may use it.
 
-The server is a process of ours, spoken to over its standard input and output, or stands at an address; both through the
-transports of the `mcp` package.
+The server is a child process with pipes, or an address; both use the transports of the `mcp` package.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -29,7 +29,6 @@ from pydantic import ValidationError
 
 from playhead.errors import ToolServerError
 from playhead.kernel.describe import describe
-from playhead.kernel.lifecycle.threads import running_loop
 from playhead.mcp.choices import one_line
 from playhead.trace import VERSION
 
@@ -49,13 +48,11 @@ MAX_TOOLS: Final = 1_000
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 """The longest message that a server may send."""
 LONGEST: Final = 2000
-"""Characters of what the server or the protocol's package says in an error, and of a line that it writes."""
-LAST_WORDS_S: Final = 0.3
-"""Seconds that an error waits for what a server that has ended wrote last."""
-_LAST_WORDS: Final = 5
-"""Lines of standard error that an error message quotes."""
+"""Characters of an error's text, and of a line of standard error."""
+LAST_LINES_S: Final = 0.3
+"""Seconds that an error waits for the last lines of a server that has ended."""
 _SAY_GROUP_AND_RUN: Final = 'echo $$ >&2; exec "$0" "$@"'
-"""The package keeps the process to itself; it leads its process group, so its id is that of the group."""
+"""The `mcp` package does not expose the process; it leads its process group, so its id is that of the group."""
 
 for _name in ("mcp", "client"):  # the package's own loggers: what servers send must not reach a terminal unescaped
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -68,10 +65,10 @@ class HttpServer:
     url: str
     headers: Mapping[str, str]
     trouble: str | None = None
-    """What went wrong on the wire, when we know it."""
+    """What went wrong on the wire, if known."""
 
     def account(self) -> str:
-        """Return what is known of the connection's end, for an error message."""
+        """Return why the connection ended, if known, for an error message."""
         return self.trouble or ""
 
     @asynccontextmanager
@@ -86,9 +83,9 @@ class HttpServer:
                 yield streams
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """See to it that an answer that is no stream of events is read to a limit only."""
+        """Limit the size of an answer that is not a stream of events."""
         if response.headers.get("content-encoding", "identity") != "identity":
-            self.trouble = "it sent a compressed answer, which nobody asked for"
+            self.trouble = "it sent a compressed answer, which was not requested"
             raise httpx2.DecodingError(self.trouble, request=response.request)
         stream, body = response.stream, bytearray()
         if response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -105,66 +102,66 @@ class HttpServer:
 
 @dataclass
 class StdioServer:
-    """A program that is started as a server, and what it writes to its standard error."""
+    """A program that is started as a server, and its standard error."""
 
     command: tuple[str, ...]
     env: Mapping[str, str]
-    """Added to the few variables that are safe to hand on (PATH, HOME …)."""
+    """Added to the few variables that are safe to pass on (PATH, HOME …)."""
     cwd: Path | None
-    last_words: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_WORDS))
+    last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=5))
     """The newest lines of its standard error, cleaned."""
-    _overhearing: threading.Thread | None = None
+    _reader: threading.Thread | None = None
     _group: int | None = None
 
     @asynccontextmanager
     async def connected(self) -> AsyncGenerator[Any, None]:
-        """Start the program; when this is left, nothing of its process group runs any more."""
+        """Start the program; on leaving, end its whole process group."""
         arguments = ["-c", _SAY_GROUP_AND_RUN, *self.command]
         parameters = StdioServerParameters(command="/bin/sh", args=arguments, env=dict(self.env), cwd=self.cwd)
         reading, writing = os.pipe()
-        self._overhearing = threading.Thread(target=self._overhear, args=(reading,), name="playhead-mcp", daemon=True)
-        self._overhearing.start()
+        self._reader = threading.Thread(target=self._read_errors, args=(reading,), name="playhead-mcp", daemon=True)
+        self._reader.start()
         try:
             with os.fdopen(writing, "w") as errors:
                 async with stdio_client(parameters, errors) as streams:
-                    errors.close()  # so that the end of the server is the end of what we read
+                    errors.close()  # so that our pipe ends when the server does
                     yield streams
-        finally:  # the package ends the group only of a server that does not end by itself
+        finally:  # the package ends the group only if the server does not end by itself
             if self._group is not None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._group, signal.SIGKILL)
 
     def account(self) -> str:
-        """Return what is known of the server, for an error message: its output may end just before its last words are read."""
-        if self._overhearing is not None:
-            self._overhearing.join(LAST_WORDS_S)
-        said = " | ".join(self.last_words)
+        """Return the last lines of standard error, for an error message."""
+        if self._reader is not None:
+            self._reader.join(LAST_LINES_S)
+        said = " | ".join(self.last_lines)
         return f"it said last: {said}" if said else "it said nothing"
 
-    def _overhear(self, reading: int) -> None:
-        """Read the standard error on, so that the server never waits for us, and keep its newest lines."""
+    def _read_errors(self, reading: int) -> None:
+        """Read the standard error, so that the server never blocks on it, and keep its newest lines."""
         with os.fdopen(reading, errors="replace") as stream:
             first = stream.readline(LONGEST)
             self._group = int(first) if first.strip().isdecimal() else None
             while line := stream.readline(LONGEST):
                 if line.strip():
-                    self.last_words.append(one_line(line))
-                    log.info("%s: %s", self.command[0], self.last_words[-1])
+                    self.last_lines.append(one_line(line))
+                    log.info("%s: %s", self.command[0], self.last_lines[-1])
 
 
 class Connection:
-    """An open connection. What is public may be called from any thread."""
+    """An open connection; public methods may be called from any thread."""
 
-    def __init__(self, name: str, choices: Choices) -> None:
-        """Describe it; nothing is started before `open`."""
-        self.name = name
+    def __init__(self, choices: Choices) -> None:
+        """Describe it; nothing starts before `open`."""
+        self.name = choices.server
         self.secrets = choices.secrets
-        """What was given to the server and nobody may record, by name."""
-        self._server: StdioServer | HttpServer
-        if choices.url is None:
-            self._server = StdioServer(choices.command or (), choices.given, choices.cwd)
-        else:
-            self._server = HttpServer(choices.url, choices.given)
+        """Values given to the server that must not be recorded, by name."""
+        self._server: StdioServer | HttpServer = (
+            HttpServer(choices.url, choices.given)
+            if choices.url is not None
+            else StdioServer(choices.command or (), choices.given, choices.cwd)
+        )
         self._start_timeout_s = choices.start_timeout_s
         self._thread: AbstractContextManager[BlockingPortal] = start_blocking_portal()
         self._portal: BlockingPortal | None = None
@@ -174,10 +171,10 @@ class Connection:
         self._pid = os.getpid()
 
     def open(self) -> list[mcp_types.Tool]:
-        """Start the server, or reach it, and return the tools that it lists; waits for it.
+        """Start or reach the server, and return the tools that it lists; blocks until then.
 
         Raises:
-            ToolServerError: it cannot be started or reached, or is no MCP server.
+            ToolServerError: it cannot be started or reached, or is not an MCP server.
         """
         self._portal = self._thread.__enter__()
         try:
@@ -187,7 +184,7 @@ class Connection:
         return listed  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """End the calls and the connection, and the server if it is a process of ours; waits for its end."""
+        """End the calls, the connection and a server that was started; blocks until it has ended."""
         if self._portal is None or os.getpid() != self._pid:  # in the child of a fork the connection is its parent's
             return
         with suppress(RuntimeError):
@@ -195,33 +192,25 @@ class Connection:
         self._thread.__exit__(None, None, None)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Return what the server answers; when this is cancelled, the server is told so.
+        """Return the server's answer; cancelling this cancels the call on the server.
 
         Raises:
             ToolServerError: there is no connection, or it ended, or the server answered with an error of the protocol.
         """
         if self._portal is None or os.getpid() != self._pid:
             raise self._error()
-        done, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
-
-        def tell(_: object) -> None:
-            with suppress(RuntimeError):  # the caller's loop has ended
-                in_loop(done.set)
-
         try:
-            asked = self._portal.start_task_soon(self._ask, tool, arguments)
+            answer = self._portal.start_task_soon(self._ask, tool, arguments)
         except RuntimeError:
             raise self._error() from None
-        asked.add_done_callback(tell)
         try:
-            await done.wait()
-        finally:
-            asked.cancel()
-        try:
-            return asked.result()  # type: ignore[no-any-return]
-        except CancelledError:
-            raise self._error() from None
-        except Exception as error:  # noqa: BLE001 - whatever the protocol's package raises
+            return await asyncio.wrap_future(answer)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise self._error() from None  # the connection was closed
+        except Exception as error:  # noqa: BLE001 - the protocol's package raises any
             raise self._error(error) from None
 
     # --- in the connection's thread ------------------------------------------------------------------------------------
@@ -230,7 +219,7 @@ class Connection:
         info = Implementation(name="playhead", version=VERSION)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._start_timeout_s) as scope:
-                # What a server asks of us (sampling, elicitation, roots) the client refuses.
+                # The client refuses a server's requests (sampling, elicitation, roots).
                 async with Client(self._server.connected(), client_info=info, cache=None) as self._client:
                     listed = await _listed(self._client)
                     scope.deadline = math.inf
@@ -247,7 +236,7 @@ class Connection:
         return await self._client.session.send_request(request, CallToolResult)
 
     def _error(self, error: BaseException | None = None) -> ToolServerError:
-        """Return why there is no answer; nothing went wrong with a connection that was closed, or never opened."""
+        """Return why there is no answer; a connection that was closed or never opened has no error."""
         error = self._broken or error
         if error is None:
             return ToolServerError(
@@ -256,7 +245,7 @@ class Connection:
         if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED:
             return ToolServerError(f"the MCP server {self.name} answered: {one_line(error.message, LONGEST)}")
         if isinstance(error, ValidationError):
-            return ToolServerError(f"the MCP server {self.name} answered with what is no result: {self._why(error)}")
+            return ToolServerError(f"the MCP server {self.name} answered with what is not a result: {self._why(error)}")
         return ToolServerError(
             f"the MCP server {self.name} is gone: {self._why(error)}. Whether the call took effect is not known. "
             "It is not started again: leave the `with` of mcp_tools and enter it anew"

@@ -1,11 +1,11 @@
-"""`mcp_tools`: a server that is there as long as a `with` block lasts, and its tools."""
+"""`mcp_tools`: a server for the time of a `with` block, and its tools."""
 
 from __future__ import annotations
 
 import atexit
 import os
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic import ValidationError
@@ -13,16 +13,14 @@ from pydantic import ValidationError
 from playhead.errors import MissingDependencyError, UsageError, first_problem
 from playhead.kernel.lifecycle.bodies import run_in_thread
 from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
-from playhead.mcp.choices import Choices
+from playhead.mcp.choices import Choices, shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from playhead.mcp.connection import Connection
     from playhead.mcp.tools import McpTool
-
-START_TIMEOUT_S: Final = 30.0
 
 
 class McpServer:
@@ -32,9 +30,8 @@ class McpServer:
     A server that was started is ended with the block, and with it all that is left of its process group.
     """
 
-    def __init__(self, connect: Callable[[], Connection], choices: Choices) -> None:
-        """Describe it; nothing is started before the block is entered."""
-        self._connect = connect
+    def __init__(self, choices: Choices) -> None:
+        """Describe it; nothing starts before the block is entered."""
         self._choices = choices
         self._connection: Connection | None = None
 
@@ -45,11 +42,12 @@ class McpServer:
             ToolServerError: it cannot be started or reached, or does not answer as an MCP server.
             ToolDefinitionError: a tool that was named is not there, or one cannot be offered.
         """
-        from playhead.mcp.tools import define_all  # noqa: PLC0415 - with the server
+        from playhead.mcp.connection import Connection  # noqa: PLC0415 - with the protocol's package
+        from playhead.mcp.tools import define_all  # noqa: PLC0415 - the same
 
         if self._connection is not None:
             raise UsageError("this mcp_tools(…) is open already; call mcp_tools again for another connection")
-        self._connection = connection = self._connect()
+        self._connection = connection = Connection(self._choices)
         atexit.register(self.__exit__)
         try:
             return define_all(connection, connection.open(), self._choices)
@@ -85,7 +83,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
     requires_approval: Collection[str] | bool = (),
     untrusted: Collection[str] | bool = (),
     timeout_s: float | None = DEFAULT_TIMEOUT_S,
-    start_timeout_s: float = START_TIMEOUT_S,
+    start_timeout_s: float = 30.0,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     headers: Mapping[str, str] | None = None,
@@ -119,22 +117,19 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
     choices = _read(dict(locals()))
     if (command is None) == (url is None):
         raise UsageError("mcp_tools needs a command= to start a server, or the url= of one: give one of the two")
-    if command is not None and headers is not None:
-        raise UsageError("headers= are for a server at a url=; give a program variables with env=")
-    if url is not None and (env is not None or cwd is not None):
-        raise UsageError("env= and cwd= are for a command=; a server at a url= runs already")
+    if (headers if url is None else env if cwd is None else cwd) is not None:
+        raise UsageError("headers= are for a server at a url=; env= and cwd= are for a command=, which starts one")
     if command is not None and os.name != "posix":
         raise UsageError("a command= needs POSIX: on Windows start the server yourself and give its url=")
-    if choices.command == ():
-        raise UsageError("command is empty; give the program and its arguments")
+    if url is not None:
+        shown_url(url)
     try:
-        from playhead.mcp.connection import Connection  # noqa: PLC0415 - with the protocol's package
+        import mcp.client.stdio  # noqa: F401, PLC0415 - is it there?
     except ImportError as error:
         raise MissingDependencyError(
             f"MCP servers need the package mcp 2.3 or newer ({error}); the fix: pip install 'playhead[mcp]'"
         ) from error
-    name = choices.server
-    return McpServer(lambda: Connection(name, choices), choices)
+    return McpServer(choices)
 
 
 def _read(given: dict[str, Any]) -> Choices:
@@ -143,7 +138,7 @@ def _read(given: dict[str, Any]) -> Choices:
     try:
         given["command"] = tuple(shlex.split(command)) if isinstance(command, str) else command
     except ValueError as error:
-        raise UsageError(f"command {command!r} is no command line: {error}") from None
+        raise UsageError(f"command {command!r} is not a command line: {error}") from None
     try:
         return Choices(**given)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""A server's tools as an agent offers them: their names and schemas, a call of one, and what it answered."""
+"""A server's tools as tools of an agent: their names and schemas, calls, and results."""
 
 from __future__ import annotations
 
@@ -36,38 +36,35 @@ log = logging.getLogger("playhead")
 
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 16_000
-"""Characters of a description that a model is shown; servers are known that write whole manuals."""
+"""Characters of a description that a model gets; some servers write whole manuals."""
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 _TEXTS: Final = ("description", "title", "$comment")
-"""Where a schema speaks to the reader. All other text in it is data, and stays as it is."""
+"""Keys of a schema whose texts are for the reader. All other text is data, and stays as it is."""
 
 
 def define_all(connection: Connection, listed: Sequence[mcp_types.Tool], choices: Choices) -> list[McpTool]:
-    """Return the tools of a server that the user chose.
+    """Return the chosen tools of a server.
 
     Raises:
         ToolDefinitionError: a name is unknown, or a tool cannot be offered.
     """
     known = {each.name for each in listed}
     for what in ("names", "read_only", "requires_approval", "untrusted"):
-        _require_known(connection.name, what, getattr(choices, what), known)
+        given = getattr(choices, what)
+        for name in given if isinstance(given, tuple) else ():
+            if name not in known:
+                near = nearest(name, map(one_line, known))
+                raise ToolDefinitionError(f"{what}: the MCP server {connection.name} has no tool {name!r}.{near}")
     chosen = [each for each in listed if choices.names is None or each.name in choices.names]
     return [_define(connection, each, choices) for each in chosen]
 
 
 def problem_of(schema: BoundedSchema, value: JsonValue) -> str | None:
-    """Return what is wrong with a value, in words for a model; None when it fits the schema."""
+    """Return the faults of a value, in words for a model; None if it fits the schema."""
     try:
         return "; ".join(map(one_line, schema.faults(value))) or None
     except UnusableSchemaError as error:
         return f"the schema cannot be applied: {one_line(str(error))}"
-
-
-def _require_known(server: str, what: str, names: Collection[str] | bool | None, known: Collection[str]) -> None:  # noqa: FBT001
-    for name in () if names is None or isinstance(names, bool) else names:
-        if name not in known:
-            near = nearest(name, map(one_line, known))
-            raise ToolDefinitionError(f"{what}: the MCP server {server} has no tool {name!r}.{near}")
 
 
 def _define(connection: Connection, tool: mcp_types.Tool, choices: Choices) -> McpTool:
@@ -102,7 +99,7 @@ def _holds(names: Collection[str] | bool, name: str) -> bool:  # noqa: FBT001
 
 
 def tool_name(listed: str) -> str:
-    """Return the name under which a tool is offered: providers take letters, digits, `_` and `-`, at most 64."""
+    """Return a name that providers accept: letters, digits, `_` and `-`, at most 64."""
     name = _FOREIGN.sub("_", listed) or "tool"
     if name[0] in "0123456789-":
         name = f"_{name}"
@@ -113,12 +110,12 @@ def tool_name(listed: str) -> str:
 
 def _object(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("type", "object") != "object":
-        raise UnusableSchemaError(f"arguments are an object, and this is of the type {one_line(repr(schema['type']))}")
+        raise UnusableSchemaError(f"arguments must be an object, not of type {one_line(repr(schema['type']))}")
     return {"properties": {}, **schema, "type": "object"}
 
 
 def _readable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema as models and traces get it, its texts cleaned."""
+    """Return the schema for models and traces, its texts cleaned."""
     kept = to_json(schema)
     if kept != schema:
         raise UnusableSchemaError(
@@ -152,21 +149,21 @@ class McpTool:
     """Everything about the tool that is data."""
     arguments: BoundedSchema
     output: BoundedSchema | None
-    """What its structured results promise to be."""
+    """The schema of its structured results."""
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """What the server was given and nobody may record, by name."""
+        """Values given to the server that must not be recorded, by name."""
         return self.connection.secrets
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
-        """Return what does not fit the server's schema."""
+        """Return why the arguments do not fit the server's schema."""
         given: Any = from_json(arguments)
         try:
             json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
             problem = problem_of(self.arguments, given)
         except (ValueError, TypeError):
-            problem = "they hold a number or a text that JSON has no form for"
+            problem = "JSON cannot hold one of their numbers or texts"
         if problem is None:
             return None
         known = ", ".join(self.spec.parameters["properties"]) or "none"
@@ -174,7 +171,7 @@ class McpTool:
         return ErrorInfo(type="InvalidArguments", message=message)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
-        """Ask the server, within the time limit; whatever goes wrong is a failed call."""
+        """Call the tool within the time limit; any error is a failed call."""
         try:
             with anyio.move_on_after(self.spec.timeout_s):
                 return outcome_of(await self.connection.call(self.listed_name, from_json(arguments)), self)
@@ -193,17 +190,16 @@ class McpTool:
 def outcome_of(answer: mcp_types.CallToolResult, tool: McpTool) -> Outcome:
     """Return how the call ended.
 
-    One text is the result itself, and so is structured content that says the same as the text beside it. Everything else
+    One text is the result itself, and so is structured content that the text beside it repeats. Everything else
     is `{"content": [...], "structured": ...}` as the protocol writes it: images and sound in base64, resources with their
-    address. (`_meta` is for clients, by the protocol not for models, and is left out.)
+    address. (`_meta` is for clients, not for models, and is left out.)
     """
     result = to_json(_plain(answer))
     if answer.is_error:
         return Outcome.failure("ToolError", as_text(result) or "the tool failed and did not say why")
-    problem = None
-    if tool.output is not None:
-        lacks = "no structured content"
-        problem = problem_of(tool.output, answer.structured_content) if _is_structured(answer) else lacks
+    problem = None if tool.output is None else "no structured content"
+    if tool.output is not None and _is_structured(answer):
+        problem = problem_of(tool.output, answer.structured_content)
     if problem is not None:
         what = f"{tool.spec.name} returned what its output schema does not allow ({problem}); it was"
         return Outcome.failure("InvalidResult", f"{what}: {as_text(result)}")
@@ -215,11 +211,11 @@ def _plain(answer: mcp_types.CallToolResult) -> JsonValue:
         each.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) for each in answer.content
     ]
     texts = [each["text"] for each in blocks if each.keys() == {"type", "text"} and each["type"] == "text"]
-    only_text = texts[0] if len(texts) == len(blocks) == 1 else None
+    is_text = len(texts) == len(blocks)
     if not _is_structured(answer):
-        return only_text if only_text is not None else {"content": blocks} if blocks else ""
+        return texts[0] if is_text and len(texts) == 1 else {"content": blocks} if blocks else ""
     structured = answer.structured_content
-    if not blocks or (len(texts) == len(blocks) and _says_the_same(texts, structured)):
+    if not blocks or (is_text and _says_the_same(texts, structured)):
         return _unwrapped(structured)
     return {"content": blocks, "structured": structured}
 
@@ -229,20 +225,15 @@ def _is_structured(answer: mcp_types.CallToolResult) -> bool:
 
 
 def _unwrapped(structured: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return what stands in `{"result": …}`: the SDKs wrap so what is no object."""
+    """Return the value in `{"result": …}`: the SDKs wrap anything that is not an object."""
     return structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured
 
 
 def _says_the_same(texts: Sequence[str], structured: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether the texts are the structured content once more, as the protocol recommends for old clients."""
-    value = _unwrapped(structured)
-    if len(texts) == 1:
-        return _is_text_of(texts[0], value) or _is_text_of(texts[0], structured)
-    return isinstance(value, list) and len(value) == len(texts) and all(map(_is_text_of, texts, value))
-
-
-def _is_text_of(text: str, value: Any) -> bool:  # noqa: ANN401 - JSON
-    with suppress(ValueError, RecursionError):  # not by ==: to Python true is 1
-        if json.dumps(json.loads(text), sort_keys=True) == json.dumps(value, sort_keys=True):
-            return True
-    return isinstance(value, str) and text == value
+    """Return whether the texts repeat the structured content, as the protocol recommends for old clients."""
+    forms = [list(texts)]
+    with suppress(ValueError, RecursionError):
+        forms.append([json.loads(text) for text in texts])
+    said = [form[0] if len(form) == 1 else form for form in forms] + forms
+    wanted = {json.dumps(each, sort_keys=True) for each in (structured, _unwrapped(structured))}
+    return any(json.dumps(each, sort_keys=True) in wanted for each in said)  # not by ==: to Python true is 1

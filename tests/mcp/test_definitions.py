@@ -110,7 +110,7 @@ def _deep(levels: int) -> dict[str, Any]:
 
 
 UNUSABLE = {
-    "no object": ({"type": "string"}, "arguments are an object"),
+    "no object": ({"type": "string"}, "arguments must be an object"),
     "no schema": ({"type": "object", "properties": 5}, '5 is not of type "object"'),
     "too deep": (_deep(80), "nested deeper"),
     "far too deep": (_deep(3000), "cannot be used"),

@@ -145,7 +145,7 @@ def test_arguments_reach_the_server_as_the_model_wrote_them(tmp_path: Path):
     with one({"echo": 1}) as tools:
         ok, observed = told(tools, "act", **arguments)
         assert (ok, json.loads(observed)) == (True, arguments)
-        assert "no form for" in told(tools, "act", n=float("nan"))[1]
+        assert "JSON cannot hold" in told(tools, "act", n=float("nan"))[1]
 
 
 def test_an_error_of_the_protocol_is_a_failure():
@@ -171,7 +171,7 @@ def test_an_answer_that_is_none_is_a_failure():
     """What is no result of the protocol is said to be none."""
     with one({"content": "not a list"}) as tools:
         ok, observed = told(tools, "act")
-        assert (ok, "answered with what is no result" in observed) == (False, True)
+        assert (ok, "answered with what is not a result" in observed) == (False, True)
 
 
 STARTS = {
@@ -205,8 +205,8 @@ MISUSE: dict[str, tuple[dict[str, Any], str]] = {
     "no url": ({"url": "ftp://a"}, "http(s) address"),
     "env for a url": ({"url": "http://a", "env": {}}, "env= and cwd= are for a command="),
     "headers for a command": ({"command": "a", "headers": {}}, "headers= are for a server at a url="),
-    "empty": ({"command": []}, "command is empty"),
-    "no quotes": ({"command": "a 'b"}, "is no command line"),
+    "empty": ({"command": []}, "command: Tuple should have at least 1 item"),
+    "no quotes": ({"command": "a 'b"}, "is not a command line"),
     "no text": ({"command": ["a", 1]}, "command.1: Input should be a valid string"),
     "one name": ({"command": "a", "names": "add"}, "names: Input should be a valid tuple"),
     "no bool": ({"command": "a", "read_only": 1}, "read_only"),
