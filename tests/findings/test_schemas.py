@@ -22,14 +22,12 @@ def bomb(word: str = "allOf", width: int = 10, levels: int = 12) -> dict[str, An
 
 
 BOMBS = {
-    "anyOf": bomb("anyOf"),
     "items": {
         "type": "object",
         "properties": {"a": bomb("prefixItems", 4, 15)["$defs"]["d0"]},
         **bomb("prefixItems", 4, 15),
     },
     "definitions": json.loads(json.dumps(bomb()).replace("$defs", "definitions")),
-    "chain": bomb(width=1, levels=300),
 }
 
 
