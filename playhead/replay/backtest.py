@@ -242,6 +242,8 @@ def _notes(course: _Course) -> Iterator[str]:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
     if course.counts_prompts and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
         yield "prompts are counted as recorded, or estimated; redaction, unrecorded parameters or a server may count otherwise"
+    if course.recording.status == "truncated":
+        yield "the file is cut off: what came after is not known"
     if ending is not None and ending.lost_events:
         yield f"{ending.lost_events:,} events could not be written, and do not count"
     known = {name for tools in course.tools.values() for name in tools}
