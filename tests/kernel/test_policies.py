@@ -67,119 +67,114 @@ def nudges(run: Ran) -> list[tuple[str, str]]:
     return [(event.nudge, event.text) for event in run.events("nudge-issued")]
 
 
-class TestRequired:
-    """Required calls."""
+async def test_an_answer_without_them_is_sent_back(tmp_path: Path):
+    """The model is told how many results are missing; failed calls do not count, and other tools may run."""
+    turns = [
+        search("a"),
+        text("early"),
+        search("bad"),
+        call("other"),
+        search("b"),
+        text("early"),
+        search("c"),
+        text("done"),
+    ]
+    run = await run_with(tmp_path, turns, required_tools={"web-search": 3})
+    assert nudges(run) == [
+        (
+            "required-tools",
+            "The task requires a successful call of web-search (2 more times) first. Make it, then answer.",
+        ),
+        ("required-tools", "The task requires a successful call of web-search first. Make it, then answer."),
+    ]
+    assert (run.result.output, run.result.terminated_by, run.result.success) == ("done", "end_turn", True)
+    assert refused(run) == []
 
-    async def test_an_answer_without_them_is_sent_back(self, tmp_path: Path):
-        """The model is told how many results are missing; failed calls do not count, and other tools may run."""
-        turns = [
-            search("a"),
-            text("early"),
-            search("bad"),
-            call("other"),
-            search("b"),
-            text("early"),
-            search("c"),
-            text("done"),
-        ]
-        run = await run_with(tmp_path, turns, required_tools={"web-search": 3})
-        assert nudges(run) == [
-            (
-                "required-tools",
-                "The task requires a successful call of web-search (2 more times) first. Make it, then answer.",
-            ),
-            ("required-tools", "The task requires a successful call of web-search first. Make it, then answer."),
-        ]
-        assert (run.result.output, run.result.terminated_by, run.result.success) == ("done", "end_turn", True)
-        assert refused(run) == []
 
-    @pytest.mark.parametrize("retries", [0, 1])
-    async def test_after_the_last_retry_the_answer_stands(self, tmp_path: Path, retries: int):
-        """The answer is the output, and the run is no success: calls are missing."""
-        run = await run_with(
-            tmp_path, [search(), *[text("42")] * 9], required_tools={"web-search": 2}, required_retries=retries
-        )
-        assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
-        assert (run.result.success, len(nudges(run))) == (False, retries)
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"required_tools": {"web-serch": 1}}, "require_tools names 'web-serch', which is no tool"),
-            (
-                {"tool_budgets": {"othr": 2}},
-                "tool_budgets names 'othr', which is no tool of this agent. Did you mean 'other'?",
-            ),
-            (
-                {"tool_budgets": {"final-answer": 2}, "meta_tools": ["final-answer"]},
-                "tool_budgets names 'final-answer'",
-            ),
-            ({"required_retries": -1}, "require_tools(retries=…) must be a whole number of at least 0"),
-        ],
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_after_the_last_retry_the_answer_stands(tmp_path: Path, retries: int):
+    """The answer is the output, and the run is no success: calls are missing."""
+    run = await run_with(
+        tmp_path, [search(), *[text("42")] * 9], required_tools={"web-search": 2}, required_retries=retries
     )
-    def test_settings_of_requirements_and_budgets_are_checked(self, options: dict[str, Any], message: str):
-        """An invalid setting is an error when the agent is made."""
-        with pytest.raises(UsageError, match=f"^{re.escape(message)}"):
-            make_agent(None, [], web_search, other, **options)
+    assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
+    assert (run.result.success, len(nudges(run))) == (False, retries)
 
 
-class TestBudgets:
-    """Budgets of calls."""
-
-    async def test_a_call_over_the_budget(self, tmp_path: Path):
-        """It is refused and told to use the results it has; other tools still run."""
-        turns = [search("a"), search("b"), search("c"), call("other"), text("done")]
-        run = await run_with(tmp_path, turns, tool_budgets={"web-search": 2, "other": 9})
-        why = "web-search was not called: its 2 calls are used up. Use the results you have: give the answer in plain text"
-        assert refused(run) == [("call_2_0", why)]
-        (completed,) = [each for each in run.events("tool-call-completed") if each.call_id == "call_2_0"]
-        assert (completed.ok, completed.ended) == (False, "refused")
-        assert nudges(run) == []
-        assert [step.content for step in run.result.steps if step.type == "observation"] == [
-            "found a", "found b", f"error: {why}", "other",
-        ]  # fmt: skip
-        assert run.result.output == "done"
-
-    async def test_what_is_required_is_never_refused(self, tmp_path: Path):
-        """A budget never refuses a required tool that has only failed: that would make the task impossible."""
-        turns = [*[search("bad")] * 4, search("a"), search("b"), text("done")]
-        options = {"required_tools": ["web-search"], "max_required_failures": None, "tool_budgets": {"web-search": 3}}
-        run = await run_with(tmp_path, turns, **options)
-        assert [call_id for call_id, _ in refused(run)] == ["call_5_0"]
-        assert (run.result.terminated_by, run.result.output) == ("end_turn", "done")
-
-    async def test_the_model_is_told_once_that_all_budgets_are_used_up(self, tmp_path: Path):
-        """The nudge comes with the last call that the budgets allow, and names what is still required."""
-        turns = [search("a"), search("b"), call("write_file", path="p"), call("write_file", path="q"), text("done")]
-        run = await run_with(
-            tmp_path, turns, tool_budgets={"web-search": 2}, required_tools=["write_file"], max_parallel=1,
-            meta_tools=("final-answer",),
-        )  # fmt: skip
-        assert nudges(run) == [
-            (
-                "budget",
-                "You have made all the calls there are for web-search (2). Put the results together: call write_file next.",
-            )
-        ]
-        assert run.result.output == "done"
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"required_tools": {"web-serch": 1}}, "require_tools names 'web-serch', which is no tool"),
+        (
+            {"tool_budgets": {"othr": 2}},
+            "tool_budgets names 'othr', which is no tool of this agent. Did you mean 'other'?",
+        ),
+        (
+            {"tool_budgets": {"final-answer": 2}, "meta_tools": ["final-answer"]},
+            "tool_budgets names 'final-answer'",
+        ),
+        ({"required_retries": -1}, "require_tools(retries=…) must be a whole number of at least 0"),
+    ],
+)
+def test_settings_of_requirements_and_budgets_are_checked(options: dict[str, Any], message: str):
+    """An invalid setting is an error when the agent is made."""
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}"):
+        make_agent(None, [], web_search, other, **options)
 
 
-class TestInference:
-    """Tools that the model finds necessary."""
+async def test_a_call_over_the_budget(tmp_path: Path):
+    """It is refused and told to use the results it has; other tools still run."""
+    turns = [search("a"), search("b"), search("c"), call("other"), text("done")]
+    run = await run_with(tmp_path, turns, tool_budgets={"web-search": 2, "other": 9})
+    why = "web-search was not called: its 2 calls are used up. Use the results you have: give the answer in plain text"
+    assert refused(run) == [("call_2_0", why)]
+    (completed,) = [each for each in run.events("tool-call-completed") if each.call_id == "call_2_0"]
+    assert (completed.ok, completed.ended) == (False, "refused")
+    assert nudges(run) == []
+    assert [step.content for step in run.result.steps if step.type == "observation"] == [
+        "found a", "found b", f"error: {why}", "other",
+    ]  # fmt: skip
+    assert run.result.output == "done"
 
-    async def test_the_model_names_required_tools(self, tmp_path: Path):
-        """It is asked once, before the first turn; unknown names are ignored, the user's tools stay required."""
-        said = '{"reason": "The web knows.", "tools": [{"tool": "web-search", "calls": 2}, {"tool": "nothing"}]}'
-        turns = [text(said), search("a"), text("early"), search("b"), text("early"), call("other"), text("done")]
-        run = await run_with(tmp_path, turns, required_tools=["other"], infer_required=True)
-        assert [event.purpose for event in run.events("llm-requested")][:2] == [PURPOSE, "think"]
-        (decided,) = run.events("decision-evaluated")
-        assert (decided.decision, decided.rationale) == ("required tools: web-search (2)", "The web knows.")
-        assert [word for _, word in nudges(run)] == [
-            "The task requires a successful call of other, web-search first. Make it, then answer.",
-            "The task requires a successful call of other first. Make it, then answer.",
-        ]
-        assert (run.result.output, run.result.terminated_by) == ("done", "end_turn")
+
+async def test_what_is_required_is_never_refused(tmp_path: Path):
+    """A budget never refuses a required tool that has only failed: that would make the task impossible."""
+    turns = [*[search("bad")] * 4, search("a"), search("b"), text("done")]
+    options = {"required_tools": ["web-search"], "max_required_failures": None, "tool_budgets": {"web-search": 3}}
+    run = await run_with(tmp_path, turns, **options)
+    assert [call_id for call_id, _ in refused(run)] == ["call_5_0"]
+    assert (run.result.terminated_by, run.result.output) == ("end_turn", "done")
+
+
+async def test_the_model_is_told_once_that_all_budgets_are_used_up(tmp_path: Path):
+    """The nudge comes with the last call that the budgets allow, and names what is still required."""
+    turns = [search("a"), search("b"), call("write_file", path="p"), call("write_file", path="q"), text("done")]
+    run = await run_with(
+        tmp_path, turns, tool_budgets={"web-search": 2}, required_tools=["write_file"], max_parallel=1,
+        meta_tools=("final-answer",),
+    )  # fmt: skip
+    assert nudges(run) == [
+        (
+            "budget",
+            "You have made all the calls there are for web-search (2). Put the results together: call write_file next.",
+        )
+    ]
+    assert run.result.output == "done"
+
+
+async def test_the_model_names_required_tools(tmp_path: Path):
+    """It is asked once, before the first turn; unknown names are ignored, the user's tools stay required."""
+    said = '{"reason": "The web knows.", "tools": [{"tool": "web-search", "calls": 2}, {"tool": "nothing"}]}'
+    turns = [text(said), search("a"), text("early"), search("b"), text("early"), call("other"), text("done")]
+    run = await run_with(tmp_path, turns, required_tools=["other"], infer_required=True)
+    assert [event.purpose for event in run.events("llm-requested")][:2] == [PURPOSE, "think"]
+    (decided,) = run.events("decision-evaluated")
+    assert (decided.decision, decided.rationale) == ("required tools: web-search (2)", "The web knows.")
+    assert [word for _, word in nudges(run)] == [
+        "The task requires a successful call of other, web-search first. Make it, then answer.",
+        "The task requires a successful call of other first. Make it, then answer.",
+    ]
+    assert (run.result.output, run.result.terminated_by) == ("done", "end_turn")
 
 
 class Height(BaseModel):

@@ -70,140 +70,126 @@ def decisions(run: Ran) -> list[tuple[str, str]]:
     return [(event.action, event.ref) for event in run.events("curator-decision")]
 
 
-class TestWhen:
-    """When old turns are compacted."""
+async def test_old_turns_become_one_message(tmp_path: Path):
+    """Once enough turns are older than the newest, one message replaces them; the newest stay as they are."""
+    run = await run_with(tmp_path, [*looks("abcdef"), text("done")])
+    assert thread(run, 3) == [
+        ("user", "Look at a and b."),
+        ("assistant", "look:a"), ("tool", "found a"),
+        ("assistant", "look:b"), ("tool", "found b"),
+        ("assistant", "look:c"), ("tool", "found c"),
+    ]  # fmt: skip
+    first = '[Prior work: turns 1-2, put together to save room]\nResults:\n- look({"key": "a"}) → found a\n- look({"key": "b"}) → found b'
+    assert thread(run, 4) == [
+        ("user", "Look at a and b."),
+        ("user", first),
+        ("assistant", "look:c"), ("tool", "found c"),
+        ("assistant", "look:d"), ("tool", "found d"),
+    ]  # fmt: skip
+    second = first.replace("1-2", "1-4") + '\n- look({"key": "c"}) → found c\n- look({"key": "d"}) → found d'
+    assert thread(run, 6)[1] == ("user", second)
+    assert decisions(run) == [("compressed", f"call_{number}_0") for number in range(4)]
+    assert [(event.mode, event.kept, event.dropped, event.why) for event in run.events("context-synthesized")] == [
+        ("fast", 6, 4, "2 turns are older than the newest 2"),
+        ("fast", 6, 5, "2 turns are older than the newest 2"),
+    ]
+    assert [event.replaces for event in run.events("message-added") if event.replaces] == [
+        (2, 3, 4, 5),
+        (10, 6, 7, 8, 9),
+    ]
 
-    async def test_old_turns_become_one_message(self, tmp_path: Path):
-        """Once enough turns are older than the newest, one message replaces them; the newest stay as they are."""
-        run = await run_with(tmp_path, [*looks("abcdef"), text("done")])
-        assert thread(run, 3) == [
-            ("user", "Look at a and b."),
-            ("assistant", "look:a"), ("tool", "found a"),
-            ("assistant", "look:b"), ("tool", "found b"),
-            ("assistant", "look:c"), ("tool", "found c"),
-        ]  # fmt: skip
-        first = '[Prior work: turns 1-2, put together to save room]\nResults:\n- look({"key": "a"}) → found a\n- look({"key": "b"}) → found b'
-        assert thread(run, 4) == [
-            ("user", "Look at a and b."),
-            ("user", first),
-            ("assistant", "look:c"), ("tool", "found c"),
-            ("assistant", "look:d"), ("tool", "found d"),
-        ]  # fmt: skip
-        second = first.replace("1-2", "1-4") + '\n- look({"key": "c"}) → found c\n- look({"key": "d"}) → found d'
-        assert thread(run, 6)[1] == ("user", second)
-        assert decisions(run) == [("compressed", f"call_{number}_0") for number in range(4)]
-        assert [(event.mode, event.kept, event.dropped, event.why) for event in run.events("context-synthesized")] == [
-            ("fast", 6, 4, "2 turns are older than the newest 2"),
-            ("fast", 6, 5, "2 turns are older than the newest 2"),
+
+async def test_a_share_of_the_token_limit_compacts(tmp_path: Path):
+    """Old turns are compacted from a share of the token limit on, as the provider counts tokens where it does."""
+    profile = SMALL.model_copy(update={"compact_after_steps": 9, "max_context_tokens": 1000})
+    counted = [
+        Turn(calls=call("look", key=key).calls, usage=Usage(input_tokens=number * 250))
+        for number, key in enumerate("abcd")
+    ]
+    run = await run_with(tmp_path, [*counted, text("done")], profile=profile)
+    (event,) = run.events("context-synthesized")
+    assert (event.mode, event.why) == ("fast", "750 of 1000 tokens, over the soft bound of 0.75")
+    assert event.tokens_before == 750
+    assert event.tokens_after < 250  # which is an estimate: what the provider would count is not known
+
+
+async def test_each_failure_is_kept(tmp_path: Path):
+    """Each different failure stays as a line; equal ones are one line."""
+    turns = [*[call("look", key="bad 1")] * 2, call("look", key="bad 2"), *looks("abcdefghijklmnop"), text("done")]
+    run = await run_with(tmp_path, turns, profile=SMALL)
+    assert thread(run)[1][1].split("\n")[:4] == [
+        "[Prior work: turns 1-16, put together to save room]",
+        "Failures:",
+        '- look({"key": "bad 1"}) → error: there is no key bad 1',
+        '- look({"key": "bad 2"}) → error: there is no key bad 2',
+    ]
+    assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
+
+
+async def test_a_result_that_was_changed(tmp_path: Path):
+    """The line holds what the hook made of the result."""
+    run = await run_with(
+        tmp_path, [*looks("abcdef"), text("done")],
+        compose=[lambda harness: harness.on("message.tool-result", lambda message, _: message.model_copy(update={"content": "hidden"}))],
+    )  # fmt: skip
+    assert "found" not in str([thread(run, number) for number in range(7)])
+    assert '- look({"key": "a"}) → hidden' in thread(run)[1][1]
+
+
+@pytest.mark.slow
+async def test_work_grows_with_the_steps(tmp_path: Path):
+    """Events and bytes grow linearly with the number of steps."""
+    chance = random.Random(5)
+    names = [chance.choice(["a", "b", "bad", f"bad {number}", f"k{number}"]) for number in range(500)]
+    cost = {}
+    for steps in sample((125, 250, 500), (100, 200, 400)):
+        folder = tmp_path / str(steps)
+        folder.mkdir()
+        agent = make_agent(
+            folder,
+            [*[call("look", key=name) for name in names[:steps]], text("done")],
+            look,
+            profile="local",
+            max_iterations=600,
+        )
+        run = await record_agent(agent, folder)
+        assert run.result.output == "done"
+        assert max(len(request.messages) for request in run.model.requests) <= 3 + 2 * 7
+        cost[steps] = (len(run.recording.records), run.recording.path.stat().st_size)
+        if len(cost) == 3:
+            assert (await reproduce(run.recording)).identical
+    least, half, most = cost.values()
+    for part in (0, 1):
+        assert most[part] < 4.4 * least[part]
+        assert most[part] < 2.2 * half[part]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(sample(12, 5)))
+async def test_random_runs(tmp_path: Path, seed: int):
+    """Calls keep their results, no failure is lost, and the file alone reproduces the run."""
+    chance = random.Random(seed)
+
+    def turn() -> Any:
+        asked = [
+            call("save", path=chance.choice("pq"), content=f"version {chance.random()}")
+            if chance.random() < 0.3
+            else call("look", key=chance.choice(["a", "b", "bad", "bad 2"]))
+            for _ in range(chance.randint(1, 3))
         ]
-        assert [event.replaces for event in run.events("message-added") if event.replaces] == [
-            (2, 3, 4, 5),
-            (10, 6, 7, 8, 9),
-        ]
+        return chance.choice([text(""), text("early"), calls(*asked), asked[0], calls(*asked, text="So.")])
 
-    async def test_a_share_of_the_token_limit_compacts(self, tmp_path: Path):
-        """Old turns are compacted from a share of the token limit on, as the provider counts tokens where it does."""
-        profile = SMALL.model_copy(update={"compact_after_steps": 9, "max_context_tokens": 1000})
-        counted = [
-            Turn(calls=call("look", key=key).calls, usage=Usage(input_tokens=number * 250))
-            for number, key in enumerate("abcd")
-        ]
-        run = await run_with(tmp_path, [*counted, text("done")], profile=profile)
-        (event,) = run.events("context-synthesized")
-        assert (event.mode, event.why) == ("fast", "750 of 1000 tokens, over the soft bound of 0.75")
-        assert event.tokens_before == 750
-        assert event.tokens_after < 250  # which is an estimate: what the provider would count is not known
-
-
-class TestWhatIsKept:
-    """What the compacted message keeps."""
-
-    async def test_each_failure_is_kept(self, tmp_path: Path):
-        """Each different failure stays as a line; equal ones are one line."""
-        turns = [*[call("look", key="bad 1")] * 2, call("look", key="bad 2"), *looks("abcdefghijklmnop"), text("done")]
-        run = await run_with(tmp_path, turns, profile=SMALL)
-        assert thread(run)[1][1].split("\n")[:4] == [
-            "[Prior work: turns 1-16, put together to save room]",
-            "Failures:",
-            '- look({"key": "bad 1"}) → error: there is no key bad 1',
-            '- look({"key": "bad 2"}) → error: there is no key bad 2',
-        ]
-        assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
-
-
-class TestHooks:
-    """What a hook changed or removed does not come back."""
-
-    async def test_a_result_that_was_changed(self, tmp_path: Path):
-        """The line holds what the hook made of the result."""
-        run = await run_with(
-            tmp_path, [*looks("abcdef"), text("done")],
-            compose=[lambda harness: harness.on("message.tool-result", lambda message, _: message.model_copy(update={"content": "hidden"}))],
-        )  # fmt: skip
-        assert "found" not in str([thread(run, number) for number in range(7)])
-        assert '- look({"key": "a"}) → hidden' in thread(run)[1][1]
-
-
-class TestCost:
-    """Long runs."""
-
-    @pytest.mark.slow
-    async def test_work_grows_with_the_steps(self, tmp_path: Path):
-        """Events and bytes grow linearly with the number of steps."""
-        chance = random.Random(5)
-        names = [chance.choice(["a", "b", "bad", f"bad {number}", f"k{number}"]) for number in range(500)]
-        cost = {}
-        for steps in sample((125, 250, 500), (100, 200, 400)):
-            folder = tmp_path / str(steps)
-            folder.mkdir()
-            agent = make_agent(
-                folder,
-                [*[call("look", key=name) for name in names[:steps]], text("done")],
-                look,
-                profile="local",
-                max_iterations=600,
-            )
-            run = await record_agent(agent, folder)
-            assert run.result.output == "done"
-            assert max(len(request.messages) for request in run.model.requests) <= 3 + 2 * 7
-            cost[steps] = (len(run.recording.records), run.recording.path.stat().st_size)
-            if len(cost) == 3:
-                assert (await reproduce(run.recording)).identical
-        least, half, most = cost.values()
-        for part in (0, 1):
-            assert most[part] < 4.4 * least[part]
-            assert most[part] < 2.2 * half[part]
-
-
-class TestRandom:
-    """Random agents."""
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("seed", range(sample(12, 5)))
-    async def test_random_runs(self, tmp_path: Path, seed: int):
-        """Calls keep their results, no failure is lost, and the file alone reproduces the run."""
-        chance = random.Random(seed)
-
-        def turn() -> Any:
-            asked = [
-                call("save", path=chance.choice("pq"), content=f"version {chance.random()}")
-                if chance.random() < 0.3
-                else call("look", key=chance.choice(["a", "b", "bad", "bad 2"]))
-                for _ in range(chance.randint(1, 3))
-            ]
-            return chance.choice([text(""), text("early"), calls(*asked), asked[0], calls(*asked, text="So.")])
-
-        profile = ContextProfile(
-            compact_after_steps=chance.randint(1, 4), full_detail_steps=chance.randint(1, 4),
-            max_context_tokens=chance.choice([None, 150, 400]), prior_work_chars=chance.choice([500, 2000]),
-        )  # fmt: skip
-        turns = [turn() for _ in range(25)]
-        run = await run_with(
-            tmp_path, [*turns, *[text("done")] * 9], profile=profile, required_tools={"look": 3, "save": 20}, required_retries=9,
-            max_required_failures=None, novelty=0.5, tool_budgets={"look": 15},
-        )  # fmt: skip
-        told = run.model.requests[-1].messages
-        everything = "\n".join(str(message.content) for message in told)
-        for event in run.events("tool-call-completed"):
-            if not event.ok and event.error.type == "ValueError":
-                assert event.error.message in everything
+    profile = ContextProfile(
+        compact_after_steps=chance.randint(1, 4), full_detail_steps=chance.randint(1, 4),
+        max_context_tokens=chance.choice([None, 150, 400]), prior_work_chars=chance.choice([500, 2000]),
+    )  # fmt: skip
+    turns = [turn() for _ in range(25)]
+    run = await run_with(
+        tmp_path, [*turns, *[text("done")] * 9], profile=profile, required_tools={"look": 3, "save": 20}, required_retries=9,
+        max_required_failures=None, novelty=0.5, tool_budgets={"look": 15},
+    )  # fmt: skip
+    told = run.model.requests[-1].messages
+    everything = "\n".join(str(message.content) for message in told)
+    for event in run.events("tool-call-completed"):
+        if not event.ok and event.error.type == "ValueError":
+            assert event.error.message in everything

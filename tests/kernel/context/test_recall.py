@@ -62,85 +62,71 @@ def recalled(run: Ran) -> list[Any]:
     ]
 
 
-class TestCompression:
-    """The preview of a long result."""
-
-    async def test_a_long_result(self, tmp_path: Path):
-        """A preview joins the thread; the trace holds the whole result."""
-        run = await run_with(tmp_path, [call("look")])
-        assert [message.content for message in run.model.requests[1].messages][-1] == PREVIEW
-        (completed,) = run.events("tool-call-completed")
-        assert completed.result == ITEMS
-        (added,) = [event for event in run.events("message-added") if event.role == "tool"]
-        assert data(added) == {
-            "id": 3, "role": "tool", "content": PREVIEW, "tool_call_id": "call_0_0", "name": "look", "stored": "_tool_result_1",
-        }  # fmt: skip
-        (decided,) = run.events("curator-decision")
-        assert (decided.action, decided.ref) == ("compressed", "call_0_0")
-        assert (
-            decided.rationale == f"{len(WHOLE)} characters, in a preview of {len(PREVIEW)}; all of it is _tool_result_1"
-        )
-        assert [step.content for step in run.result.steps if step.type == "observation"] == [WHOLE]
+async def test_a_long_result(tmp_path: Path):
+    """A preview joins the thread; the trace holds the whole result."""
+    run = await run_with(tmp_path, [call("look")])
+    assert [message.content for message in run.model.requests[1].messages][-1] == PREVIEW
+    (completed,) = run.events("tool-call-completed")
+    assert completed.result == ITEMS
+    (added,) = [event for event in run.events("message-added") if event.role == "tool"]
+    assert data(added) == {
+        "id": 3, "role": "tool", "content": PREVIEW, "tool_call_id": "call_0_0", "name": "look", "stored": "_tool_result_1",
+    }  # fmt: skip
+    (decided,) = run.events("curator-decision")
+    assert (decided.action, decided.ref) == ("compressed", "call_0_0")
+    assert decided.rationale == f"{len(WHOLE)} characters, in a preview of {len(PREVIEW)}; all of it is _tool_result_1"
+    assert [step.content for step in run.result.steps if step.type == "observation"] == [WHOLE]
 
 
-class TestHooks:
-    """What a hook removed cannot be recalled."""
-
-    @pytest.mark.parametrize("tag", ["message.tool-result", "tool.result"])
-    async def test_a_result_that_was_removed(self, tmp_path: Path, tag: str):
-        """A removed result is not stored."""
-        run = await run_with(
-            tmp_path, [call("look"), recall(key="")],
-            compose=[lambda harness: harness.on(tag, lambda each, _: SUPPRESS if "look" in (getattr(each, "name", ""), getattr(each, "tool", "")) else None)],
-        )  # fmt: skip
-        assert recalled(run) == ["nothing is stored as ''. Known: none."]
+@pytest.mark.parametrize("tag", ["message.tool-result", "tool.result"])
+async def test_a_result_that_was_removed(tmp_path: Path, tag: str):
+    """A removed result is not stored."""
+    run = await run_with(
+        tmp_path, [call("look"), recall(key="")],
+        compose=[lambda harness: harness.on(tag, lambda each, _: SUPPRESS if "look" in (getattr(each, "name", ""), getattr(each, "tool", "")) else None)],
+    )  # fmt: skip
+    assert recalled(run) == ["nothing is stored as ''. Known: none."]
 
 
-class TestRecall:
-    """Reading stored results."""
-
-    async def test_page_by_page(self, tmp_path: Path):
-        """Pages follow each other without a gap; the last one has no next offset."""
-        pages: list[Any] = []
-        turns = [
-            call("look"),
-            recall(key="_tool_result_1"),
-            recall(key="_tool_result_1", offset=800),
-            recall(key="_tool_result_1", offset=1600),
-        ]
-        pages = recalled(await run_with(tmp_path, turns))
-        assert [set(page) for page in pages] == [
-            {"key", "content", "offset", "total", "next_offset"},
-            {"key", "content", "offset", "total"},
-            {"key", "content", "offset", "total"},
-        ]
-        assert "".join(page["content"] for page in pages) == WHOLE
-        assert [page.get("next_offset") for page in pages] == [800, None, None]
-        assert json.loads(WHOLE) == ITEMS
+async def test_page_by_page(tmp_path: Path):
+    """Pages follow each other without a gap; the last one has no next offset."""
+    pages: list[Any] = []
+    turns = [
+        call("look"),
+        recall(key="_tool_result_1"),
+        recall(key="_tool_result_1", offset=800),
+        recall(key="_tool_result_1", offset=1600),
+    ]
+    pages = recalled(await run_with(tmp_path, turns))
+    assert [set(page) for page in pages] == [
+        {"key", "content", "offset", "total", "next_offset"},
+        {"key", "content", "offset", "total"},
+        {"key", "content", "offset", "total"},
+    ]
+    assert "".join(page["content"] for page in pages) == WHOLE
+    assert [page.get("next_offset") for page in pages] == [800, None, None]
+    assert json.loads(WHOLE) == ITEMS
 
 
-class TestAgentsBelow:
-    """Sub-agents."""
-
-    async def test_a_sub_agent_stores_its_own_results(self, tmp_path: Path):
-        """An agent can recall only the results that it stored itself."""
-        below = make_agent(
-            None,
-            [call("look"), recall(key="_tool_result_1", length=9), text("x" * 2000)],
-            look,
-            name="worker",
-            compression=True,
-        )
-        turns = [call("worker", task="Look."), recall(key="_tool_result_1", length=10), recall(key="_tool_result_2")]
-        run = await record(tmp_path, [*turns, text("done")], below, compression=True)
-        told = str(sent(run)[-1].messages[3].content)
-        assert told.startswith("[STORED: _tool_result_1 | worker | 2000 characters]\n")
-        assert recalled(run) == [
-            {"key": "_tool_result_1", "content": WHOLE[:9], "offset": 0, "total": len(WHOLE), "next_offset": 9},
-            {"key": "_tool_result_1", "content": "x" * 10, "offset": 0, "total": 2000, "next_offset": 10},
-            "nothing is stored as '_tool_result_2'. Did you mean '_tool_result_1'? Known: _tool_result_1.",
-        ]
-        assert (await reproduce(run.recording)).identical
+async def test_a_sub_agent_stores_its_own_results(tmp_path: Path):
+    """An agent can recall only the results that it stored itself."""
+    below = make_agent(
+        None,
+        [call("look"), recall(key="_tool_result_1", length=9), text("x" * 2000)],
+        look,
+        name="worker",
+        compression=True,
+    )
+    turns = [call("worker", task="Look."), recall(key="_tool_result_1", length=10), recall(key="_tool_result_2")]
+    run = await record(tmp_path, [*turns, text("done")], below, compression=True)
+    told = str(sent(run)[-1].messages[3].content)
+    assert told.startswith("[STORED: _tool_result_1 | worker | 2000 characters]\n")
+    assert recalled(run) == [
+        {"key": "_tool_result_1", "content": WHOLE[:9], "offset": 0, "total": len(WHOLE), "next_offset": 9},
+        {"key": "_tool_result_1", "content": "x" * 10, "offset": 0, "total": 2000, "next_offset": 10},
+        "nothing is stored as '_tool_result_2'. Did you mean '_tool_result_1'? Known: _tool_result_1.",
+    ]
+    assert (await reproduce(run.recording)).identical
 
 
 @settings(max_examples=30)

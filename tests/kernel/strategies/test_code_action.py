@@ -43,146 +43,140 @@ def nothing_is_left():
 pytestmark = pytest.mark.slow
 
 
-class TestRuns:
-    async def test_a_program_calls_the_tools(self, tmp_path: Path):
-        """The model sees the output and value of a program, whose calls are recorded under its own owner."""
-        code = (
-            'import math\nfound = [lookup(key) for key in ("a", "b")]\nprint(found[0])\nreturn [found, math.floor(2.5)]'
-        )
-        ran = await act(tmp_path, [Turn(text=f"I look.\n```python\n{code}\n```\n"), text("42")], lookup)
-        assert ending(ran) == ended_as("done", "end_turn", "42", 2)
-        assert RAN == ["a", "b"]
-        calls = [
-            {"tool": "lookup", "arguments": {"key": key}, "ok": True, "result": f"found {key}"} for key in ("a", "b")
-        ]
-        assert result(ran) == {"output": "found a\n", "value": [["found a", "found b"], 2], "calls": calls}
-        inner = ran.events("tool-call-started", owner="root/run-program@0.0")
-        assert [(event.tool, event.source, event.args) for event in inner] == [
-            ("lookup", "tool", {"key": "a"}),
-            ("lookup", "tool", {"key": "b"}),
-        ]
-        told = ran.model.requests[1].messages[-1]
-        assert (told.role, told.content) == (
-            "user",
-            """It printed:\nfound a\n\n\nIt returned: [["found a", "found b"], 2]\n\nIts calls:
+async def test_a_program_calls_the_tools(tmp_path: Path):
+    """The model sees the output and value of a program, whose calls are recorded under its own owner."""
+    code = 'import math\nfound = [lookup(key) for key in ("a", "b")]\nprint(found[0])\nreturn [found, math.floor(2.5)]'
+    ran = await act(tmp_path, [Turn(text=f"I look.\n```python\n{code}\n```\n"), text("42")], lookup)
+    assert ending(ran) == ended_as("done", "end_turn", "42", 2)
+    assert RAN == ["a", "b"]
+    calls = [{"tool": "lookup", "arguments": {"key": key}, "ok": True, "result": f"found {key}"} for key in ("a", "b")]
+    assert result(ran) == {"output": "found a\n", "value": [["found a", "found b"], 2], "calls": calls}
+    inner = ran.events("tool-call-started", owner="root/run-program@0.0")
+    assert [(event.tool, event.source, event.args) for event in inner] == [
+        ("lookup", "tool", {"key": "a"}),
+        ("lookup", "tool", {"key": "b"}),
+    ]
+    told = ran.model.requests[1].messages[-1]
+    assert (told.role, told.content) == (
+        "user",
+        """It printed:\nfound a\n\n\nIt returned: [["found a", "found b"], 2]\n\nIts calls:
 - lookup {"key": "a"} → found a\n- lookup {"key": "b"} → found b""",
-        )
-        assert ran.steps()[0] == ("thought", None, "I look.")
-        assert [event.purpose for event in ran.events("llm-requested")] == ["program"] * 2
-
-    async def test_a_call_in_place_of_a_program_is_made(self, tmp_path: Path):
-        """A model that writes a call, natively or in text, gets its result."""
-        native, written = call("lookup", key="a"), text('```json\n{"name": "lookup", "arguments": {"key": "b"}}\n```')
-        ran = await act(tmp_path, [native, written, text("42")], lookup)
-        assert ending(ran) == ended_as("done", "end_turn", "42", 3)
-        assert [(event.tool, event.source) for event in ran.events("tool-call-started")] == [
-            ("lookup", "native"),
-            ("lookup", "text"),
-        ]
-        assert RAN == ["a", "b"]
-
-    @pytest.mark.parametrize(
-        ("code", "expected"),
-        [
-            ("def f(n):\n    return 1 if n < 2 else n * f(n - 1)\nf(5)", {"value": 120}),
-            ("{1, 2} and object", {"value": "<class 'object'>"}),
-            ("import sys\nprint('x', file=sys.stderr)", {"output": "x\n"}),
-        ],
     )
-    async def test_programs(self, tmp_path: Path, code: str, expected: Any):
-        """Functions, imports and a last expression work; a value that is not JSON is its text."""
-        assert await outcome(tmp_path, code) == {**expected, "calls": []}
+    assert ran.steps()[0] == ("thought", None, "I look.")
+    assert [event.purpose for event in ran.events("llm-requested")] == ["program"] * 2
 
 
-class TestAnew:
-    async def test_what_succeeded_is_not_done_twice(self, tmp_path: Path):
-        """After an error the model writes a new program, whose repeated calls return what they returned before."""
-        first = "pay(3)\npay(3)\nbooks = lookup('a')\nbooks.no_such_method()"
-        second = "one, two, three = pay(3), pay(3), pay(4)\nreturn [one, lookup('a'), three]"
-        ran = await act(tmp_path, [program(first), program(second), text("42")], pay, lookup)
-        assert RAN == [(3, "Ann"), (3, "Ann"), "a", (4, "Ann")]
-        assert result(ran)["error"] == (
-            "line 4, `books.no_such_method()`: AttributeError: 'str' object has no attribute 'no_such_method'"
-        )
-        told = str(ran.model.requests[1].messages[-1].content)
-        assert told.startswith("It failed: line 4, ")
-        assert "Calls that succeeded are not made again" in told
-        assert [each.get("repeated", False) for each in result(ran, 1)["calls"]] == [True, True, False, True]
-        assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
+async def test_a_call_in_place_of_a_program_is_made(tmp_path: Path):
+    """A model that writes a call, natively or in text, gets its result."""
+    native, written = call("lookup", key="a"), text('```json\n{"name": "lookup", "arguments": {"key": "b"}}\n```')
+    ran = await act(tmp_path, [native, written, text("42")], lookup)
+    assert ending(ran) == ended_as("done", "end_turn", "42", 3)
+    assert [(event.tool, event.source) for event in ran.events("tool-call-started")] == [
+        ("lookup", "native"),
+        ("lookup", "text"),
+    ]
+    assert RAN == ["a", "b"]
 
-    async def test_attempts_are_bounded(self, tmp_path: Path):
-        """After the last attempt no program runs, and the model is told to answer."""
-        turns = [*[program("1/0")] * 3, text("I could not.")]
-        ran = await act(tmp_path, turns, settings={"max_programs": 2})
-        assert ending(ran) == ended_as("done", "end_turn", "I could not.", 4)
-        third = ran.events("tool-call-completed", owner="root")[2]
-        assert (third.ok, third.error.message) == (
-            False,
-            "not run: 2 programs are all that may run. Answer with what is known, in plain text",
-        )
 
-    @pytest.mark.parametrize(
-        ("code", "error"),
-        [
-            ("def broken(:", "line 1, `def broken(:`: SyntaxError: "),
-            ("raise KeyboardInterrupt", "line 1, `raise KeyboardInterrupt`: KeyboardInterrupt: "),
-            ("'x' * 10**10", "MemoryError"),
-            ("class E(Exception):\n    def __str__(self): return 1/0\nraise E", "line 3, `raise E`: E"),
-        ],
-        ids=["syntax", "interrupt", "memory", "str"],
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(n):\n    return 1 if n < 2 else n * f(n - 1)\nf(5)", {"value": 120}),
+        ("{1, 2} and object", {"value": "<class 'object'>"}),
+        ("import sys\nprint('x', file=sys.stderr)", {"output": "x\n"}),
+    ],
+)
+async def test_programs(tmp_path: Path, code: str, expected: Any):
+    """Functions, imports and a last expression work; a value that is not JSON is its text."""
+    assert await outcome(tmp_path, code) == {**expected, "calls": []}
+
+
+async def test_what_succeeded_is_not_done_twice(tmp_path: Path):
+    """After an error the model writes a new program, whose repeated calls return what they returned before."""
+    first = "pay(3)\npay(3)\nbooks = lookup('a')\nbooks.no_such_method()"
+    second = "one, two, three = pay(3), pay(3), pay(4)\nreturn [one, lookup('a'), three]"
+    ran = await act(tmp_path, [program(first), program(second), text("42")], pay, lookup)
+    assert RAN == [(3, "Ann"), (3, "Ann"), "a", (4, "Ann")]
+    assert result(ran)["error"] == (
+        "line 4, `books.no_such_method()`: AttributeError: 'str' object has no attribute 'no_such_method'"
     )
-    async def test_programs_that_fail(self, tmp_path: Path, code: str, error: str):
-        """Any error of a program is reported with its line, and the run continues."""
-        assert error in (await outcome(tmp_path, code, lookup))["error"]
+    told = str(ran.model.requests[1].messages[-1].content)
+    assert told.startswith("It failed: line 4, ")
+    assert "Calls that succeeded are not made again" in told
+    assert [each.get("repeated", False) for each in result(ran, 1)["calls"]] == [True, True, False, True]
+    assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
 
 
-class TestSession:
-    """The rules of calls hold for calls of programs."""
-
-    async def test_approvals(self, tmp_path: Path):
-        """A tool that requires approval does not run without it."""
-        agent = make_agent(
-            tmp_path, [program("guarded()"), text("42")], guarded, strategy="code-action", approver=lambda _: False
-        )
-        ran = await record_agent(agent, tmp_path)
-        assert "ToolError: guarded was not approved" in result(ran)["error"]
-        assert RAN == []
-        assert len(ran.events("approval-decided")) == 1
-        await reproduced(tmp_path)
-
-    async def test_killswitches(self, tmp_path: Path):
-        """A limit on a tool ends the run in the middle of a program."""
-        agent = make_agent(
-            tmp_path,
-            [program("while True: lookup('a')")],
-            lookup,
-            strategy="code-action",
-            compose=[tool_limit("lookup", 2)],
-        )
-        ran = await record_agent(agent, tmp_path)
-        assert (ran.result.terminated_by, RAN) == ("tool_limit", ["a", "a"])
-        await reproduced(tmp_path)
+async def test_attempts_are_bounded(tmp_path: Path):
+    """After the last attempt no program runs, and the model is told to answer."""
+    turns = [*[program("1/0")] * 3, text("I could not.")]
+    ran = await act(tmp_path, turns, settings={"max_programs": 2})
+    assert ending(ran) == ended_as("done", "end_turn", "I could not.", 4)
+    third = ran.events("tool-call-completed", owner="root")[2]
+    assert (third.ok, third.error.message) == (
+        False,
+        "not run: 2 programs are all that may run. Answer with what is known, in plain text",
+    )
 
 
-class TestReplay:
-    """Replays with other turns of the model."""
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("def broken(:", "line 1, `def broken(:`: SyntaxError: "),
+        ("raise KeyboardInterrupt", "line 1, `raise KeyboardInterrupt`: KeyboardInterrupt: "),
+        ("'x' * 10**10", "MemoryError"),
+        ("class E(Exception):\n    def __str__(): return 1/0\nraise E", "line 3, `raise E`: E"),
+    ],
+    ids=["syntax", "interrupt", "memory", "str"],
+)
+async def test_programs_that_fail(tmp_path: Path, code: str, error: str):
+    """Any error of a program is reported with its line, and the run continues."""
+    assert error in (await outcome(tmp_path, code, lookup))["error"]
 
-    async def test_the_same_program_gets_the_recorded_result(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """No body runs and no process starts."""
-        await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
-        monkeypatch.setattr(subprocess, "Popen", None)
-        agent = make_agent(None, [program("lookup('a')"), text("43")], lookup, strategy="code-action")
-        replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
-        assert (replayed.run.output, replayed.stopped, RAN) == ("43", None, ["a"])
 
-    async def test_another_program_is_not_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """A program that was not recorded stops the replay."""
-        await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
-        monkeypatch.setattr(subprocess, "Popen", None)
-        agent = make_agent(None, [program("lookup('b')"), text("43")], lookup, strategy="code-action")
-        replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
-        assert replayed.stopped is not None
-        assert RAN == ["a"]
+async def test_approvals(tmp_path: Path):
+    """A tool that requires approval does not run without it."""
+    agent = make_agent(
+        tmp_path, [program("guarded()"), text("42")], guarded, strategy="code-action", approver=lambda _: False
+    )
+    ran = await record_agent(agent, tmp_path)
+    assert "ToolError: guarded was not approved" in result(ran)["error"]
+    assert RAN == []
+    assert len(ran.events("approval-decided")) == 1
+    await reproduced(tmp_path)
+
+
+async def test_killswitches(tmp_path: Path):
+    """A limit on a tool ends the run in the middle of a program."""
+    agent = make_agent(
+        tmp_path,
+        [program("while True: lookup('a')")],
+        lookup,
+        strategy="code-action",
+        compose=[tool_limit("lookup", 2)],
+    )
+    ran = await record_agent(agent, tmp_path)
+    assert (ran.result.terminated_by, RAN) == ("tool_limit", ["a", "a"])
+    await reproduced(tmp_path)
+
+
+async def test_the_same_program_gets_the_recorded_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """No body runs and no process starts."""
+    await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    agent = make_agent(None, [program("lookup('a')"), text("43")], lookup, strategy="code-action")
+    replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
+    assert (replayed.run.output, replayed.stopped, RAN) == ("43", None, ["a"])
+
+
+async def test_another_program_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A program that was not recorded stops the replay."""
+    await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    agent = make_agent(None, [program("lookup('b')"), text("43")], lookup, strategy="code-action")
+    replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
+    assert replayed.stopped is not None
+    assert RAN == ["a"]
 
 
 FORGE = """
@@ -194,18 +188,16 @@ while True: pass
 OS = "import sys\nos = sys.modules['__main__'].os\n"
 
 
-class TestLimits:
-    """Hostile programs."""
+async def test_no_environment_and_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A program sees none of our environment variables and modules."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    code = f"{OS}return [dict(os.environ), 'playhead' in sys.modules, 'pydantic' in sys.modules]"
+    assert (await outcome(tmp_path, code))["value"] == [{}, False, False]
 
-    async def test_no_environment_and_an_empty_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """A program sees none of our environment variables and modules."""
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        code = f"{OS}return [dict(os.environ), 'playhead' in sys.modules, 'pydantic' in sys.modules]"
-        assert (await outcome(tmp_path, code))["value"] == [{}, False, False]
 
-    async def test_no_files_of_ours_are_open(self, tmp_path: Path):
-        """A program has its three standard streams and its connection to us, and no other open file."""
-        code = f"""
+async def test_no_files_of_ours_are_open(tmp_path: Path):
+    """A program has its three standard streams and its connection to us, and no other open file."""
+    code = f"""
 {OS}
 found = []
 for descriptor in range(4096):
@@ -216,48 +208,50 @@ for descriptor in range(4096):
         pass
 return len(found), found[:3]
 """
-        with (tmp_path / "ours").open("w") as ours:
-            os.set_inheritable(ours.fileno(), True)
-            assert (await outcome(tmp_path, code))["value"] == [4, [0, 1, 2]]
+    with (tmp_path / "ours").open("w") as ours:
+        os.set_inheritable(ours.fileno(), True)
+        assert (await outcome(tmp_path, code))["value"] == [4, [0, 1, 2]]
 
-    async def test_one_that_catches_everything(self, tmp_path: Path):
-        """A program that catches every exception is ended."""
-        code = "while True:\n    try:\n        while True: lookup('a')\n    except BaseException:\n        pass"
-        found = await outcome(tmp_path, code, lookup, time_s=1, max_calls=5)
-        assert found["error"] == "it ran for more than 1 s and was ended"
-        assert len(found["calls"]) == len(RAN) == 5
 
-    async def test_one_that_prints_too_much(self, tmp_path: Path):
-        """Output beyond the limit is counted and dropped; a value of that size ends the process."""
-        found = await outcome(tmp_path, "for _ in range(10):\n    print('x' * 999_999)")
-        assert (found["output"], found["dropped_chars"]) == (("x" * 999_999 + "\n")[:1_000_000], 9_000_000)
-        (tmp_path / "more").mkdir()
-        found = await outcome(tmp_path / "more", "'x' * 10_000_000")
-        assert (
-            found["error"]
-            == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
-        )
+async def test_one_that_catches_everything(tmp_path: Path):
+    """A program that catches every exception is ended."""
+    code = "while True:\n    try:\n        while True: lookup('a')\n    except BaseException:\n        pass"
+    found = await outcome(tmp_path, code, lookup, time_s=1, max_calls=5)
+    assert found["error"] == "it ran for more than 1 s and was ended"
+    assert len(found["calls"]) == len(RAN) == 5
 
-    async def test_forged_calls_are_calls(self, tmp_path: Path):
-        """A message that a program writes itself is a call: checked and recorded."""
-        forged = """b'{"call": "pay", "arguments": {"amount": "many"}}\\n{"call": "run-program", "arguments": {}}\\n'"""
-        found = await outcome(tmp_path, FORGE.replace("MESSAGE", forged), pay, lookup, time_s=0.5)
-        assert RAN == []
-        assert [(each["tool"], each["ok"]) for each in found["calls"]] == [("pay", False), ("run-program", False)]
 
-    @pytest.mark.parametrize(
-        "message",
-        [
-            "b'junk\\n'",
-            "b'[' * 100000 + b'\\n'",
-            "b'x' * 9_000_000",
-        ],
-        ids=["junk", "nested", "long"],
+async def test_one_that_prints_too_much(tmp_path: Path):
+    """Output beyond the limit is counted and dropped; a value of that size ends the process."""
+    found = await outcome(tmp_path, "for _ in range(10):\n    print('x' * 999_999)")
+    assert (found["output"], found["dropped_chars"]) == (("x" * 999_999 + "\n")[:1_000_000], 9_000_000)
+    (tmp_path / "more").mkdir()
+    found = await outcome(tmp_path / "more", "'x' * 10_000_000")
+    assert (
+        found["error"] == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
     )
-    async def test_forged_messages(self, tmp_path: Path, message: str):
-        """Any other message ends the process."""
-        found = await outcome(tmp_path, FORGE.replace("MESSAGE", message), lookup)
-        assert (
-            found["error"]
-            == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
-        )
+
+
+async def test_forged_calls_are_calls(tmp_path: Path):
+    """A message that a program writes itself is a call: checked and recorded."""
+    forged = """b'{"call": "pay", "arguments": {"amount": "many"}}\\n{"call": "run-program", "arguments": {}}\\n'"""
+    found = await outcome(tmp_path, FORGE.replace("MESSAGE", forged), pay, lookup, time_s=0.5)
+    assert RAN == []
+    assert [(each["tool"], each["ok"]) for each in found["calls"]] == [("pay", False), ("run-program", False)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "b'junk\\n'",
+        "b'[' * 100000 + b'\\n'",
+        "b'x' * 9_000_000",
+    ],
+    ids=["junk", "nested", "long"],
+)
+async def test_forged_messages(tmp_path: Path, message: str):
+    """Any other message ends the process."""
+    found = await outcome(tmp_path, FORGE.replace("MESSAGE", message), lookup)
+    assert (
+        found["error"] == "it did not get to its end: it sent something that is no message of at most 8,388,608 bytes"
+    )

@@ -21,74 +21,73 @@ from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, stra
 from tests.proving import sample
 
 
-class TestSwitching:
-    async def test_the_model_recommends_a_strategy(self, tmp_path: Path):
-        """The evaluation precedes the switch; the new strategy gets a handoff, and turns continue to count."""
-        turns = [*SAME, text("other\nA fresh view helps."), call("lookup", key="b"), text("42")]
-        ran = await stuck(tmp_path, turns, switching={"candidates": ["reactive", "other"]})
-        assert ending(ran) == ended_as("done", "end_turn", "42", 5)
-        assert RAN == ["a", "a", "a", "b"]
-        assert ran.result.strategy_used == "other"
-        assert ran.events("run-completed")[0].strategy_used == "other"
-        kinds = [kind for kind in ran.kinds() if kind.startswith("strategy") or kind == "decision-evaluated"]
-        assert kinds == ["decision-evaluated", "strategy-switch-evaluated", "strategy-switched"]
-        why = "A fresh view helps."
-        (evaluated,), (switched,) = ran.events("strategy-switch-evaluated"), ran.events("strategy-switched")
-        assert data(evaluated) == {
-            "from_strategy": "reactive", "rationale": why, "recommended_strategy": "other", "will_switch": True
-        }  # fmt: skip
-        why = f"{why} ({STUCK})"
-        assert data(switched) == {
-            "from_strategy": "reactive", "rationale": why, "to_strategy": "other", "switch_number": 1
-        }  # fmt: skip
-        asked = str(ran.model.requests[3].messages[-1].content)
-        assert STUCK in asked
-        assert "- reactive: thinks, acts, observes" in asked
-        handed = str(ran.model.requests[4].messages[-1].content)
-        assert handed.startswith(
-            f"Go on. How high is it?\n\nThis was begun with another strategy (reactive), and you take over. {why}"
-        )
-        assert handed.count('- call of lookup with {"key": "a"}\n- lookup returned: found a\n') == 3
-        assert [event.iteration for event in ran.recording.records if event.kind == "llm-requested"] == [
-            0,
-            1,
-            2,
-            3,
-            3,
-            4,
-        ]
-
-    async def test_the_limit_of_switches(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-        """After the last switch the strategy stays, as the trace and the log say once; the model still gets nudges."""
-        turns = [*SAME, *SAME, *SAME, text("42")]
-        with caplog.at_level(logging.WARNING, "playhead"):
-            ran = await stuck(tmp_path, turns, switching={"fallback_strategy": "other"}, max_iterations=20)
-        assert (ran.result.output, len(ran.events("strategy-switched"))) == ("42", 1)
-        kept = [event for event in ran.events("decision-evaluated") if event.decision == "keep-strategy: other"]
-        assert len(kept) == 1
-        assert "max_switches=1 is used up. Fix: raise Switching(max_switches=" in kept[0].rationale
-        assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"] * 2
-        assert (
-            sum("keeps the strategy other" in each.message for each in caplog.records) == 2
-        )  # the run, and its replay
-
-    @pytest.mark.parametrize(
-        ("said", "why"),
-        [
-            (text("reactive\nIt is nearly done."), "It is nearly done."),
-            (text("keep going"), "kept: the model's answer named no single strategy"),
-            (error("no model"), "kept: the model did not answer: no model"),
-        ],
-        ids=["kept", "no name", "error"],
+async def test_the_model_recommends_a_strategy(tmp_path: Path):
+    """The evaluation precedes the switch; the new strategy gets a handoff, and turns continue to count."""
+    turns = [*SAME, text("other\nA fresh view helps."), call("lookup", key="b"), text("42")]
+    ran = await stuck(tmp_path, turns, switching={"candidates": ["reactive", "other"]})
+    assert ending(ran) == ended_as("done", "end_turn", "42", 5)
+    assert RAN == ["a", "a", "a", "b"]
+    assert ran.result.strategy_used == "other"
+    assert ran.events("run-completed")[0].strategy_used == "other"
+    kinds = [kind for kind in ran.kinds() if kind.startswith("strategy") or kind == "decision-evaluated"]
+    assert kinds == ["decision-evaluated", "strategy-switch-evaluated", "strategy-switched"]
+    why = "A fresh view helps."
+    (evaluated,), (switched,) = ran.events("strategy-switch-evaluated"), ran.events("strategy-switched")
+    assert data(evaluated) == {
+        "from_strategy": "reactive", "rationale": why, "recommended_strategy": "other", "will_switch": True
+    }  # fmt: skip
+    why = f"{why} ({STUCK})"
+    assert data(switched) == {
+        "from_strategy": "reactive", "rationale": why, "to_strategy": "other", "switch_number": 1
+    }  # fmt: skip
+    asked = str(ran.model.requests[3].messages[-1].content)
+    assert STUCK in asked
+    assert "- reactive: thinks, acts, observes" in asked
+    handed = str(ran.model.requests[4].messages[-1].content)
+    assert handed.startswith(
+        f"Go on. How high is it?\n\nThis was begun with another strategy (reactive), and you take over. {why}"
     )
-    async def test_the_strategy_is_kept(self, tmp_path: Path, said: Any, why: str):
-        """The evaluation is recorded, and the model gets a nudge."""
-        ran = await stuck(tmp_path, [*SAME, said, text("42")], switching={"candidates": ["reactive", "other"]})
-        (evaluated,) = ran.events("strategy-switch-evaluated")
-        assert (evaluated.recommended_strategy, evaluated.will_switch, evaluated.rationale) == ("reactive", False, why)
-        assert ran.events("strategy-switched") == []
-        assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"]
-        assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
+    assert handed.count('- call of lookup with {"key": "a"}\n- lookup returned: found a\n') == 3
+    assert [event.iteration for event in ran.recording.records if event.kind == "llm-requested"] == [
+        0,
+        1,
+        2,
+        3,
+        3,
+        4,
+    ]
+
+
+async def test_the_limit_of_switches(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """After the last switch the strategy stays, as the trace and the log say once; the model still gets nudges."""
+    turns = [*SAME, *SAME, *SAME, text("42")]
+    with caplog.at_level(logging.WARNING, "playhead"):
+        ran = await stuck(tmp_path, turns, switching={"fallback_strategy": "other"}, max_iterations=20)
+    assert (ran.result.output, len(ran.events("strategy-switched"))) == ("42", 1)
+    kept = [event for event in ran.events("decision-evaluated") if event.decision == "keep-strategy: other"]
+    assert len(kept) == 1
+    assert "max_switches=1 is used up. Fix: raise Switching(max_switches=" in kept[0].rationale
+    assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"] * 2
+    assert sum("keeps the strategy other" in each.message for each in caplog.records) == 2  # the run, and its replay
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (text("reactive\nIt is nearly done."), "It is nearly done."),
+        (text("keep going"), "kept: the model's answer named no single strategy"),
+        (error("no model"), "kept: the model did not answer: no model"),
+    ],
+    ids=["kept", "no name", "error"],
+)
+async def test_the_strategy_is_kept(tmp_path: Path, said: Any, why: str):
+    """The evaluation is recorded, and the model gets a nudge."""
+    ran = await stuck(tmp_path, [*SAME, said, text("42")], switching={"candidates": ["reactive", "other"]})
+    (evaluated,) = ran.events("strategy-switch-evaluated")
+    assert (evaluated.recommended_strategy, evaluated.will_switch, evaluated.rationale) == ("reactive", False, why)
+    assert ran.events("strategy-switched") == []
+    assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"]
+    assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
 
 
 BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})
