@@ -167,3 +167,11 @@ def test_an_address_where_it_cannot_listen_is_refused(host: str, why: str) -> No
     with pytest.raises(UsageError) as caught:
         CollectServer(lambda _: None, host, 0)
     assert why in str(caught.value)
+
+
+def test_an_address_that_other_machines_reach_is_known() -> None:
+    """The command warns of it, since there is no password, and names an address that this machine reaches."""
+    for host, is_open in (("127.0.0.1", False), ("0.0.0.0", True)):  # noqa: S104 - only listened at
+        server = CollectServer(lambda _: None, host, 0)
+        assert (server.is_open, server.address.startswith("http://127.0.0.1:")) == (is_open, True)
+        server.stop()

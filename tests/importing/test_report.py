@@ -211,21 +211,6 @@ def test_a_failed_model_call_is_a_doubt(tmp_path: Path) -> None:
     assert run.source.reasons == ("model calls failed, and the run went on: 1",)
 
 
-def test_importing_again_changes_nothing(tmp_path: Path) -> None:
-    """The same spans are imported once; others of the same trace are refused, unless they are to replace it."""
-    whole = shop().foreign(tmp_path)
-    part, folder = whole[:3], tmp_path / "runs"
-    assert imported(part, folder)[0].outcome == "imported"
-    before = (folder / f"import-{whole[0].trace_id}.jsonl").read_bytes()
-    assert imported(part, folder)[0].outcome == "already-imported"
-    assert imported(whole, folder)[0].outcome == "differs"
-    assert (folder / f"import-{whole[0].trace_id}.jsonl").read_bytes() == before
-    run, recording = imported(whole, folder, replace=True)
-    assert (run.outcome, run.source.spans, len(recording.root.exchanges)) == ("replaced", 4, 2)
-    assert run.kept is not None
-    assert run.kept.read_bytes() == before
-
-
 def test_two_that_import_the_same_at_once_make_one_recording(tmp_path: Path) -> None:
     """Whoever comes second finds it there, whatever the order of their steps."""
     spans = shop().foreign(tmp_path)
@@ -254,18 +239,3 @@ def test_another_run_of_that_name_is_left_alone(tmp_path: Path) -> None:
     path.write_text("somebody's notes")
     [run] = import_spans(spans, path.parent, format_name="otlp-json", replace=True)
     assert (run.outcome, path.read_text()) == ("differs", "somebody's notes")
-
-
-def test_a_trace_without_its_root_has_no_end(tmp_path: Path) -> None:
-    """Spans that came alone, of a run that goes on: the recording is open, and says whose parents are missing."""
-    run, recording = imported(shop().foreign(tmp_path)[1:3], tmp_path / "runs")
-    assert (recording.status, recording.ending) == ("open", None)
-    assert "the run may not be whole: spans are below parents that are missing: 2" in run.source.reasons
-
-
-def test_the_report_is_data(tmp_path: Path) -> None:
-    """It stands in the recording's first line, for any program."""
-    run, _ = imported(shop(result="[1, 2").foreign(tmp_path), tmp_path / "runs")
-    first = json.loads(run.path.read_text().splitlines()[0])
-    assert first["data"]["imported"]["replayability"] == "tools-only"
-    assert first["data"]["imported"]["reasons"][0] == "later prompts show other results than the tools' spans: lookup"
