@@ -1,4 +1,4 @@
-"""A chat: every message is a run of its own, which is told what was said before; the messages are kept in a file, if wanted."""
+"""A chat: every message is a run of its own that gets the earlier messages; a file keeps them, if wanted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ log = logging.getLogger("playhead")
 Run = Callable[..., Awaitable["RunResult"]]
 Start = Callable[..., "RunHandle"]
 CALLS: Final = 20
-"""Calls that an account tells of, the last ones."""
+"""The number of last calls that a summary of tool results holds."""
 LONGEST: Final = 300
 """Characters of what each brought."""
 FORMAT: Final = "playhead-chat/1"
@@ -59,7 +59,7 @@ class ChatMessage(BaseModel, frozen=True):
     run_id: str | None = None
     """Of an answer, the run that gave it."""
     account: str | None = None
-    """Of an answer, what was done for it; told to the model when it answers the next message without tools."""
+    """The tool calls and results behind an answer, which the model gets with the next message."""
 
 
 class _Head(BaseModel, frozen=True):
@@ -72,7 +72,7 @@ class ChatLog:
     """All messages of one chat. A file is held by one log at a time."""
 
     def __init__(self, chat_id: str, context: str | None, folder: Path | None) -> None:
-        """Begin a chat, or go on with the one whose file is there.
+        """Begin a chat, or continue the one whose file exists.
 
         Raises:
             ChatError: the file is held by somebody else, or is none of a chat.
@@ -205,7 +205,7 @@ class ChatSession:
         chat_id: str | None,
         context: str | None,
     ) -> None:
-        """Begin a chat, or go on with one.
+        """Begin a chat, or continue one.
 
         Raises:
             UsageError: an argument is not valid.

@@ -1,4 +1,4 @@
-"""A run that goes on: wait for it, read what it tells, pause it, stop it, end it; from any thread."""
+"""The handle of a running run: await it, read its events, pause, stop or terminate it, from any thread."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunControl:
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        """Where what the run tells goes."""
+        """The queue that the run's events go to."""
         self.waiting = Waiting()
         """Gets what a run reached whose loop is held up."""
         self._lock = threading.RLock()
@@ -76,7 +76,7 @@ class RunControl:
         self._root = session
 
     def _begin(self) -> None:
-        """Know that the run has begun: from now on there is something to end."""
+        """Note that the run has begun, so that it can be ended."""
         with self._lock:
             pending = None if self._begun else self._terminating
             self._begun = True
@@ -125,7 +125,7 @@ class RunControl:
             return True
 
     def resume(self, reason: str) -> bool:
-        """Let all agents go on."""
+        """Resume all agents."""
         with self._lock:
             if self._over or self._pausing is None:
                 return False
@@ -159,7 +159,7 @@ class RunControl:
         return interrupt(self._root, "terminate", Terminate(reason, "terminate", TERMINATED))
 
     def _wait_for_more(self, session: Session) -> tuple[str, anyio.Event] | None:
-        """Return why to wait, and for what; None when there is nothing to wait for."""
+        """Return the reason of a pause and its event; None when the run is not paused."""
         with self._lock:
             if self._pausing is None or session.ended:
                 return None
@@ -236,7 +236,7 @@ class RunHandle:
         return self._control.pause(_plain(reason))
 
     def resume(self, reason: str = "resumed by the caller") -> bool:
-        """Let a paused run go on; False when it is not paused."""
+        """Resume a paused run; False when it is not paused."""
         return self._control.resume(_plain(reason))
 
     def stop(self, reason: str = "stopped by the caller") -> bool:
@@ -327,7 +327,7 @@ class RunHandle:
             raise
 
     async def _over(self) -> None:
-        """Wait until the run is over, whoever cancels that: the trace is closed then."""
+        """Wait until the run is over and its trace closed, even when the waiting task is cancelled."""
         own = _running_loop() is self._loop
         over: asyncio.Future[RunResult] = self._task if own else asyncio.wrap_future(self._outcome)
         with anyio.CancelScope(shield=True):
@@ -364,7 +364,7 @@ class RunHandle:
             self._tell()
 
     def _tell(self) -> None:
-        """Know that somebody knows how it ended, so that asyncio need not say that nobody looked."""
+        """Mark the error as retrieved, so that asyncio does not log it."""
         self._told = True
         if self._task.done() and not self._task.cancelled():
             self._task.exception()

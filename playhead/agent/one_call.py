@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OneCall:
-    """Runs one task on a strategy, under limits; whoever needs more than that makes an `Agent`."""
+    """Runs one task on a strategy, under limits; for anything more, make an `Agent`."""
 
     strategy: str
     """The strategy's name."""

@@ -1,4 +1,4 @@
-"""What an agent is given beside its model, tools and prompt: how its calls are made, and what its model is told."""
+"""Options of an agent beside its model, tools and prompt: how calls are made, and what the model's context holds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Execution:
     """Models that take over, one after the other, when the one before does not answer. A name of the same provider is asked at
     the same address with the same key; one of another provider at that one's own, which is in `header.fallbacks`."""
     fallback_after: int | None = None
-    """Attempts that fail in a row before the next model is asked; None: all that `retries` allows."""
+    """Failed attempts in a row before the next model takes over; None: all that `retries` allows."""
     max_parallel: int = 3
     """Read-only calls of one turn that run at once."""
     record_parameters: Sequence[str] = ()
@@ -40,10 +40,10 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What an agent's model is told and offered beside the system prompt, the task and the tools; checked when the agent is."""
+    """What an agent's model gets beside the system prompt, the task and the tools; checked when the agent is made."""
 
     facts: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Background facts by name, which the model is told after the system prompt."""
+    """Background facts by name, which follow the system prompt."""
     rationale: bool | None = None
     """Ask the model to state a reason for every call, and record when it does not; None: as the strategy says, which all but
     `direct` do."""

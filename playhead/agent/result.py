@@ -39,13 +39,13 @@ class RunResult(BaseModel):
     trace_path: Path | None
     """Where the trace is; None when the run was not traced."""
     trace_complete: bool
-    """Whether every event is in the trace and synced as asked."""
+    """Whether every event is in the trace and synced as the durability setting requires."""
     usage: Usage
     """Tokens of the run, sub-agents included."""
     cost_usd: float | None
     """US dollars for `usage`; None when a price is not known."""
     cost_unknown: int | None = None
-    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that; None: of none."""
+    """Attempts whose cost is unknown, so that `cost_usd` is a lower bound; None when there are none."""
     iterations: int
     """Turns of the loop."""
     steps: tuple[Step, ...]
@@ -55,7 +55,7 @@ class RunResult(BaseModel):
     strategy_used: str
     """The strategy that gave the output."""
     verified: bool | None = None
-    """What the model said when it was asked to check its answer; None when it was not."""
+    """The model's verdict on its own answer; None when it was not asked for one."""
     duration_ms: float
     """Milliseconds from start to end."""
 
@@ -88,5 +88,5 @@ class RunResult(BaseModel):
 
     @property
     def success(self) -> bool:
-        """Whether the model itself gave the answer; false when a limit or a failure ended the run, or there is none."""
+        """Whether the model itself gave an answer; false when a limit or a failure ended the run."""
         return self.status == "done" and self.terminated_by in ANSWERED and self.output is not None

@@ -61,9 +61,9 @@ class Beginning:
     resumed_from: str | None = None
     """The run that it continues."""
     secrets: tuple[tuple[str, str], ...] = ()
-    """Names and values of what nobody may record, beside those of the agent."""
+    """Further secrets by name that must not be recorded, beside those of the agent."""
     on_record: tuple[OnRecord, ...] = ()
-    """Who hears every event."""
+    """Subscribers to every event."""
     steering: Steering | None = None
     """Who stops it where it was stopped."""
     earlier_trace_id: str | None = None
@@ -201,7 +201,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
 
 
 def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
-    """Return what a failed run had reached as its exception carries it: whoever logs that prints all of it."""
+    """Return the partial result as the exception carries it, redacted, because logging the exception prints it."""
     if not redactor.secrets:
         return result
     steps = tuple(replace(step, content=redactor.redact_secrets(step.content)) for step in result.steps)

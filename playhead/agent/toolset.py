@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("playhead")
 
 MANY_TOOLS: Final = 30
-"""Tools that an agent may have before it is told that they are many."""
+"""The number of tools above which an agent logs a warning."""
 
 
 def address_of(model: Model) -> str | None:

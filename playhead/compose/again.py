@@ -68,7 +68,7 @@ def made_again(hooks: Iterable[HookInfo]) -> Harness:
 
 
 def block_again(info: HookInfo) -> Block:
-    """Return the killswitch or policy that a header tells of; raises as `made_again`."""
+    """Return the killswitch or policy that a header describes; raises as `made_again`."""
     try:
         given = dict(info.settings or {})
         return _POLICIES[info.name](**given) if info.role == "policy" else _GUARDS[info.name](given)
@@ -77,7 +77,7 @@ def block_again(info: HookInfo) -> Block:
 
 
 def joined(first: Hooks | None, policies: ComposedHooks | None, live: Hooks | None = None) -> Hooks | None:
-    """Return the hooks that stand for the caller's, and after them the policies; `live` are the agent's own."""
+    """Return the recorded outcomes of the caller's hooks, then the policies; `live` are the agent's own hooks."""
     if first is None or policies is None:
         return first or policies
     return ComposedHooks(policies.registrations, first=first, live=live)

@@ -1,4 +1,4 @@
-"""Who can be asked whether a call may run: somebody at the terminal, or another process of the same user."""
+"""Approvers: a person at the terminal, or another process of the same user."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Show = Callable[[str], Callable[[bool], None]]
 
 
 class _Unanswered(Exception):  # noqa: N818 - no error: nobody answered
-    """Why nobody answered."""
+    """The reason why there was no answer."""
 
 
 def ask_in_terminal(*, show: Show | None = None) -> Approver:
@@ -119,7 +119,7 @@ async def _answer_of(control: Control, pending: PendingApproval, limit_s: float)
 # --- the terminal -----------------------------------------------------------------------------------------------------
 
 _line: Final[deque[object]] = deque()
-"""Questions that wait for the terminal, of all runs of the process: there is one terminal."""
+"""Questions waiting for the one terminal of the process; the first of them has it."""
 
 
 @asynccontextmanager
@@ -136,7 +136,7 @@ async def _turn() -> AsyncIterator[None]:
 
 
 def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
-    """Return why nobody can be asked at the terminal, or None when somebody can; `shown`: the question is, elsewhere."""
+    """Return why the terminal cannot be used, or None when it can; `shown`: the question appears elsewhere."""
     for stream, name in ((sys.stdin, "stdin"), *(() if shown else ((sys.stderr, "stderr"),))):
         try:
             there = stream is not None and stream.isatty()
@@ -151,7 +151,7 @@ def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
 
 
 def _terminal(*, shown: bool) -> int:
-    """Return the file of the terminal that is read from; raises `_Unanswered` when there is nobody."""
+    """Return the file descriptor of the terminal; raises `_Unanswered` without one."""
     why = nobody_at_the_terminal(shown=shown)
     if why is not None:
         raise _Unanswered(f"nobody was there to ask: {why}")

@@ -1,4 +1,4 @@
-"""What a hook is told beside its payload."""
+"""The contexts that hooks get beside their payload."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class HookContext:
 
     @property
     def task(self) -> Content:
-        """The task as the model is told it."""
+        """The task as the model gets it."""
         return self._session.task
 
     @property
@@ -129,7 +129,7 @@ class HookContext:
 
     @property
     def facts(self) -> Facts:
-        """Answers that steer the run and come from outside of it: asked once, recorded, served back in a replay."""
+        """Facts from outside that steer the run: obtained once, recorded, and served back in a replay."""
         return Facts(self)
 
     def record(self, event: EventBase) -> None:
@@ -241,7 +241,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class NudgeContext(HookContext):
-    """Where the kernel is about to tell the model something."""
+    """The context of a nudge, before it joins the thread."""
 
     trigger: str = ""
     """What brought it about."""
@@ -261,7 +261,7 @@ class CallContext(HookContext):
 
 @dataclass(frozen=True)
 class ToolResultContext(CallContext):
-    """Where a result is about to be told."""
+    """The context of a tool result, before it joins the thread or the steps."""
 
     repaired: bool = False
     """Whether the call was malformed and put right before it ran."""
@@ -305,7 +305,7 @@ def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> Hook
 
 
 def readable(state: KernelState, session: Session) -> KernelState:
-    """Return a state that nobody else has: its messages and its steps are copied once a run, not once for each look."""
+    """Return a private copy of the state; its messages and steps are copied once a run, not on each access."""
     return transition(
         state,
         thread=Thread(session.gate.shown.messages.of(state.thread.messages), state.thread.ranges),

@@ -30,7 +30,7 @@ PhaseHook = Callable[["PhaseContext"], PhaseAnswer | Awaitable[PhaseAnswer | Non
 """Returns nothing, or `Stop`, `Terminate`, `Skip`; before think also `Nudge` and `SwitchTo`, before complete `Nudge`, `Answer`
 and `Resume`; sync or async."""
 ErrorHook = Callable[[Exception, "PhaseContext"], Recover | Awaitable[Recover | None] | None]
-"""Returns nothing, or `Recover(state)` to go on; sync or async."""
+"""Returns nothing, or `Recover(state)` to continue; sync or async."""
 
 
 class Harness(Registrar):
@@ -222,7 +222,7 @@ class Harness(Registrar):
         return self._guards
 
     def approves(self, tool: str) -> bool:
-        """Return whether a killswitch asks an approver of its own before this tool runs."""
+        """Return whether a killswitch has its own approver for this tool."""
         return any(tool in each.approves or "*" in each.approves for each in self._guards)
 
     def info(self) -> tuple[HookInfo, ...]:

@@ -19,7 +19,7 @@ OnePattern = str | Predicate
 Pattern = OnePattern | Sequence[OnePattern]
 """A tag, `prompt.*` (one segment), `nudge.**` (any depth), `**`, a function of the tag, or a list of these."""
 Several = Predicate | list[str] | list[OnePattern] | tuple[OnePattern, ...]
-"""A pattern that is no text. (Spelled out: a text is a sequence of texts, too.)"""
+"""A pattern that is not a string, spelled out because a string is a sequence of strings, too."""
 
 _SHAPE: Final = re.compile(r"\*\*|(?:[A-Za-z0-9_-]+\.)*(?:[A-Za-z0-9_-]+|\*\*?)")
 

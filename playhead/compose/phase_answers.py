@@ -50,7 +50,7 @@ def problem_of(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN
 
 
 def problem_of_switch(strategy: str, state: KernelState, session: Session) -> str | None:
-    """Return why the strategy is not switched: it would go on for ever, since a turn is asked about again after it."""
+    """Return why the strategy is not switched: the same turn would be asked about again, without end."""
     notes = session.agent.gate.notes
     if strategy == session.at.strategy:
         return f"it returned SwitchTo({strategy!r}), which is the strategy that runs"

@@ -1,4 +1,4 @@
-"""Keeping what a tool returns from the model, and from everybody else who is told."""
+"""Redaction of tool results, for the model and for the caller."""
 
 from __future__ import annotations
 

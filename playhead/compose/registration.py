@@ -37,7 +37,7 @@ class Policy:
     settings: dict[str, Any]
     """Its arguments, as JSON."""
     register: Callable[[Any], object] | None = None
-    """Takes the harness and registers the hooks of one of Playhead's own; None for a block of the user's."""
+    """Registers the hooks of one of Playhead's own blocks; None for a user's block."""
     stacks: bool = False
     """Whether an agent may have several of this name."""
     check: Check | None = None

@@ -198,7 +198,7 @@ class ComposedHooks(Hooks):
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
     ) -> Said | None:
-        """Return what the first hook that wants to steer says; those after it are not asked any more."""
+        """Return the first answer that steers the run; later hooks do not run."""
         session.reach(state)
         if self._first is not None:
             said = await self._first.ask(session, phase, timing, state, error)
@@ -387,7 +387,7 @@ def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseCont
 
 
 def _raise_unless_failure(error: BaseException, hook: Registration) -> None:
-    """Pass on what is not the hook's own failure: a cancellation, an interrupt, the end of the run, a replay that may not go on."""
+    """Re-raise what is no failure of the hook: a cancellation, an interrupt, the end of the run, a stopped replay."""
     ends = PlayheadError if hook.policy else (ReplayError, TraceWriteError)
     if not (isinstance(error, Exception) or is_failure(error)) or isinstance(error, ends):
         raise error

@@ -29,7 +29,7 @@ NudgeTag = Literal[
     "nudge.unfinished",
     "nudge.hook",
 ]
-"""Payload: what the kernel is about to tell the model."""
+"""Payload: the text of a nudge."""
 TaskTag = Literal["prompt.task"]
 """Payload: the task, as text or as parts."""
 ToolsTag = Literal["prompt.tools"]
@@ -41,13 +41,13 @@ ResponseTag = Literal["llm.response"]
 MessageTag = Literal["message.assistant", "message.user"]
 """Payload: a message that is about to join the thread; its content may be changed."""
 ResultMessageTag = Literal["message.tool-result"]
-"""Payload: the message that tells the model a result; its content may be changed."""
+"""Payload: the message with a tool's result; its content may be changed."""
 ObservationTag = Literal["observation.tool-result"]
 """Payload: the step that tells everybody else a result: `RunResult.steps`, and the output of a run without an answer."""
 CallTag = Literal["tool.call"]
 """Payload: a call before it is hashed, approved and run; name and arguments may be changed, removing it refuses it."""
 ResultTag = Literal["tool.result"]
-"""Payload: a call that is over, recorded already, before anybody is told; ok, result and error may be changed."""
+"""Payload: a completed and recorded call, before its result is used; ok, result and error may be changed."""
 RationaleTag = Literal["decision.rationale"]
 """Payload: the reason that the model states for a call, before it is recorded."""
 EventTag = Literal[
@@ -57,9 +57,9 @@ EventTag = Literal[
     "lifecycle.completed",
     "lifecycle.failure",
 ]
-"""Payload: a JSON object that tells what happens; changing it changes what later hooks see, and nothing else."""
+"""Payload: a lifecycle event as a JSON object; changing it changes what later hooks see, and nothing else."""
 AnswerTag = Literal["answer.final"]
-"""Payload: the output that is about to leave, whatever ended the run."""
+"""Payload: the output of the run, however it ended."""
 
 _GROUPS: Final = (
     TextTag, NudgeTag, TaskTag, ToolsTag, RequestTag, ResponseTag, MessageTag, ResultMessageTag, ObservationTag, CallTag,

@@ -72,7 +72,7 @@ class Options(TypedDict, total=False):
     name: str
     """What the trace calls the hook; the function's own name by default."""
     required: bool
-    """End the run, as failed and without an output, when the hook fails; by default the run goes on without it."""
+    """End the run as failed, without an output, when the hook fails; by default the run continues without it."""
     timeout_s: float
     """Seconds that the hook may take when it is asynchronous; 5 by default."""
     inherit: bool

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on, as typed events, and what to make of them. See `Agent.start`.
+"""The typed events that a running run streams, and adapters for them. See `Agent.start`.
 
 Two densities: `tokens` has what the root agent says and how far it is, `full` also phases, thoughts and calls, and the
 agents below. The last event of a stream is one of `StreamCompleted`, `StreamError` and `StreamCancelled`, and there is
@@ -37,7 +37,7 @@ class TextDelta(StreamEvent):
     text: str
     """The piece."""
     request: int = 0
-    """The request that it answers; pieces of requests that run beside each other may come in turns."""
+    """The request that it answers; pieces of concurrent requests may alternate."""
     attempt: int = 0
     """Which attempt at that request."""
     purpose: str = "think"
@@ -46,7 +46,7 @@ class TextDelta(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDiscarded(StreamEvent):
-    """All pieces of this request and attempt so far are no part of any answer: take them back."""
+    """Discard all pieces of this request and attempt so far: they belong to no answer."""
 
     request: int
     """The request."""
@@ -80,7 +80,7 @@ class RunPaused(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed(StreamEvent):
-    """The agent goes on."""
+    """The agent continues."""
 
     reason: str
     """Why."""
@@ -184,7 +184,7 @@ class StreamError(StreamEnd):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCancelled(StreamEnd):
-    """The run was ended by whoever started it."""
+    """The caller ended the run."""
 
     reason: str
     """Why."""

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 class EventQueue:
-    """Nothing is dropped for being many: what nobody reads stays in memory until the queue is given up."""
+    """An unbounded queue: unread events stay in memory until it is given up."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a signal may come while it is held
         self._events: deque[StreamEvent] = deque()
         self._wake: Callable[[], object] | None = None
         self.closed = False
-        """Whether the last event is in it, or nobody wants any more."""
+        """Whether the last event is in it, or the reader has left."""
 
     def put(self, event: StreamEvent, *, last: bool = False) -> None:
         """Add an event, from any thread; after the last one nothing is added."""
@@ -58,13 +58,13 @@ class EventQueue:
                 wake()
 
     def give_up(self) -> None:
-        """Forget what is in it, and take nothing more: nobody reads."""
+        """Drop its events and take no more: the reader has left."""
         with self._lock:
             self.closed = True
             self._events.clear()
 
     async def get(self) -> StreamEvent | None:
-        """Return the next event, when there is one; None when there is none any more. One waits at a time."""
+        """Wait for the next event and return it; None after the last one. One reader waits at a time."""
         while True:
             with self._lock:
                 if self._events:
@@ -94,7 +94,7 @@ class Level(IntEnum):
     LIVE = 0
     """While it is made."""
     RESPONSE = 1
-    """When it is there: rules of the user's have to see it whole."""
+    """When the text is complete: the user's redaction rules need the whole of it."""
     ANSWER = 2
     """When hooks have let it out as the output; nothing else is shown."""
 
@@ -163,12 +163,12 @@ _METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations"
 
 
 class Stream:
-    """Listens to a run, and puts what it hears into a queue; from any thread."""
+    """Turns the events of a run into stream events and queues them; from any thread."""
 
     def __init__(self, run_id: str, density: out.Density) -> None:
         self.queue = EventQueue()
         self.read = False
-        """Whether somebody reads: pieces are asked of models from then on."""
+        """Whether there is a reader: models stream from then on."""
         self._run_id = run_id
         self._full = density == "full"
         self._lock = threading.RLock()
@@ -369,4 +369,4 @@ class Stream:
 
 
 CANCELLED: Final = frozenset({"cancelled", "terminated"})
-"""Reason codes of runs that were ended by whoever started them."""
+"""Reason codes of runs that their caller ended."""

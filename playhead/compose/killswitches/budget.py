@@ -194,7 +194,7 @@ class BudgetGuard(Switch):
         return first is not self
 
     def withdraw_request(self, session: Session, request: Request) -> None:
-        """Give back what was set aside; when nothing is, nobody asks about this request any more."""
+        """Release the reservation of a request that was not sent."""
         opened = self._open.pop((session.owner, request.number, request.attempt), None)
         if opened is None:
             self._prompts.pop((session.owner, request.number), None)
@@ -237,7 +237,7 @@ class BudgetGuard(Switch):
         return lowered
 
     def heard(self, session: Session, event: EventBase) -> None:
-        """Settle an answer; keep what was set aside for an attempt of which nobody knows whether it was billed."""
+        """Settle an answer; keep the reservation of an attempt that may have been billed."""
         if not isinstance(event, (LlmResponded, LlmFailed)):
             return
         self._prompts.pop((session.owner, event.request), None)

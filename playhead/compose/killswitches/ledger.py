@@ -68,7 +68,7 @@ class Budget:
         self._in_flight = 0
         self._waiting: dict[object, Callable[[], object]] = {}
         self.lock = threading.RLock()
-        """Held by whoever looks at what is left and sets it aside."""
+        """Held while the remaining budget is read and reserved from."""
 
     @property
     def spent_tokens(self) -> int:

@@ -19,7 +19,7 @@ _SHOWN: Final = 60
 
 
 def known_prices(prices: Prices | None) -> Prices | None:
-    """Return prices that can be, or None: others tell nothing."""
+    """Return valid prices, or None for impossible ones."""
     if prices is None:
         return None
     per_token = (prices.input_usd, prices.output_usd, prices.cache_read_usd, prices.cache_write_usd)

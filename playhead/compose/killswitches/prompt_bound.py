@@ -43,7 +43,7 @@ class Bound:
     how: Literal["counted", "bytes", "estimate"]
     """How that was found."""
     raw: float = 0.0
-    """Tokens by an estimate, before what was learned raised it; 0: it is none."""
+    """The estimate before learning raised it; 0 when the bound is not an estimate."""
 
 
 class PromptMeter:
@@ -57,11 +57,11 @@ class PromptMeter:
         self._factor = 1.0
         self._token = 1 if bound == "bytes" else BYTES_PER_TOKEN  # a token in the bytes that are added up here
         self._thread: tuple[tuple[Message, ...], int] = ((), 0)
-        """The thread that was measured last; one that goes on from there is not measured again."""
+        """The thread that was measured last; only what was added to it is measured."""
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
     async def bound(self, model: Model, request: Request) -> Bound:
-        """Return the tokens that a prompt of this agent has at most, as far as can be told."""
+        """Return the upper bound of a prompt's tokens, as exact as the adapter allows."""
         if self._bound is None and isinstance(model, CountsTokens):
             counted = await _counted(model, request)
             if counted is not None:
@@ -114,7 +114,7 @@ class PromptMeter:
 
 
 async def _counted(model: CountsTokens, request: Request) -> int | None:
-    """Return the adapter's count; one that fails, or is no number of tokens, is none."""
+    """Return the adapter's count; None when it fails or is not a number of tokens."""
     try:
         counted = await model.count_tokens(request)
     except Exception as error:  # noqa: BLE001 - an adapter may be anybody's; the request itself will say what is wrong

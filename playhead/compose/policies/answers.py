@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 DONE_RETRIES: Final = 3
-"""How often a run goes on because its caller says that it is not done."""
+"""How often a run continues because its caller says that it is not done."""
 OUTPUT_RETRIES: Final = 2
 FORM: Final = "Give the final answer as one JSON value that fits this schema, with nothing around it:\n{}"
 _RETRIES: Final = "playhead.output_retries"
@@ -51,7 +51,7 @@ class Verdict:
     valid: bool
     """Whether it may stand."""
     feedback: str = ""
-    """What the model is told, when it may not."""
+    """The nudge for a rejected answer."""
 
 
 Validator = Callable[[Any], "bool | Verdict | Awaitable[bool | Verdict]"]
@@ -251,7 +251,7 @@ def _ask_code(harness: Harness, name: str, function: Validator | None, feedback:
 
 
 async def _said(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type
-    """Return what the caller's function says of an output; whatever is no clear yes is a no, and what goes wrong in it `broke`."""
+    """Return the verdict of the caller's function: anything but a clear acceptance rejects the output, an error is `broke`."""
     try:
         said = function(output)
         said = await said if isinstance(said, Awaitable) else said

@@ -48,7 +48,7 @@ class Loop:
     what: str
     """The same in words."""
     advice: str
-    """What the model is told to do about it."""
+    """The nudge for the model."""
     setting: str
     """The setting of `LoopDetection` that says so."""
 
@@ -110,7 +110,7 @@ def finder(harness: Harness, limits: LoopDetection) -> Callable[[PhaseContext], 
 
 
 def told(loop: Loop, context: HookContext, fix: str = "") -> Nudge:
-    """Record that an agent is stuck, and return what the model is told."""
+    """Record that an agent is stuck, and return the nudge."""
     why = f"{loop.what}. Fix: {fix}LoopDetection({loop.setting}=…) sets the limit"
     context.record(DecisionEvaluated(decision=f"loop-detected: {loop.pattern}", rationale=why))
     return Nudge(f"{loop.what[0].upper()}{loop.what[1:]}. {loop.advice}", "loop-detected", "warn")

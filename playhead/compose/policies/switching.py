@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("playhead")
 LAST: Final = 6
-"""Steps that the model is shown when it is asked which strategy is to take over."""
+"""The number of steps that the model sees when it chooses the next strategy."""
 LONGEST_REASON: Final = 500
 _ASK: Final = (
     "A strategy is stuck with a task. Choose the one that is to go on; do not solve the task.\n\nTask:\n{task}\n\n"
@@ -49,7 +49,7 @@ class Switching(BaseModel):
     max_switches: int = Field(default=1, ge=1, le=10)
     """Switches of a run at most; after them the strategy is kept, and that is said."""
     fallback_strategy: str | None = None
-    """The strategy to switch to, without asking; None: the model is asked."""
+    """The strategy to switch to; None: the model chooses."""
     candidates: list[str] = Field(
         default=["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"], max_length=32
     )
