@@ -49,7 +49,7 @@ class Item:
     """A model call, a tool call, or an agent: one that a call entered, or the one that does the work."""
 
     span: ForeignSpan
-    said: Reading
+    reading: Reading
     inside: Work | None = None
     """The work below a call."""
     depth: int = 0
@@ -58,7 +58,7 @@ class Item:
     @property
     def name(self) -> str:
         """The tool's name, else the span's."""
-        return self.said.tool.name or self.span.name
+        return self.reading.tool.name or self.span.name
 
 
 @dataclass(eq=False)
@@ -73,12 +73,12 @@ class Work:
     @property
     def models(self) -> list[Item]:
         """The model calls."""
-        return [item for item in self.items if item.said.kind == "model"]
+        return [item for item in self.items if item.reading.kind == "model"]
 
     @property
     def calls(self) -> list[Item]:
         """The tool calls, and the agents that were entered without one."""
-        return [item for item in self.items if item.said.kind != "model"]
+        return [item for item in self.items if item.reading.kind != "model"]
 
     @property
     def outermost(self) -> list[Item]:
@@ -89,7 +89,9 @@ class Work:
     @property
     def speaker(self) -> Item | None:
         """The agent that states the outcome: the outermost with an output or an error, of several the last to end."""
-        stating = [each for each in self.agents if each.said.error is not None or each.said.agent.output is not NOTHING]
+        stating = [
+            each for each in self.agents if each.reading.error is not None or each.reading.agent.output is not NOTHING
+        ]
         return max(
             stating or self.agents,
             key=lambda each: (-each.depth, each.span.end_ns or 0, each.span.start_ns),
@@ -129,7 +131,7 @@ class Sorted:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a span stands."""
+    """The place of a span in the tree."""
 
     work: Work
     loose: bool = False
@@ -242,14 +244,16 @@ def _placed(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted, a
 
 def _is_same_tool(reading: Reading, tool: Item | None) -> bool:
     is_tool = tool is not None and reading.kind == "tool"
-    return is_tool and tool.said.tool.name == reading.tool.name and tool.inside is None  # type: ignore[union-attr]
+    return is_tool and tool.reading.tool.name == reading.tool.name and tool.inside is None  # type: ignore[union-attr]
 
 
 def _agent(span: ForeignSpan, reading: Reading, place: _Place, asking: set[str | None]) -> _Place:
-    said, work = reading.agent, place.own_work
+    agent, work = reading.agent, place.own_work
     if place.tool is None and place.agent in asking:
         work = Work()
-        call = ToolReading(said.name, arguments=None if said.task is None else {"task": said.task}, result=said.output)
+        call = ToolReading(
+            agent.name, arguments=None if agent.task is None else {"task": agent.task}, result=agent.output
+        )
         place.work.items.append(Item(span, replace(reading, tool=call), work))
     depth = place.depth + 1
     work.agents.append(Item(span, reading, depth=depth))

@@ -147,13 +147,13 @@ def read(span: ForeignSpan) -> Reading:
 
 def context_of(spans: Iterable[ForeignSpan]) -> TelemetryContext | None:
     """Return the session, user, tags and metadata of a trace; of each the first that a span states."""
-    said = [Attributes(span.attributes) for span in spans]
-    tags = ([tag for tag in list_of(each.value("tag.tags")) if isinstance(tag, str)] for each in said)
-    metadata = (object_of(each.json("metadata")) for each in said)
+    stated = [Attributes(span.attributes) for span in spans]
+    tags = ([tag for tag in list_of(each.value("tag.tags")) if isinstance(tag, str)] for each in stated)
+    metadata = (object_of(each.json("metadata")) for each in stated)
     own = ({name: value for name, value in each.items() if name != "playhead"} for each in metadata)
     found = TelemetryContext(
-        session_id=first_text(*(each.text("gen_ai.conversation.id", "session.id") for each in said)),
-        user_id=first_text(*(each.text("enduser.id", "user.id") for each in said)),
+        session_id=first_text(*(each.text("gen_ai.conversation.id", "session.id") for each in stated)),
+        user_id=first_text(*(each.text("enduser.id", "user.id") for each in stated)),
         tags=tuple(next(filter(None, tags), [])),
         metadata=to_json(next(filter(None, own), {})),
     )
@@ -161,9 +161,9 @@ def context_of(spans: Iterable[ForeignSpan]) -> TelemetryContext | None:
 
 
 def _kind(attributes: Attributes) -> Kind:
-    operation, said = attributes.text("gen_ai.operation.name"), attributes.text(KIND)
+    operation, kind_name = attributes.text("gen_ai.operation.name"), attributes.text(KIND)
     kind = _GEN_AI.get(operation or "", "other")
-    return kind if kind != "other" else _OPENINFERENCE.get((said or "").upper(), "other")
+    return kind if kind != "other" else _OPENINFERENCE.get((kind_name or "").upper(), "other")
 
 
 def _playhead(attributes: Attributes) -> dict[str, Any]:
@@ -210,8 +210,8 @@ def _prompt(attributes: Attributes) -> tuple[ForeignMessage, ...] | None:
     messages = messages_of(attributes.json("gen_ai.input.messages")) or messages_of(
         attributes.items("llm.input_messages")
     )
-    said = attributes.json("gen_ai.system_instructions")
-    instructions = message_of({"role": "system", "parts": said}) if said and isinstance(said, (str, list)) else []
+    given = attributes.json("gen_ai.system_instructions")
+    instructions = message_of({"role": "system", "parts": given}) if given and isinstance(given, (str, list)) else []
     return (*instructions, *(messages or ())) or None
 
 
@@ -241,12 +241,12 @@ def _parameters(attributes: Attributes, given: dict[str, Any]) -> tuple[dict[str
     if "stop_sequences" in requested:
         requested["stop"] = requested.pop("stop_sequences")
     for each in (requested, given):
-        said = {name: value for name, value in each.items() if name not in _NOT_PARAMETERS and value is not None}
-        if not _OF_AN_ANSWER.isdisjoint(said):
-            return {name: said[inner] for inner, name in _IN_AN_ANSWER.items() if inner in said} or None, ()
-        if said:
-            found = known(said)
-            return found or None, tuple(name for name in said if name not in found)
+        parameters = {name: value for name, value in each.items() if name not in _NOT_PARAMETERS and value is not None}
+        if not _OF_AN_ANSWER.isdisjoint(parameters):
+            return {name: parameters[inner] for inner, name in _IN_AN_ANSWER.items() if inner in parameters} or None, ()
+        if parameters:
+            found = known(parameters)
+            return found or None, tuple(name for name in parameters if name not in found)
     return None, ()
 
 
@@ -354,11 +354,11 @@ def _agent(span: ForeignSpan, attributes: Attributes, kind: Kind) -> AgentReadin
         return AgentReading(attributes.text("agent.name"), _task(given), attributes.side("output"))
     own_name = span.name.removesuffix(".run") if attributes.text(KIND) == "AGENT" else None  # smolagents: clerk.run
     answer = answer_of(list_of(attributes.json("gen_ai.output.messages"))[-1:])
-    said = text_of(answer.content) if answer is not None else None
+    text = text_of(answer.content) if answer is not None else None
     return AgentReading(
         name=attributes.text("gen_ai.agent.name", "agent.name") or own_name,
         task=_last_user(messages_of(attributes.json("gen_ai.input.messages"))) or _task(given),
-        output=attributes.side("output") if said is None else said,
+        output=attributes.side("output") if text is None else text,
         terminated_by=attributes.text("agent.terminated_by") if _playhead(attributes) else None,
     )
 
@@ -368,5 +368,5 @@ def _task(given: Any) -> str | None:  # noqa: ANN401
 
 
 def _last_user(messages: tuple[ForeignMessage, ...] | None) -> str | None:
-    said = (each.content for each in reversed(messages or ()) if each.role == "user")
-    return next((each for each in said if isinstance(each, str)), None)
+    contents = (each.content for each in reversed(messages or ()) if each.role == "user")
+    return next((each for each in contents if isinstance(each, str)), None)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from playhead.importing.agents import Item, Work
     from playhead.importing.messages import ForeignMessage
-    from playhead.importing.pairing import Asked, Turn
+    from playhead.importing.pairing import AskedCall, Turn
     from playhead.trace.events import EventBase
     from playhead.trace.values import JsonValue
 
@@ -88,16 +88,16 @@ class Conversion:
         if None in [each.span.end_ns for each in self._work.outermost or self._work.items]:
             return None
         last, speaker = self._models.last, self._work.speaker
-        said = last if isinstance(last, LlmResponded) and not last.tool_calls and self._models.last_is_known else None
-        output = self._output(None if said is None else said.text)
-        error = None if speaker is None else speaker.said.error
+        answer = last if isinstance(last, LlmResponded) and not last.tool_calls and self._models.last_is_known else None
+        output = self._output(None if answer is None else answer.text)
+        error = None if speaker is None else speaker.reading.error
         if error is None and output is None and isinstance(last, LlmFailed):
             error = last.error
-        terminated_by = NOT_KNOWN if said is None else incomplete(said.finish_reason) or "end_turn"
+        terminated_by = NOT_KNOWN if answer is None else incomplete(answer.finish_reason) or "end_turn"
         if error is not None:
             terminated_by = "llm_error" if isinstance(last, LlmFailed) else "error"
-        stated = next((each.said.agent.terminated_by for each in self._work.outermost), None) or terminated_by
-        is_other = said is not None and (error is not None or stated != terminated_by)
+        stated = next((each.reading.agent.terminated_by for each in self._work.outermost), None) or terminated_by
+        is_other = answer is not None and (error is not None or stated != terminated_by)
         self._findings.doubt("the run did not end as a replay does after the model's last answer", times=is_other)
         if output == "" and stated in INCOMPLETE.values():
             output = None  # an answer that was cut off before its first word
@@ -114,12 +114,12 @@ class Conversion:
 
     def _output(self, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
         """Return the agent's output: what its spans state, which should be the model's last answer."""
-        output = NOTHING if self._work.speaker is None else self._work.speaker.said.agent.output
+        output = NOTHING if self._work.speaker is None else self._work.speaker.reading.agent.output
         if text is None:
             return None if output is NOTHING else output
         is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)  # LangGraph's
-        said = output.strip() if isinstance(output, str) else output
-        if output is NOTHING or is_state or text.strip() == said or parsed_json(text) == output:
+        stripped = output.strip() if isinstance(output, str) else output
+        if output is NOTHING or is_state or text.strip() == stripped or parsed_json(text) == output:
             return text.strip()
         self._findings.doubt("the run's output is not the model's last answer, which is the output of a replay")
         return output
@@ -146,7 +146,7 @@ class Conversion:
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Asked, call: ToolCall, *, is_last: bool) -> None:
+    def _asked(self, asked: AskedCall, call: ToolCall, *, is_last: bool) -> None:
         """Write a call that a model asked for, from its span or from a later prompt."""
         if call.arguments is None and call.raw_arguments is not None:
             self._findings.doubt(
@@ -162,26 +162,26 @@ class Conversion:
 
     def _program_call(self, item: Item) -> ToolCall:
         """Return a call that no model asked for."""
-        said = item.said.tool
-        call_id = self._models.call_id(said.call_id or f"call_{self._positions[self._iteration]}")
-        arguments = None if said.arguments is None else to_json(said.arguments)
-        return ToolCall(id=call_id, name=item.name or "tool", arguments=arguments, raw_arguments=said.raw)
+        reading = item.reading.tool
+        call_id = self._models.call_id(reading.call_id or f"call_{self._positions[self._iteration]}")
+        arguments = None if reading.arguments is None else to_json(reading.arguments)
+        return ToolCall(id=call_id, name=item.name or "tool", arguments=arguments, raw_arguments=reading.raw)
 
     def _as_it_ran(self, item: Item, call: ToolCall) -> ToolCall:
         """Return a call with the name and the arguments of its span, which should be those that the model gave."""
-        said, name = item.said.tool, item.name or "tool"
-        if item.said.kind == "agent":
+        reading, name = item.reading.tool, item.name or "tool"
+        if item.reading.kind == "agent":
             return call  # its span holds a prompt, not arguments
         if call.name != name:
             self._findings.doubt("calls ran under other names than the model gave", f"{call.name} as {name}")
-        ran = None if said.arguments is None else to_json(said.arguments)
+        ran = None if reading.arguments is None else to_json(reading.arguments)
         if ran is not None and json_hash(ran) != json_hash(call.arguments):
             self._findings.doubt("calls ran with other arguments than the model gave", call.name)
             return call.model_copy(update={"name": name, "arguments": ran, "raw_arguments": None})
-        if said.raw is not None and call.arguments is not None:
+        if reading.raw is not None and call.arguments is not None:
             # LangChain writes a single argument bare, and several as Python does
             forms = as_text(call.arguments), str(call.arguments), *map(as_text, [*call.arguments.values()][:1])
-            times = said.raw not in forms
+            times = reading.raw not in forms
             self._findings.doubt("calls ran with other arguments than the model gave", call.name, times=times)
         return call.model_copy(update={"name": name})
 
@@ -222,7 +222,7 @@ class Conversion:
         shown: ForeignMessage | None,
     ) -> ToolCallCompleted | None:
         """Return the event of a call that ended, None if nothing says how."""
-        result = output if item is None or item.said.tool.result is NOTHING else item.said.tool.result
+        result = output if item is None or item.reading.tool.result is NOTHING else item.reading.tool.result
         words = None if shown is None else text_of(shown.content)
         fields: dict[str, Any] = {
             "call_id": started.call_id,
@@ -230,10 +230,10 @@ class Conversion:
             "position": started.position,
             "duration_ms": 0.0 if item is None else item.span.duration_ms,
         }
-        if item is not None and item.said.error is not None:
-            error, said = item.said.error, result if words is None else words
-            if isinstance(said, str) and said != f"error: {error.message}":
-                error = error.model_copy(update={"told": said})
+        if item is not None and item.reading.error is not None:
+            error, told = item.reading.error, result if words is None else words
+            if isinstance(told, str) and told != f"error: {error.message}":
+                error = error.model_copy(update={"told": told})
             return ToolCallCompleted(ok=False, error=error, **fields)
         if result is NOTHING and shown is None:
             self._findings.missing("calls have no tool result", started.tool)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead.importing.conventions import ToolReading
     from playhead.importing.findings import Findings
     from playhead.importing.messages import ForeignMessage
-    from playhead.importing.pairing import Asked, Turn
+    from playhead.importing.pairing import AskedCall, Turn
     from playhead.trace.types import Content
 
 UNKNOWN: Final = "imported"
@@ -33,11 +33,11 @@ MIN_TURNS: Final = 10
 def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
     """Return an agent's settings and its task; what is not known of them is a doubt."""
     models = work.models
-    first = models[0].said.model if models else ModelReading()
+    first = models[0].reading.model if models else ModelReading()
     system, before, task, goes_on = _split(first.messages or ())
     if task is None:
-        task = next((each.said.agent.task for each in work.agents if each.said.agent.task), None)
-    names = [each.said.agent.name for each in reversed(work.agents)] + [each.span.name for each in work.agents]
+        task = next((each.reading.agent.task for each in work.agents if each.reading.agent.task), None)
+    names = [each.reading.agent.name for each in reversed(work.agents)] + [each.span.name for each in work.agents]
     findings.doubt("a first prompt goes on after the user's message, which a replay does not", times=goes_on)
     findings.doubt("the task is not in the spans", times=task is None)
     findings.doubt("the task is empty, which a replay refuses", times=task is not None and not task)
@@ -61,10 +61,10 @@ def tools_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent:
     All count as having side effects, since no span says that a tool only reads.
     """
     known: dict[str, ToolSpec] = {}
-    for spec in (spec for item in work.models for spec in item.said.model.tools or ()):
+    for spec in (spec for item in work.models for spec in item.reading.model.tools or ()):
         known.setdefault(spec.name, spec)
     is_offered = bool(known)
-    calls: dict[str, list[Asked]] = {}
+    calls: dict[str, list[AskedCall]] = {}
     for asked in (asked for turn in turns for asked in turn.asked):
         calls.setdefault(asked.call.name, []).append(asked)
     if is_agent:
@@ -72,27 +72,27 @@ def tools_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent:
         for name in [name for name in calls if name not in known]:
             why = "which tools the model was offered is not in the spans, only which it called"
             findings.doubt("calls of tools that no request offered" if is_offered else why, name)
-            known[name] = _called(name, [each.item.said.tool for each in calls[name] if each.item is not None])
+            known[name] = _called(name, [each.item.reading.tool for each in calls[name] if each.item is not None])
     agents = {name for name, asked in calls.items() if all(map(_enters_agent, asked))}
     return [spec.model_copy(update={"kind": "agent"}) if spec.name in agents else spec for spec in known.values()]
 
 
-def model_name(said: ModelReading) -> str:
+def model_name(reading: ModelReading) -> str:
     """Return `provider/model`."""
-    name = said.model or said.answered_by or "unknown"
-    stated = (said.provider or "").lower()
+    name = reading.model or reading.answered_by or "unknown"
+    stated = (reading.provider or "").lower()
     provider = stated.split(".")[0] or UNKNOWN
     return name if name.startswith(f"{provider}/") or ("/" in name and provider == UNKNOWN) else f"{provider}/{name}"
 
 
-def _address(said: ModelReading) -> str | None:
+def _address(reading: ModelReading) -> str | None:
     """Return where a provider was reached, without credentials; None for its usual address."""
     try:
-        parts = urlsplit(said.address or "")
+        parts = urlsplit(reading.address or "")
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return None
-    if parts.scheme not in ("http", "https") or not host or (said.provider or UNKNOWN).lower() in host:
+    if parts.scheme not in ("http", "https") or not host or (reading.provider or UNKNOWN).lower() in host:
         return None
     name = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
@@ -121,27 +121,27 @@ def _example(number: int, message: ForeignMessage) -> Message:
 
 def _compare_requests(work: Work, findings: Findings) -> None:
     """Find requests with other tools, parameters or models than the first, which a replay has in all of them."""
-    said = [item.said.model for item in work.models]
+    requests = [item.reading.model for item in work.models]
     compared: dict[str, list[object]] = {
-        "tools": [list(map(_described, each.tools or ())) for each in said],
-        "parameters": [digest(to_json(each.parameters or {})) for each in said],
-        "models": [model_name(each) for each in said],
+        "tools": [list(map(_described, each.tools or ())) for each in requests],
+        "parameters": [digest(to_json(each.parameters or {})) for each in requests],
+        "models": [model_name(each) for each in requests],
     }
     for what, values in compared.items():
         others = sum(each != values[0] for each in values)
         findings.doubt(f"requests of an agent have other {what} than its first", times=others)
 
 
-def _enters_agent(asked: Asked) -> bool:
+def _enters_agent(asked: AskedCall) -> bool:
     """Return whether a call entered an agent in a way that a replay can repeat: with a task alone."""
     inside, given = None if asked.item is None else asked.item.inside, asked.call.arguments or {}
     return inside is not None and bool(inside.agents) and set(given) == {"task"} and isinstance(given["task"], str)
 
 
-def _called(name: str, said: Sequence[ToolReading]) -> ToolSpec:
+def _called(name: str, readings: Sequence[ToolReading]) -> ToolSpec:
     """Return a tool that no request describes, as far as its own spans do."""
-    schema = next((each.parameters for each in said if each.parameters is not None), None)
-    description = next((each.description for each in said if each.description), "")
+    schema = next((each.parameters for each in readings if each.parameters is not None), None)
+    description = next((each.description for each in readings if each.description), "")
     return ToolSpec(name=name, description=description, parameters=schema or {"type": "object", "properties": {}})
 
 

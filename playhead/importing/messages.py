@@ -138,13 +138,10 @@ class _Parts:
             self.add_call(part)
         elif kind == "tool_call_response":
             value = part.get("response", part.get("result", ""))
-            said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            call_id, name, known = (
-                text_of(part.get("id")),
-                text_of(part.get("name")),
-                {"response", "result"} & part.keys(),
-            )
-            self.results.append(ForeignMessage("tool", said, call_id=call_id, name=name, known=bool(known)))
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            call_id, name = text_of(part.get("id")), text_of(part.get("name"))
+            known = bool({"response", "result"} & part.keys())
+            self.results.append(ForeignMessage("tool", text, call_id=call_id, name=name, known=known))
         elif kind in ("reasoning", "thinking"):
             self.thinking += [text or ""]
         elif url := text_of(at(part, "image", "image", "url")):

@@ -39,7 +39,7 @@ class ForeignThread:
         """What a replay adds to the prompt before: the answer, and the results of its calls."""
 
     def answered(self, response: LlmResponded, answer: ForeignMessage | None) -> None:
-        """Add an answer, with which a later prompt goes on."""
+        """Add an answer, which the next prompt should continue."""
         self._last = response
         self._next = [] if answer is None else [answer]
 
@@ -80,7 +80,7 @@ class ModelCalls:
 
     def __init__(self, work: Work, tools: Sequence[ToolSpec], spent: Spent, findings: Findings) -> None:
         self._tool_ids = {spec.name: number for number, spec in enumerate(tools)}
-        self._unstated = [] if any(item.said.model.tools for item in work.models) else list(self._tool_ids.values())
+        self._unstated = [] if any(item.reading.model.tools for item in work.models) else list(self._tool_ids.values())
         """The tools of a request that does not say what it offers: all if no other request says it either."""
         self._spent = spent
         self._findings = findings
@@ -95,18 +95,18 @@ class ModelCalls:
 
     def record(self, item: Item) -> list[tuple[int, EventBase]]:
         """Return the events of a model call, each with its time in nanoseconds; without an outcome if it had not ended."""
-        said, start_ns = item.said.model, item.span.start_ns
+        reading, start_ns = item.reading.model, item.span.start_ns
         self._examine(item)
         self._findings.doubt("model calls failed, and the run went on", times=isinstance(self.last, LlmFailed))
         self.number = 0 if self.number is None else self.number + 1
-        added, ranges = self.thread.place(said.messages or ())
-        tools = self._unstated if said.tools is None else [self._tool_ids[spec.name] for spec in said.tools]
+        added, ranges = self.thread.place(reading.messages or ())
+        tools = self._unstated if reading.tools is None else [self._tool_ids[spec.name] for spec in reading.tools]
         requested = LlmRequested(
             request=self.number,
-            model=model_name(said),
+            model=model_name(reading),
             messages=ranges,
             tools=ranges_of(tools),
-            parameters=to_json(said.parameters or {}),
+            parameters=to_json(reading.parameters or {}),
         )
         self.last = self._outcome(item, self.number)
         outcome = [] if self.last is None else [(item.span.end_ns or start_ns, self.last)]
@@ -125,37 +125,39 @@ class ModelCalls:
 
     def _examine(self, item: Item) -> None:
         """Find what of a prompt is missing."""
-        said, findings = item.said.model, self._findings
-        messages = said.messages or ()
-        findings.doubt("prompts are not in the spans: content was not captured", times=said.messages is None)
+        reading, findings = item.reading.model, self._findings
+        messages = reading.messages or ()
+        findings.doubt("prompts are not in the spans: content was not captured", times=reading.messages is None)
         unknown = sum(not each.known and each.role != "assistant" for each in messages)
         findings.doubt("messages of prompts are in the spans without their content", times=unknown)
-        findings.doubt("messages that prompts had and do not show (`playhead export --all-messages`)", times=said.cut)
+        findings.doubt(
+            "messages that prompts had and do not show (`playhead export --all-messages`)", times=reading.cut
+        )
         images = count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
         findings.doubt("images of prompts were left out of the spans", times=images)
         for kind in (kind for each in messages for kind in each.lost):
             findings.doubt("prompts hold what is neither text nor image, which a replay cannot send", kind)
-        for name in said.unrecorded:
+        for name in reading.unrecorded:
             findings.note("request parameters that the recording does not hold (a replay takes them by --set)", name)
 
     def _outcome(self, item: Item, number: int) -> Outcome | None:
-        said, answer, findings = item.said.model, item.said.model.answer, self._findings
+        reading, answer, findings = item.reading.model, item.reading.model.answer, self._findings
         fields: dict[str, Any] = {
             "request": number,
             "latency_ms": item.span.duration_ms,
-            "cost_usd": said.cost_usd,
+            "cost_usd": reading.cost_usd,
         }
         self.last_is_known = answer is not None and (answer.known or bool(answer.calls))
-        if answer is None and item.said.error is not None:
-            return LlmFailed(error=item.said.error, usage=said.usage, **fields)
+        if answer is None and item.reading.error is not None:
+            return LlmFailed(error=item.reading.error, usage=reading.usage, **fields)
         if not self.last_is_known and item.span.end_ns is None:
             return None
         answer = answer or ForeignMessage("assistant")
         for kind in answer.lost:
             findings.note("parts of answers that are left out", kind)
         findings.doubt("answers of the model are not in the spans", times=not self.last_is_known)
-        findings.note("model calls whose tokens the spans do not hold", times=said.usage is None)
-        findings.note("errors of model calls that answered all the same", times=item.said.error is not None)
+        findings.note("model calls whose tokens the spans do not hold", times=reading.usage is None)
+        findings.note("errors of model calls that answered all the same", times=item.reading.error is not None)
         calls = (
             call.model_copy(update={"id": self.call_id(call.id), "arguments": to_json(call.arguments)})
             for call in tool_calls(answer.calls, number)
@@ -165,11 +167,11 @@ class ModelCalls:
             text=text_of(answer.content),
             thinking=answer.thinking,
             tool_calls=tuple(calls),
-            finish_reason=said.finish_reason,
-            usage=(said.usage or Usage()).of_answer(),
-            model=said.answered_by,
+            finish_reason=reading.finish_reason,
+            usage=(reading.usage or Usage()).of_answer(),
+            model=reading.answered_by,
         )
-        self.thread.answered(responded, said.answer)
+        self.thread.answered(responded, reading.answer)
         return responded
 
 

@@ -24,7 +24,7 @@ _NOT_CERTAIN: Final = "which span answers which call is not certain"
 
 
 @dataclass(eq=False)
-class Asked:
+class AskedCall:
     """A call that a model asked for."""
 
     call: ForeignCall
@@ -39,7 +39,7 @@ class Turn:
     """A model call, and what came of it; without a model call, what came before the first."""
 
     model: Item | None
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[AskedCall] = field(default_factory=list)
     by_program: list[Item] = field(default_factory=list)
     """Calls that no model asked for."""
 
@@ -48,15 +48,15 @@ def turns_of(work: Work, findings: Findings) -> list[Turn]:
     """Return the turns of an agent, with every tool span at its call."""
     turns = _turns(work)
     asked = [each for turn in turns for each in turn.asked]
-    by_id: dict[str | None, Asked] = {each.call.id: each for each in reversed(asked) if each.call.id is not None}
+    by_id: dict[str | None, AskedCall] = {each.call.id: each for each in reversed(asked) if each.call.id is not None}
     findings.doubt(
         "calls of a model have the id of another one",
         times=sum(by_id.get(each.call.id, each) is not each for each in asked),
     )
     nameless, unasked = [], []
     for item in work.calls:
-        call = by_id.get(item.said.tool.call_id)
-        if item.said.tool.call_id is None:
+        call = by_id.get(item.reading.tool.call_id)
+        if item.reading.tool.call_id is None:
             nameless.append(item)
         elif call is None:
             findings.doubt("tool spans name calls that no model call asked for", item.name)
@@ -82,30 +82,30 @@ def _turns(work: Work) -> list[Turn]:
     """Return the calls that models asked for, each with the result that the first later prompt shows."""
     shown: dict[str, ForeignMessage] = {}
     for item in work.models:
-        for message in item.said.model.messages or ():
+        for message in item.reading.model.messages or ():
             if message.role == "tool" and message.call_id and message.known:
                 shown.setdefault(message.call_id, message)
     turns = [Turn(None)]
     for item in work.models:
-        answer = item.said.model.answer
+        answer = item.reading.model.answer
         calls = answer.calls if answer is not None else ()
-        turns.append(Turn(item, [Asked(call, shown.get(call.id or "")) for call in calls]))
+        turns.append(Turn(item, [AskedCall(call, shown.get(call.id or "")) for call in calls]))
     return turns
 
 
-def _pair(asked: Sequence[Asked], spans: Sequence[Item], findings: Findings) -> Sequence[Item]:
+def _pair(asked: Sequence[AskedCall], spans: Sequence[Item], findings: Findings) -> Sequence[Item]:
     """Pair spans without an id with calls, in order; return the spans that are left.
 
     Name and arguments tell most calls apart; the name alone has to do where a span hides its arguments, or is an agent's.
     """
     for with_arguments in (True, False):
-        calls: dict[str, list[Asked]] = defaultdict(list)
+        calls: dict[str, list[AskedCall]] = defaultdict(list)
         for each in asked:
             if each.item is None:
                 calls[digest([each.call.name, each.call.arguments if with_arguments else None])].append(each)
         groups: dict[str, list[Item]] = defaultdict(list)
         for item in spans:
-            groups[digest([item.name, item.said.tool.arguments if with_arguments else None])].append(item)
+            groups[digest([item.name, item.reading.tool.arguments if with_arguments else None])].append(item)
         left: list[Item] = []
         for key, group in groups.items():
             same = calls[key]
@@ -120,6 +120,6 @@ def _pair(asked: Sequence[Asked], spans: Sequence[Item], findings: Findings) -> 
 
 def _outcome(item: Item) -> tuple[str | None, str, int | None]:
     """Return what a span says of how a call ended; the work inside a call is never the same as another's."""
-    said = item.said.tool
+    said = item.reading.tool
     result = None if said.result is NOTHING else digest(to_json(said.result))
-    return result, repr(item.said.error), id(item) if item.inside else None
+    return result, repr(item.reading.error), id(item) if item.inside else None
