@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import PROSE_WIDTH, elapsed_text, tell, text_console, write_json
+from playhead.cli.output import PROSE_WIDTH, tell, text_console, write_json
 from playhead.cli.reading import Reading, open_store
 from playhead.diagnose.document import Document, Row, Section
-from playhead.diagnose.parts import cost_text, total_text
+from playhead.diagnose.parts import cost_text, time_cell, total_text
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
 
@@ -121,7 +121,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     },
 )
 @options.run_argument()
-@click.option("--model", shell_complete=options.complete_models, help="Another model, as `provider/model`.")
+@click.option("--model", help="Another model, as `provider/model`.")
 @options.api_base_option
 @options.system_prompt_option
 @click.option("--task", metavar="TEXT", help="Another task.")
@@ -262,7 +262,7 @@ def _run_rows(run: RunBacktest) -> Iterator[Row]:
     if run.lost:
         yield Row("LOST: it ended well", depth=4, style="bold red")
     if run.stop is not None:
-        after = elapsed_text(run.stop.after_ms / 1000)
+        after = time_cell(run.stop.after_ms)
         yield Row(f"{_place(run.stop)}, {after} after the start: {run.stop.reason}", depth=4)
     yield from (Row(each, depth=4) for each in (run.why_unknown, *run.notes) if each is not None)
 
@@ -278,21 +278,20 @@ def _summary_rows(summary: Summary) -> Iterator[Row]:
 
 
 def _place(stop: Stop) -> str:
+    """Return where a switch would have fired."""
+    what = f"turn {stop.turn} of " if stop.turn is not None else ""
     if stop.call_id is not None:
-        where = f"call {stop.call_id}{f' of the tool {stop.tool}' if stop.tool else ''} by {stop.owner}"
+        what = f"call {stop.call_id} of the tool {stop.tool} by "
     elif stop.request is not None:
-        attempt = f", attempt {stop.attempt + 1}," if stop.attempt else ""
-        where = f"request {stop.request}{attempt} of {stop.owner}"
-    else:
-        where = stop.owner if stop.turn is None else f"turn {stop.turn} of {stop.owner}"
-    return f"{PLACES.get(stop.at, 'before')} {where}"
+        what = f"request {stop.request} of "
+    return f"{PLACES.get(stop.at, 'before')} {what}{stop.owner}"
 
 
 def _figures(figures: Figures) -> str:
     tokens = total_text(figures.tokens, figures.usage_unknown)
     cost = cost_text(figures.cost_usd, int(figures.cost_unknown)) or "a cost that is not known"
     counts = f"{_count(figures.requests, 'request')}, {_count(figures.calls, 'call')}"
-    return f"{tokens}, {cost}, {counts}, {elapsed_text(figures.seconds)}"
+    return f"{tokens}, {cost}, {counts}, {time_cell(figures.seconds * 1000)}"
 
 
 def _count(count: int, what: str) -> str:

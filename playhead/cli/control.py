@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import signal
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -257,14 +255,14 @@ def _complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 _ANSWERED: Final = {0: "the call is answered", 1: "no such call waits any more", **options.UNREADABLE}
-_call_argument: Final = click.argument("call", required=False, shell_complete=_complete_calls)
+_call_argument: Final = click.argument("call", shell_complete=_complete_calls)
 
 
 @options.command("approve", example="playhead approve latest call_0_0", exits=_ANSWERED)
 @options.run_argument()
 @_call_argument
 @click.option("--why", metavar="TEXT", help="A reason, which the trace will hold.")
-def approve(*, run: str, call: str | None, why: str | None, trace_dir: Path | None, as_json: bool) -> int:
+def approve(*, run: str, call: str, why: str | None, trace_dir: Path | None, as_json: bool) -> int:
     """Let a call run that waits for an answer: exactly this call, with exactly the arguments that are shown.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
@@ -272,12 +270,6 @@ def approve(*, run: str, call: str | None, why: str | None, trace_dir: Path | No
     waits, which is then shown, and asked about.
     """
     waiting = _meant(waiting_calls(open_store(trace_dir), run), call)
-    if call is None:  # let nobody approve what he has not seen: another call may wait than the one that was listed
-        if not sys.stdin.isatty():
-            typed = f"playhead approve {waiting.control.run_id} {waiting.reference}"
-            raise PlayheadError(f"name the call that you have seen: {typed}")
-        click.echo("\n".join(waiting.lines()), err=True)
-        click.confirm("Approve it?", abort=True, err=True)
     return _answer(waiting, approved=True, why=why, as_json=as_json)
 
 
@@ -285,7 +277,7 @@ def approve(*, run: str, call: str | None, why: str | None, trace_dir: Path | No
 @options.run_argument()
 @_call_argument
 @click.option("--why", metavar="TEXT", required=True, help="The reason, which the model is told.")
-def deny(*, run: str, call: str | None, why: str, trace_dir: Path | None, as_json: bool) -> int:
+def deny(*, run: str, call: str, why: str, trace_dir: Path | None, as_json: bool) -> int:
     """Refuse a call that waits for approval: it does not run, the model is told why, and the run goes on.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
@@ -294,21 +286,17 @@ def deny(*, run: str, call: str | None, why: str, trace_dir: Path | None, as_jso
     return _answer(_meant(waiting_calls(open_store(trace_dir), run), call), approved=False, why=why, as_json=as_json)
 
 
-def _meant(calls: list[Waiting], name: str | None) -> Waiting:
-    """Return the call of this name, or the only one when none is given."""
-    exact = [each for each in calls if name in (None, each.reference, f"{each.pending.owner}/{each.pending.call_id}")]
-    found = exact or [
-        each for each in calls if name and (each.pending.call_id.startswith(name) or each.reference.startswith(name))
-    ]
+def _meant(calls: list[Waiting], name: str) -> Waiting:
+    """Return the call of this name, or the only one whose name begins so."""
+    exact = [each for each in calls if name in (each.reference, f"{each.pending.owner}/{each.pending.call_id}")]
+    begin = [each for each in calls if each.pending.call_id.startswith(name) or each.reference.startswith(name)]
+    found = exact or begin
     if not found:
-        known = [each.reference for each in calls]
-        why = "it has been answered, given up, or never asked"
-        raise PlayheadError(
-            "no call waits for an answer" if name is None else f"no call {name!r} waits: {why}.{nearest(name, known)}"
-        )
+        known = nearest(name, [each.reference for each in calls])
+        raise PlayheadError(f"no call {name!r} waits: it has been answered, given up, or never asked.{known}")
     if len(found) > 1:
         names = ", ".join(each.reference for each in found)
-        raise PlayheadError(f"{len(found)} calls wait{f' that {name!r} may mean' if name else ''}; name one: {names}")
+        raise PlayheadError(f"{len(found)} calls wait that {name!r} may mean; name one: {names}")
     return found[0]
 
 
@@ -341,24 +329,19 @@ def kill_process(control: Control) -> str | None:
     Raises:
         PlayheadError: it does not end.
     """
-    pid, handle = control.process.pid, None
+    pid = control.process.pid
     try:
-        if sys.platform == "linux" and pid > 0:
-            handle = os.pidfd_open(pid)  # from here on no other process can take the place of the one that is held
+        process = psutil.Process(
+            max(pid, 1)
+        )  # it knows the process by its start too, and never signals another one of this id
         why = doubt(control)
         if why is not None:
             return why
-        if sys.platform == "linux" and handle is not None:
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        else:
-            os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
+        process.kill()
+    except psutil.NoSuchProcess:
         return f"the process {pid} is gone"
-    except OSError as error:
-        return f"the process {pid} cannot be reached: {error.strerror}"
-    finally:
-        if handle is not None:
-            os.close(handle)
+    except psutil.Error as error:
+        return f"the process {pid} cannot be reached: {type(error).__name__}"
     if not wait(lambda: has_ended(pid), GONE_S):
         raise PlayheadError(f"the process {pid} got SIGKILL and is not gone yet; the system holds it")
     wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import asdict
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.agent.agent import Agent
@@ -36,11 +34,11 @@ from playhead.trace.reader import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from rich.console import Console, RenderableType
 
     from playhead.testing import Turn
-    from playhead.trace.integrity import Check
     from playhead.trace.types import Request
 
     Step = tuple[str, str, Iterable[RenderableType], dict[str, Any]]
@@ -119,14 +117,13 @@ def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     checked, reproduction, debrief = check_trace(path), reproduce_sync(original), build_debrief(replay.recording)
     console = text_console(pipe_width=PROSE_WIDTH)
     run, again, wanted = result.run_id, replay.run.run_id, Filter(("tool-call-completed",))
-    lie = Line("A copy in which the tool's answer is 4,810 feet instead of 4,180:")
     steps: list[Step] = [
         ("Record", 'run "Which is higher, …" --model … --tools …', result_rows(result), result_as_json(result)),
         ("Show", f"show {run} --kind tool-call-completed", (Heading(), *Timeline().rows(scan(path), wanted)), {}),
         (
             "Check",
             f"check {run}",
-            (*check_rows(checked), head_row(checked), lie, *check_rows(_check_of_a_lie(path))),
+            (*check_rows(checked), head_row(checked)),
             check_as_json(checked),
         ),
         ("Reproduce", f"reproduce {run}", reproduction_rows(reproduction), asdict(reproduction)),
@@ -173,11 +170,3 @@ def _next_turn(request: Request) -> Turn:
     """Answer as the prompt asks: by the one script or by the other."""
     script = SCRIPT_AFTER if PROMPT in str(request.messages[0].content) else SCRIPT
     return script[sum(message.role == "assistant" for message in request.messages)]
-
-
-def _check_of_a_lie(path: Path) -> Check:
-    """Check a copy in which a tool's result is another."""
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
-        copy.write_bytes(path.read_bytes().replace(b"4,180 feet", b"4,810 feet"))
-        return check_trace(copy)

@@ -85,9 +85,7 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     exits={1: "something is wrong with the file; what can be read of it is shown", **options.UNREADABLE},
 )
 @options.run_argument()
-@options.repeatable(
-    "--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.", shell_complete=options.complete_kinds
-)
+@options.repeatable("--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.")
 @click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
 def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool) -> int:
     """Show a run, one line per event, with whatever is wrong with its file at its place.

@@ -18,7 +18,7 @@ from playhead.cli import exits, options
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line
-from playhead.errors import MissingDependencyError, NotImportableError, PlayheadError, TraceNotFoundError, UsageError
+from playhead.errors import MissingDependencyError, NotImportableError, TraceNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from playhead.trace.store import TraceStore
 
 FORMATS: Final = ("otlp-json", "openinference-jsonl")
-BEGINNING: Final = 200
-"""Bytes of a file in which a trace says that it is one."""
 
 
 @options.command(
@@ -189,26 +187,13 @@ def _sink(destination: Destination | None, form: str, output: Path | None) -> It
             yield sink
     elif output is None:
         yield SpanFile(sys.stdout, form)
-    elif _is_recording(output):
-        raise UsageError(f"-o {output} is a recording, and is not written over")
     else:
-        before = os.umask(0o077)
         try:
-            with click.open_file(str(output), "w", encoding="utf-8", lazy=True) as file:
-                yield SpanFile(file, form)
-        finally:
-            os.umask(before)
-
-
-def _is_recording(path: Path) -> bool:
-    """Return whether a file begins as every trace does."""
-    from playhead.trace.reader import open_trace
-
-    with suppress(OSError, EOFError, PlayheadError):
-        if path.is_file():
-            with open_trace(path) as file:
-                return b'"kind":"run-started"' in file.read(BEGINNING)
-    return False
+            file = open(output, "x", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115
+        except OSError as error:  # nothing is overwritten
+            raise UsageError(f"-o {str(output)!r}: {error.strerror}") from None
+        with file:
+            yield SpanFile(file, form)
 
 
 MEANING: Final = {

@@ -38,7 +38,6 @@ SUGGESTED: Final = 50
 TASK_WIDTH: Final = 60
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+=-]*")
 """What no shell takes for more than a word."""
-PROVIDERS: Final = ("anthropic/", "gemini/", "mistral/", "ollama/", "openai/", "openrouter/")
 
 Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
@@ -76,21 +75,6 @@ def _newest(context: click.Context) -> list[RunSummary]:
 def _recorded(context: click.Context) -> Iterable[tuple[str, str]]:
     yield "latest", "the newest run"
     yield from ((run.run_id, f"{run.ending}: {run.task or 'no task'}") for run in _newest(context))
-
-
-@suggesting
-def complete_models(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Suggest providers, and the models of the newest runs."""
-    yield from ((name, "provider") for name in PROVIDERS)
-    yield from ((name, "of a recent run") for name in dict.fromkeys(run.model for run in _newest(context) if run.model))
-
-
-@suggesting
-def complete_kinds(_: click.Context) -> Iterable[tuple[str, str]]:
-    """Suggest the kinds of events."""
-    from playhead.trace.events import EVENT_TYPES
-
-    return [(name, "") for name in EVENT_TYPES]
 
 
 Made = TypeVar("Made", bound="Callable[..., object]")

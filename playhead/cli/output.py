@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.terminal import escape
@@ -81,11 +80,3 @@ def _dumps(value: Any) -> str:  # noqa: ANN401 - JSON
 
         text = json.dumps(to_json(value))
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
-
-
-def elapsed_text(seconds: float) -> str:
-    """Return a time that goes on: `3.2s`, and from a minute on `2m05s`."""
-    if not isfinite(seconds):  # in a file that was not written by us
-        return "?"
-    minutes, rest = divmod(int(max(seconds, 0.0)), 60)  # a clock may have been set back
-    return f"{minutes}m{rest:02d}s" if minutes else f"{max(seconds, 0.0):.1f}s"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from playhead.cli import exits
 from playhead.cli.outcome import cost_figure, ending_line, result_as_json
-from playhead.cli.output import elapsed_text, note, text_console, write_json
+from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.parts import cell
 from playhead.diagnose.summaries import summarise
@@ -162,7 +162,7 @@ class Progress:
         """Return how things stand: time, turn, tokens, the cost once one is known, and what is awaited."""
         elapsed = (self._clock.now_us() - self._began_us) / 1e6  # of the command: to load an adapter takes seconds
         with self._lock:
-            return f"{elapsed_text(elapsed)}  {self._status.text()}"
+            return f"{elapsed:.1f}s  {self._status.text()}"
 
     def _show(self, what: Record | Line) -> None:
         self._put(lambda: self._console.print(*([what] if isinstance(what, Line) else self._lines(what)), crop=False))

@@ -52,7 +52,6 @@ _approve_option = click.option(
 @click.option(
     "--model",
     required=True,
-    shell_complete=options.complete_models,
     help="`provider/model`, such as openai/gpt-4o-mini or ollama/qwen3:8b.",
 )
 @options.tools_option
@@ -206,7 +205,7 @@ def _call(text: str) -> tuple[str, str]:
 @options.run_argument()
 @options.tools_option
 @options.mcp_option
-@click.option("--model", shell_complete=options.complete_models, help="The model that it had.  [default: as recorded]")
+@click.option("--model", help="The model that it had.  [default: as recorded]")
 @options.api_base_option
 @options.set_option
 @options.repeatable(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pkgutil
 import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -102,7 +101,7 @@ def _module(name: str, option: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise ToolDefinitionError(f"{option}: {name} imports {error.name!r}, which is not installed") from error
-        raise ToolDefinitionError(f"{option}: there is no module {error.name!r}.{_near(error.name)}") from None
+        raise ToolDefinitionError(f"{option}: there is no module {error.name!r} (in {Path.cwd()})") from None
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ToolDefinitionError(f"{option}: {name} cannot be imported: {type(error).__name__}: {error}") from error
 
@@ -130,14 +129,3 @@ def _look_here_for(package: str, option: str) -> None:
 def _place(spec: ModuleSpec) -> str:
     """Return where a module is: its file, or the first folder of a package."""
     return os.path.realpath(next(iter(spec.submodule_search_locations or ()), spec.origin or ""))
-
-
-def _near(missing: str) -> str:
-    """Return the end of the message: what there is beside the first part of a name that is missing."""
-    parent, _, _ = missing.rpartition(".")
-    if not parent:
-        return f"{nearest(missing, [each.name for each in pkgutil.iter_modules(['.'])])} (in {Path.cwd()})"
-    folders = getattr(sys.modules[parent], "__path__", None)
-    if folders is None:
-        return f" {parent} is a module, not a package."
-    return nearest(missing, [each.name for each in pkgutil.iter_modules(folders, f"{parent}.")])

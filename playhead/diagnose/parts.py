@@ -141,7 +141,7 @@ def number_cell(count: int) -> str:
 
 def time_cell(milliseconds: float | None) -> str:
     """Return a duration in at most seven cells; `-` for none."""
-    if milliseconds is None:
+    if milliseconds is None or not abs(milliseconds) < float("inf"):
         return "-"
     if milliseconds < _SECOND:
         return f"{milliseconds:.1f}ms"

