@@ -142,11 +142,8 @@ class ModelCalls:
 
     def _outcome(self, item: Item, number: int) -> Outcome | None:
         reading, answer, findings = item.reading.model, item.reading.model.answer, self._findings
-        fields: dict[str, Any] = {
-            "request": number,
-            "latency_ms": item.span.duration_ms,
-            "cost_usd": reading.cost_usd,
-        }
+        measured = {"latency_ms": item.span.duration_ms, "cost_usd": reading.cost_usd}
+        fields: dict[str, Any] = {"request": number, **measured}
         self.last_is_known = answer is not None and (answer.known or bool(answer.calls))
         if answer is None and item.reading.error is not None:
             return LlmFailed(error=item.reading.error, usage=reading.usage, **fields)
