@@ -215,24 +215,6 @@ def test_a_cache_answers_in_a_replay_as_in_a_run(tmp_path):
     assert answers(late) == [("put", "reordered", "ok"), ("get", "stale", 0)]
 
 
-@pytest.mark.parametrize("policy", ["lenient", lambda missed: 99])
-def test_a_cache_repeats_what_is_in_doubt_as_in_doubt(tmp_path, policy):
-    """After a first answer of another state, or a made-up one, the recorded answer of the right state is not served."""
-    tools = Shop().tools("get", "put", get={"cache": True})
-    ran = recorded(tmp_path, [put(7), get(), get()], tools)
-    swapped = replay(ran.trace_path, [get(), put(7), get(), END], on_missing=policy)
-    first, last = answers(swapped)[0], answers(swapped)[2]
-    assert (first[1] in ("stale", "simulated"), last) == (True, first)
-
-
-def test_after_a_cacheable_call_without_an_answer_its_memory_is_not_known(tmp_path):
-    """The run would have remembered something then, so the answer of another moment is not grounded."""
-    tools = Shop().tools("get", "put", get={"cache": True})
-    ran = recorded(tmp_path, [put(7), get("y")], tools)
-    missed = replay(ran.trace_path, [get(), put(7), get(), get("y"), END], on_missing="lenient")
-    assert [each[1] for each in answers(missed)] == ["synthetic-error", "reordered", "synthetic-error", "reordered"]
-
-
 def timed(folder: Path, turns: list[Any], ticks: int) -> RunResult:
     """Record with a cache that holds for so many readings of the clock."""
     tools = Shop().tools("get", "put", get={"cache": ticks / 1000})
@@ -523,45 +505,3 @@ def test_after_a_write_that_was_given_up_only_the_same_course_is_known(tmp_path)
     assert ([each[1] for each in answers(same)], same.verdict) == (["exact"] * 4, "same")
     early = replay(ran.trace_path, [call("late", k="x"), call("land"), get(), get(), END], on_missing="lenient")
     assert [each[1] for each in answers(early)] == ["exact", "reordered", "stale", "stale"]
-
-
-@pytest.mark.parametrize(
-    "other", [call("nosuch"), call("get", key=1), call("land", soon=True), call("helper", task="b")]
-)
-def test_a_call_that_did_nothing_is_a_part_of_the_course(tmp_path, other):
-    """A refused call and an agent that calls nothing take their time too: where there is another one, the late effect is open."""
-    helper = agent([END] * 3, name="helper").as_tool()
-    turns = [call("late", k="x"), call("helper", task="a"), get()]
-    ran = recorded(tmp_path, turns, [*late_shop(Shop()), helper])
-    assert answers(replay(ran.trace_path, [*turns[:2], END, get(), END]))[-1] == ("get", "exact", 0)
-    in_place = [turns[0], other, *([END] if other.calls[0].name == "helper" else []), get(), END]
-    assert answers(replay(ran.trace_path, in_place, on_missing="lenient"))[-1] == ("get", "stale", 0)
-
-
-@pytest.mark.parametrize("policy", ["lenient", lambda missed: 7])
-def test_what_a_cache_with_a_time_limit_holds_after_an_answer_in_doubt(tmp_path, policy):
-    """Its time may be over or not: neither what it answered nor what it holds from then on is known."""
-    tools = Shop().tools("get", "put", get={"cache": 0.000001})
-    turns = [get("y"), get(), put(1), get(), get()]
-    ran = recorded(tmp_path, turns, tools, clock=TickingClock)
-    assert observations(ran) == ["0", "0", "ok", "1", "1"]
-    assert [each[1] for each in answers(replay(ran.trace_path, [*turns, END]))] == ["exact"] * 5
-    moved = replay(ran.trace_path, [get(), get("y"), *turns[2:], END], on_missing=policy)
-    assert not {each[1] for each in answers(moved)[3:]} & {"exact", "reordered"}
-
-
-def test_other_resources_are_not_concerned(tmp_path):
-    """A write of orders that was given up says nothing against reads of the weather."""
-    tools = [*late_shop(Shop(), writes={"orders"}), *Shop().tools("put", put={"writes": {"weather"}})]
-    ran = recorded(tmp_path, [call("late", k="x"), put(), get()], tools)
-    swapped = replay(ran.trace_path, [put(), call("late", k="x"), get(), END], on_missing="lenient")
-    assert [each[1] for each in answers(swapped)] == ["reordered", "reordered", "stale"]
-
-
-@pytest.mark.parametrize("policy", ["lenient", lambda missed: "ok"])
-def test_after_a_write_that_was_not_recorded_reads_are_stale(tmp_path, policy):
-    """The model was told that there is none, or something was made up: what it would have done is not known."""
-    ran = recorded(tmp_path, [get()] * 4, Shop().tools("get", "put"))
-    replayed = replay(ran.trace_path, [get(), put(), get(), get(), END], on_missing=policy)
-    assert answers(replayed)[0] == ("get", "exact", 0)
-    assert {each[1] for each in answers(replayed)[1:]}.isdisjoint({"exact", "reordered"})

@@ -17,9 +17,9 @@ from playhead.compose.killswitches import tool_limit
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay import load_recording
 from playhead.replay.backtest import Figures, Summary, backtest
-from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.types import Prices, Usage
-from tests.kernel.runs import make_agent, record
+from tests.kernel.runs import record
 from tests.proving import sample
 from tests.replay.switched_runs import run_pair
 
@@ -200,14 +200,6 @@ async def test_files_that_are_not_whole(tmp_path: Path):
     assert (damaged.verdict, damaged.why_unknown) == ("unknown", "the file is damaged")
 
 
-async def test_a_replay_is_said_to_be_one(tmp_path: Path):
-    """Its times are not those of the run."""
-    path = (await recording_of(tmp_path)).path
-    path.write_bytes(_rechained(path.read_bytes().replace(b'"run_id":"run"', b'"run_id":"run","replay_of":"old"')))
-    run = told(load_recording(path), "max_iterations(2)")
-    assert (run.verdict, [note.partition(":")[0] for note in run.notes]) == ("stopped", ["a replay of old"])
-
-
 async def test_a_tool_that_the_run_had_not(tmp_path: Path):
     """A name that guards nothing is said, with the nearest one."""
     run = told(await recording_of(tmp_path), "tool_limit('lok', 1)")
@@ -247,13 +239,6 @@ async def test_all_of_them(tmp_path: Path):
     }  # fmt: skip
     assert summary.saved == runs[0].saved
     assert (summary.took.tokens, summary.took.requests) == (605, 7)
-
-
-async def test_below_a_running_loop(tmp_path: Path):
-    """It can be asked for in a notebook: it starts no loop in the caller's thread."""
-    agent = make_agent(tmp_path, SCRIPT, look, clock=TickingClock)
-    await agent.run("Do it.", run_id="run")
-    assert told(load_recording(tmp_path / "run.jsonl"), "max_iterations(1)").verdict == "stopped"
 
 
 def _rechained(content: bytes) -> bytes:

@@ -12,6 +12,7 @@ from playhead import Agent, Context, Execution, tool
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay.backtest import backtest
 from playhead.testing import ScriptedModel, call, error, text
+from tests.proving import PROVE
 from tests.replay.switched_runs import recorded
 from tests.replay.test_backtest_property import live_stop, told_stop
 
@@ -57,6 +58,7 @@ SWITCHES = tuple(
 )
 
 
+@pytest.mark.skipif(not PROVE, reason="only a quiet machine keeps its times")
 async def test_they_stop_where_the_live_ones_do(tmp_path: Path):
     """Same switch and turn, over scripts that hang in the model, in a tool, and that fail again and again; or neither.
 

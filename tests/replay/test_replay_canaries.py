@@ -15,6 +15,7 @@ from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.replay import replay, reproduce
 from playhead.trace.events import AgentStarted
 from playhead.trace.types import Completion, Request, ToolCall
+from tests.proving import sample
 from tests.replay.random_agents import KEYS, Canary, random_agent
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.recording import Recording
 
-SEEDS = range(30)
+SEEDS = range(sample(30, 20))
 POLICIES: Final[dict[str, Any]] = {
     "strict": "strict",
     "lenient": "lenient",
@@ -120,7 +121,7 @@ async def test_the_canaries_and_the_shut_network_can_be_noticed(tmp_path: Path) 
     for seed in SEEDS:
         with suppress(PlayheadError):
             await random_agent(seed, canary, trace=tmp_path).run("Do it.")
-    assert len(canary.sang) > 50
+    assert len(canary.sang) > sample(50, 20)
     assert "approver" in canary.sang
     with pytest.raises(AssertionError, match="a connection was opened"):
         socket.create_connection(("localhost", 9))

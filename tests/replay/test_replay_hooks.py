@@ -18,6 +18,7 @@ from playhead.trace.events import ReplayDiverged
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Request
 from tests.options import grouped
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,8 +210,21 @@ async def test_what_a_hook_changed_at_a_place_is_changed_there_and_nowhere_else(
 # --- what a required hook has not let pass, or not seen -------------------------------------------------------------------
 
 
-FAILING = ["prompt.system", "message.user", "llm.request", "llm.response", "tool.call", "tool.result",
-           "message.tool-result", "observation.tool-result", "answer.final", "lifecycle.completed"]  # fmt: skip
+FAILING = sample(
+    [
+        "prompt.system",
+        "message.user",
+        "llm.request",
+        "llm.response",
+        "tool.call",
+        "tool.result",
+        "message.tool-result",
+        "observation.tool-result",
+        "answer.final",
+        "lifecycle.completed",
+    ],
+    ["prompt.system", "llm.request", "tool.call", "answer.final"],
+)
 
 
 @pytest.mark.parametrize("tag", FAILING)

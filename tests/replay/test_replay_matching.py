@@ -50,19 +50,6 @@ async def test_the_order_of_matching() -> None:
     assert await rungs([(A,)], [(C,)]) == [("synthetic-error", None)]
 
 
-async def test_an_answer_of_the_right_state_comes_before_the_one_of_the_right_place() -> None:
-    """Of several recorded answers to the same call, the one of the replay's state is taken; else it is stale."""
-    put, other = ("put", {"key": "a", "value": 5}), ("put", {"key": "b", "value": 5})
-    then = [(A,), (put,), (A,)]
-    assert (await rungs(then, [(B,), (put,), (A,)]))[1:] == [("exact", 1), ("exact", 2)]
-    assert (await rungs(then, [(put,), (A,)]))[1:] == [("reordered", 2)]
-    assert (await rungs(then, [(B,), (C,), (A,)]))[2:] == [("reordered", 0)]
-    assert (await rungs([*then, (other,)], [(other,), (A,)]))[1:] == [("stale", 0)]
-
-
-# --- the state ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("before", "rung"),
     [
@@ -132,39 +119,6 @@ async def test_what_a_body_does_counts_for_the_call(tmp_path: Path) -> None:
     assert root_rungs(dropped) == [("act", "stale", "b")]
 
 
-async def test_a_read_from_before_a_write_is_not_served_after_it() -> None:
-    """Strict stops there and says which side effect is too many or missing; lenient marks it."""
-    get, put = ("get", {"key": "a"}), ("put", {"key": "a", "value": 5})
-    recording = await record_store({"Do it.": [(get,), (put,)]}, ())
-    model = ScriptsModel({"Do it.": [(put,), (get,)]})
-    strict = await replay(recording, {"model": model}, trace=None)
-    assert root_rungs(strict) == [("put", "reordered", ["root", "put", "a", 5, 5]), ("get", None, "Cancelled")]
-    assert strict.stopped is not None
-    assert "in another state of the world" in strict.stopped
-    assert "the last side effect before it was none, in the replay it is put by root" in strict.stopped
-    lenient = await replay(recording, {"model": model}, on_missing="lenient", trace=None)
-    assert root_rungs(lenient) == [
-        ("put", "reordered", ["root", "put", "a", 5, 5]),
-        ("get", "stale", ["root", "get", "a", 0, 0]),
-    ]
-    assert (lenient.grounded, lenient.verdict) == (0.5, "inconclusive")
-    diverged = [record.event for record in lenient.recording.records if record.kind == "replay-diverged"]
-    assert len(diverged) == 1
-
-
-async def test_after_a_lenient_miss_of_a_side_effect_the_state_is_not_known() -> None:
-    """Nothing ran, but the replay went on as if something might have: what is read then is stale."""
-    get, put = ("get", {"key": "a"}), ("put", {"key": "a", "value": 5})
-    recording = await record_store({"Do it.": [(get,)]}, ())
-    result = await replay(
-        recording, {"model": ScriptsModel({"Do it.": [(put,), (get,)]})}, on_missing="lenient", trace=None
-    )
-    assert root_rungs(result) == [
-        ("put", "synthetic-error", "NoRecording"),
-        ("get", "stale", ["root", "get", "a", 0, 0]),
-    ]
-
-
 async def test_a_result_beside_which_something_else_was_done_is_stale(tmp_path: Path) -> None:
     """When a side effect of another agent ran beside a read, nobody knows which came first: not served as sure."""
 
@@ -188,33 +142,6 @@ async def test_a_result_beside_which_something_else_was_done_is_stale(tmp_path: 
     result = await replay(recording, {"model": both}, on_missing="lenient", trace=None)
     assert root_rungs(result)[0] == ("read", "stale", "a")
     assert (await replay(recording, {"model": both}, trace=None)).stopped is not None
-
-
-async def test_a_remembered_answer_is_given_again(tmp_path: Path) -> None:
-    """What the run's own memory would answer, it answers in a replay too, as often as it is asked."""
-    count = [0]
-
-    @tool(read_only=True, cache=True)
-    def number(key: str) -> int:
-        """Count."""
-        count[0] += 1
-        return count[0]
-
-    @tool
-    def act(key: str) -> str:
-        """Act."""
-        return key
-
-    turns = [call("number", key="a"), call("act", key="a"), call("number", key="a"), text("done")]
-    recording = (await record(tmp_path, turns, number, act)).recording
-    same = await replay(recording, {"model": ScriptedModel(turns)}, trace=None)
-    assert root_rungs(same) == [("number", "exact", 1), ("act", "exact", "a"), ("number", "exact", 1)]
-    more = [calls(*[call("number", key="a")] * 4), text("done")]
-    result = await replay(recording, {"model": ScriptedModel(more)}, trace=None)
-    assert [each[2] for each in root_rungs(result)] == [1, 1, 1, 1]
-    late = [call("act", key="a"), call("number", key="a"), text("done")]
-    result = await replay(recording, {"model": ScriptedModel(late)}, on_missing="lenient", trace=None)
-    assert root_rungs(result)[1] == ("number", "stale", 1)
 
 
 async def test_a_key_that_does_not_identify_the_answer_is_no_reason_to_choose(tmp_path: Path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,9 +11,11 @@ from playhead import Agent, Context, ToolContext, tool
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from tests.kernel.runs import make_agent
-from tests.replay.stores import Scripts, ScriptsModel, Store, record_store, root_rungs, store_agent
+from tests.replay.stores import root_rungs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playhead.replay import ReplayResult
     from playhead.trace.recording import Recording
 
@@ -161,40 +162,3 @@ async def test_an_agent_that_was_never_recorded_is_a_miss(tmp_path: Path) -> Non
 
 
 # --- twice ----------------------------------------------------------------------------------------------------------
-
-
-async def test_one_recording_is_replayed_twice_at_once(tmp_path: Path) -> None:
-    """Replays share nothing but the recording."""
-    recording = await record_tasks(tmp_path, tasks("north", "south"), tasks("east"))
-    results: list[ReplayResult] = []
-
-    async def once(*turns: Turn) -> None:
-        results.append(await replay(recording, {"model": _Leading([*turns, text("done")])}, trace=tmp_path))
-
-    async with anyio.create_task_group() as group:
-        for _ in range(3):
-            group.start_soon(once, tasks("north", "south"), tasks("east"))
-            group.start_soon(once, tasks("east", "south"), tasks("north"))
-    assert sorted(result.verdict for result in results) == ["changed"] * 3 + ["same"] * 3
-    assert {result.grounded for result in results} == {1.0}
-    assert len({result.run.run_id for result in results}) == 6
-
-
-async def test_code_and_recording_are_served_alike() -> None:
-    """With `agent=` the tools come from code, and every answer still from the recording."""
-    scripts: Scripts = {
-        "Do it.": [(("put", {"key": "a", "value": 5}),), (("writer", {"task": "north"}),)],
-        "north": [(("get", {"key": "a"}),)],
-    }
-    recording = await record_store(scripts, ("writer",))
-    store = Store()
-    result = await replay(recording, agent=store_agent(store, scripts, ("writer",)), trace=None)
-    assert (result.verdict, dict(result.rungs), store.ran) == ("same", {"exact": 2}, 0)
-
-
-async def test_a_recording_without_a_file() -> None:
-    """A recording may be in memory only."""
-    recording = await record_store({"Do it.": []}, ())
-    assert recording.path == Path(f"{recording.run_id}.jsonl")
-    result = await replay(recording, {"model": ScriptsModel({"Do it.": []})}, trace=None)
-    assert (result.verdict, result.run.trace_path) == ("same", None)

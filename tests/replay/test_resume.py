@@ -344,22 +344,6 @@ async def test_a_run_that_was_cancelled_goes_on(tmp_path: Path) -> None:
         assert (await reproduce(result.trace_path)).identical
 
 
-async def test_an_abandoned_call_stays_abandoned(tmp_path: Path) -> None:
-    """A call that had taken too long is over, whatever its body did later."""
-
-    @tool(timeout=0.02)
-    async def slow() -> str:
-        """Take too long."""
-        DONE.append("slow")
-        await anyio.sleep(5)
-        return "late"
-
-    turns = script(call("slow"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns, slow), "tool-call-completed", 1)
-    result = await resume(make(None, turns, slow), path)
-    assert (DONE, result.output) == ([], "Done.")
-
-
 def test_sync(tmp_path: Path) -> None:
     """The same, for callers without a loop."""
     path = anyio.run(dead, tmp_path, make(tmp_path), "tool-call-completed", 2)
