@@ -1,7 +1,7 @@
-"""What a recording holds of tool calls: each with its place, its answer, and the state of the world it was given in.
+"""The tool calls of a recording: each with its place, its result, and the state of the world in which it was answered.
 
 Only what a body returned is an answer. What the kernel or a switch refused, and what a cache answered, is worked out anew
-by whoever replays; a refused or a denied call did nothing, a failed, a timed out and an abandoned one may have.
+in a replay. A refused or a denied call did nothing; a failed, timed out or abandoned one may have had its effect.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Call:
     answer_seq: int | None = None
     """`seq` of its answer."""
     allowed: bool | None = None
-    """What somebody who was asked said of it."""
+    """Whether it was approved; None if no approval was requested."""
     ran: bool = False
     """Whether its body may have run, or a replay served it as if it had."""
     inner_writes: Resources = NOTHING
@@ -63,7 +63,7 @@ class Call:
     log_at: int = 0
     """How many side effects stand in the recording's log before it."""
     adrift: bool = False
-    """Whether nobody knows when what it did was done."""
+    """Whether the moment of its effect is unknown."""
     doubt: str | None = None
     """Why its answer may be wrong in every state."""
 
@@ -85,7 +85,7 @@ class Call:
 
     @property
     def touches(self) -> Touched:
-        """What it has to do with."""
+        """The resources that it reads and writes."""
         own = touched(self.spec)
         return own._replace(writes=union(own.writes, self.inner_writes))
 
@@ -102,7 +102,7 @@ class Call:
 
     @property
     def denied(self) -> bool:
-        """Whether somebody was asked and did not allow it."""
+        """Whether approval was requested and denied."""
         return self.completed is not None and self.allowed is False
 
     @property

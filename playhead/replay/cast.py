@@ -1,4 +1,4 @@
-"""Who plays in a replay: each agent's header as the overrides leave it, and the live model that answers for it."""
+"""The agents of a replay: each with its header as the overrides leave it, and its live model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Below:
 
 
 class Cast:
-    """The agents of a replay. Nothing is sent before one of them asks."""
+    """The agents of a replay. Nothing is sent before one of them makes a request."""
 
     def __init__(
         self,
@@ -104,11 +104,11 @@ class Cast:
             redactor.add_parameters(changes.merged_parameters)
 
     def models(self) -> list[Model]:
-        """Return everybody who may be asked."""
+        """Return every model that may receive a request."""
         return [self.root_model, *(model for _, model in self._of_agents), *self._models.values()]
 
     def notes(self) -> Iterator[str]:
-        """Yield what a careful reader has to know of who answers."""
+        """Yield a note for each agent that another model than the root's answers for."""
         root = self.root_model.name
         for name, model in sorted({(name, model.name) for name, model in self._of_agents}):
             if model != root:

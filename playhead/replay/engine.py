@@ -46,14 +46,14 @@ Verdict = Literal["same", "changed", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """A run that was replayed with something changed, and what became of it."""
+    """The outcome of `replay`."""
 
     run: RunResult
     """The replay's own run, also when it failed or was stopped."""
     recording: Recording
     """The replay's own events; in its trace too, unless it was not traced."""
     diff: RunDiff
-    """The recorded run beside the replay."""
+    """The recorded run compared with the replay."""
     verdict: Verdict
     """`same` or `changed`: output, calls, turns and switches of strategy; `inconclusive` when the replay cannot tell.
 
@@ -63,11 +63,11 @@ class ReplayResult:
     """Share of the calls that got an answer which was recorded for them in the same state of the world, 0 to 1; None
     when the replay made no call."""
     rungs: Mapping[str, int]
-    """How many calls got their answer in which way; see `playhead.trace.events.tools.Rung`."""
+    """Number of calls by rung; see `playhead.trace.events.tools.Rung`."""
     stopped: str | None
     """Why the replay ended before its agent did, or None."""
     notes: tuple[str, ...]
-    """What a careful reader has to know besides, a sentence each."""
+    """Further facts about the replay, a sentence each."""
 
 
 async def replay(

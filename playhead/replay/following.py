@@ -1,4 +1,4 @@
-"""Whether a run that does a recording again does the same, and how far it has come with that."""
+"""Compares a resumed run with its recorded prefix, and knows when all of the prefix has come again."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LIMITS: Final = frozenset({
 """Fields of an agent that may be others when it goes on: none of them is in a request."""
 HEADERS: Final = frozenset({"run-started", "agent-started"})
 PATIENCE_S: Final = 30.0
-"""Seconds without any event after which what is recorded is taken never to come again."""
+"""Seconds without any event after which the rest of the prefix counts as missing."""
 SHOWN: Final = 300
 """Characters of a value in a message."""
 
 
 class Follower:
-    """Hears every event of a run that begins with a recorded prefix, and compares it with the recorded one at its place."""
+    """Compares every event of a run that begins with a recorded prefix with the recorded event at its place."""
 
     def __init__(self, prefix: Prefix) -> None:
         self._prefix = prefix
@@ -50,7 +50,7 @@ class Follower:
         """What went wrong with the comparison itself."""
 
     def __call__(self, record: Record) -> None:
-        """Compare the next event, and wake who waits for it."""
+        """Compare the next event, and wake the waiting tasks."""
         try:
             self._hear(record)
         except Exception as error:  # noqa: BLE001 - a recorder only logs what a subscriber raises

@@ -1,4 +1,4 @@
-"""A recording in place of the world: every owner gets its own answers back, and nothing real is ever asked."""
+"""A world that serves a recording: every owner gets its own answers back, and nothing real runs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class FrozenWorld(World):
-    """Serves a recording. `on_end` hears of each owner that reaches a question which the recording ends before.
+    """Serves a recording. `on_end` takes each owner that asks for something after the end of the recording.
 
-    With `tools_from_code` agents have the tools that their code gives them, be it none; else those that are recorded.
+    With `tools_from_code` agents have the tools of their code, even if it has none; else the recorded ones.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class FrozenWorld(World):
             self._bodies[scope] += [record.event for record in recording.owners[name].records]
         self._ended_from_outside = ended_from_outside(recording)
         self.interrupts = Interrupts(recording)
-        """Who ends agents that were ended from outside."""
+        """Ends agents that were ended from outside."""
         self.hooks: dict[str, Hooks | None] = {}
-        """What the code would ask in the runs of agents, by owner; it is not asked."""
+        """The hooks of the code, by owner; they are not called."""
         self.sources: dict[str, tuple[SourceInfo, ...]] = {}
         """The fingerprints of the code of agents, by owner."""
 
@@ -102,7 +102,7 @@ class FrozenWorld(World):
         return joined(None if hooks.idle else hooks, made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
-        """Return what this owner's killswitches did then, in their place."""
+        """Return guards that repeat what this owner's killswitches did."""
         recorded = self._recording.owners.get(session.owner)
         self.interrupts.sessions[session.owner] = session
         if recorded is None:
@@ -135,7 +135,7 @@ class FrozenWorld(World):
         return call if same else None
 
     def was_asked_about(self, context: ToolContext) -> bool:
-        """Return whether somebody was asked to approve a call."""
+        """Return whether approval of a call was requested."""
         return (context.owner, context.call_id) in self._approvals
 
     def was_served(self, context: ToolContext, call: RecordedCall) -> bool:
@@ -177,12 +177,12 @@ class FrozenWorld(World):
         session.require_running()
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
-        """Return the error for a question that was asked when the recording ended."""
+        """Return the error for an answer that the recording ends before."""
         self._on_end(owner)
         return RecordingEndedError(message)
 
     def unanswered(self, owner: str, message: str) -> PlayheadError:
-        """Return the error for a question that the recording does not hold: it ended too early, or another was asked."""
+        """Return the error for an answer that is not recorded: the recording ends before it, or the run differs."""
         if self._recording.status in ("open", "truncated"):
             return self.ended(owner, f"{message}: the recording is {self._recording.status}, it ends before that")
         if any(is_within(owner, ended) for ended in self._ended_from_outside):
@@ -222,7 +222,7 @@ class FrozenModel:
         return {}
 
     async def prices(self) -> Prices | None:
-        """Return the prices of then."""
+        """Return the recorded prices."""
         return self._prices
 
     async def complete(self, request: Request) -> Completion:
@@ -242,7 +242,7 @@ class FrozenModel:
 
 
 class FrozenTool:
-    """Gives the recorded result of exactly the call that is asked for, and enters agents; never runs anything else.
+    """Serves the recorded result of exactly this call, and enters agents; runs nothing else.
 
     The model, tools and facts of an agent that is entered are frozen in their turn.
     """

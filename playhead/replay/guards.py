@@ -1,4 +1,4 @@
-"""What killswitches did in a recorded run, done again at the same places: a replay needs none of their code.
+"""Repeats what killswitches did in a recorded run, at the same places and without their code.
 
 Where a switch fired while other things went on, it waits until all of them have come as far as they had then; what would
 go further waits for it. Of the root that was ended from outside (by a deadline, a file, another process) there is nothing
@@ -46,25 +46,25 @@ if TYPE_CHECKING:
     from playhead.trace.types import Request, ToolSpec
 
 PATIENCE_S: Final = 5.0
-"""Seconds without any event after which a frozen run takes what it waits for never to come."""
+"""Seconds without any event after which a frozen run stops waiting."""
 At = tuple[str, object, str]
 """An agent, its request and attempt or its call, and when: `request`, `response`, `call`, `approval` or `result`."""
 
 
 class Arrivals:
-    """Lets those who wait for something look again at every event of a run."""
+    """Wakes waiting tasks at every event of a run."""
 
     def __init__(self) -> None:
         self._waiting: list[Callable[[], object]] = []
 
     def tell(self) -> None:
-        """Let them look: an event has come. From any thread."""
+        """Wake the waiting tasks. From any thread."""
         waiting, self._waiting = self._waiting, []
         for wake in waiting:
             wake()
 
     async def until(self, is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
-        """Wait until something is so; False when no event has come for so long."""
+        """Wait until a condition holds; False if no event came for that long."""
         while not is_so():
             event = anyio.Event()
             self._waiting.append(partial(running_loop().call_soon_threadsafe, event.set))
@@ -76,7 +76,7 @@ class Arrivals:
 
 
 class Interrupts:
-    """Lets switches end agents when everything beside has come as far as it had then."""
+    """Ends agents once everything beside them has come as far as when the run was recorded."""
 
     def __init__(self, recording: Recording) -> None:
         self.sessions: dict[str, Session] = {}
@@ -93,11 +93,11 @@ class Interrupts:
 
     @property
     def any(self) -> bool:
-        """Whether there is anything to wait for."""
+        """Whether any switch fired at a place that has to be awaited."""
         return bool(self._fires or self._outside)
 
     def follow(self, record: Record) -> None:
-        """Hear what the run does."""
+        """Take in an event of the run."""
         if self.any:
             self._come[self._order.place(record).lane] += is_compared(record.event)
             self._arrivals.tell()
@@ -156,7 +156,7 @@ class Interrupts:
 
 
 def recorded_guards(session: Session, owner: OwnerRecording, interrupts: Interrupts) -> tuple[Guard, ...]:
-    """Return what stands for the killswitches of an agent and of those above it, at this agent's ports."""
+    """Return the guards that repeat the killswitches of an agent, and of those above it, at this agent's ports."""
     fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
     asked: dict[str | None, Counter[str]] = defaultdict(Counter)
     ports = RecordedPorts(session, owner, interrupts)
@@ -203,7 +203,7 @@ class RecordedPorts(Guard):
 
     @property
     def needed(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether anything has to be repeated."""
         return bool(self._reserved or self._refused or self._interrupts.any)
 
     async def measure(self, session: Session, request: Request) -> None:
@@ -215,18 +215,18 @@ class RecordedPorts(Guard):
         await self._wait(session, planned.call.id, "call")
 
     def admit_request(self, session: Session, request: Request) -> Request:  # noqa: ARG002
-        """Lower the cap as budgets lowered it."""
+        """Lower the output cap as the recorded budgets did."""
         for event in self._reserved[request.number, request.attempt]:
             if event.output_cap is not None:
                 request = with_output_cap(request, event.output_cap)
         return request
 
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:  # noqa: ARG002
-        """Return what budgets recorded of it."""
+        """Return the recorded reservations."""
         return tuple(self._reserved[request.number, request.attempt])
 
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Refuse | None:  # noqa: ARG002
-        """Refuse what was refused, and let the run go on."""
+        """Refuse the call if it was refused in the recorded run."""
         why = self._refused.get(planned.call.id)
         return None if why is None else Refuse(why)
 
@@ -246,7 +246,7 @@ class RecordedPorts(Guard):
 
 
 class RecordedGuard(Guard):
-    """A killswitch that fires where it fired, and wants approved what it wanted approved."""
+    """A killswitch that fires where it fired, and requires the approvals that it required."""
 
     def __init__(self, ends: Session, name: str, fired: list[KillswitchFired], asked: set[str]) -> None:
         super().__init__(ends)
@@ -256,10 +256,10 @@ class RecordedGuard(Guard):
         }
         self._asked = asked
         self.asked_by_tools: dict[str, bool] = {}
-        """Whether tools themselves wanted their calls approved, of those of which that is known."""
+        """Whether the tool itself required approval, by call, where that is known."""
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate:  # noqa: ARG002
-        """Refuse what was refused."""
+        """End the agent before this request if the switch did."""
         return self._again("request", request.number, request.attempt) or request
 
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | None:  # noqa: ARG002
@@ -267,11 +267,11 @@ class RecordedGuard(Guard):
         return self._again("call", call_id=planned.call.id)
 
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
-        """Return whether it asked then."""
+        """Return whether the switch required approval of this call."""
         return planned.call.id in self._asked
 
     def asked_by_tool(self, planned: PlannedCall) -> bool | None:
-        """Return whether the tool itself wanted it approved then."""
+        """Return whether the tool itself required approval of this call."""
         return self.asked_by_tools.get(planned.call.id)
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
@@ -386,7 +386,7 @@ def recorded_stops(recording: Recording) -> RecordedStops | None:
 
 
 class RecordedStops:
-    """In place of whoever held the handle."""
+    """Stops agents where the holder of the run's handle stopped them."""
 
     def __init__(self, stops: dict[tuple[str, str], str]) -> None:
         self._stops = stops
@@ -402,4 +402,4 @@ class RecordedStops:
         return self._stops.get((session.owner, before))
 
     def begins(self, state: KernelState, session: Session) -> None:
-        """Nobody hears of it."""
+        """Nothing listens."""

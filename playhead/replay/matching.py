@@ -1,4 +1,4 @@
-"""Which recorded call is the one that a replay makes now. Nothing runs here, and nothing is ever chosen by guess.
+"""Finds the recorded call for a call of a replay. Nothing runs here, and no match is a guess.
 
 In order: the call of the same owner, place, tool and arguments (`exact`); one of the same owner, tool and arguments
 (`reordered`); one of the same owner and tool that the tool's declared `key` says is the same (`normalised`). Each only when

@@ -1,4 +1,4 @@
-"""Calls that the recording has no answer to: what is said of them, and what becomes of them.
+"""Calls that the recording does not answer: their error message, and what they get instead.
 
 A tool runs only where the caller says `live` of it by name, or of all tools and it is declared `read_only`.
 """

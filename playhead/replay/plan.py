@@ -1,4 +1,4 @@
-"""Everything about a replay that is settled before anything happens: what runs, on what, and what a reader has to know."""
+"""Decides everything about a replay before it starts: what runs, on which models, and the notes known in advance."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReplayOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a replay is about to do."""
+    """A replay that is ready to start."""
 
     recording: Recording
     """With the tools as the caller declares them."""
@@ -60,7 +60,7 @@ class Plan:
     """The root agent as it is to run; its prices are not known yet."""
     task: Content
     notes: tuple[str, ...]
-    """What a careful reader has to know, as far as it is known before the replay."""
+    """The notes known before the replay."""
     doubtful: bool
     """Whether the recording is such that nothing can be concluded from a replay."""
 

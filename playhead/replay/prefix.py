@@ -1,4 +1,4 @@
-"""What of a recording a resumption takes as given: everything that has an answer; what was open is asked again.
+"""The prefix of a recording that a resumption keeps: everything that has an answer. What was open is asked again.
 
 A run that died leaves questions without answers, and one that was ended from outside leaves answers that are none
 ("cancelled"). Both are taken out here, and what is left is the prefix of a run that could go on from there.

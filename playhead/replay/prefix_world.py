@@ -1,4 +1,4 @@
-"""A frozen prefix, and then another world: what is given of a recording comes again, and where it ends the other takes over.
+"""A frozen prefix, then another world: the prefix of a recording is served, and where it ends the other world takes over.
 
 Nothing of the other world is asked before everything that is given has come again, of every agent: only then is it certain
 that the code is that of the recording, and that the killswitches know all that was spent. Every agent is handed over at
@@ -64,7 +64,7 @@ class _Agent:
 
 
 class PrefixWorld(FrozenWorld):
-    """Serves what is given of a recording; what is behind the ports then is another world's."""
+    """Serves the prefix of a recording; from its end on, another world answers at the ports."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class PrefixWorld(FrozenWorld):
                     guard.start()
 
     def _recall(self) -> None:
-        """Let the killswitches count what was spent, called and failed; what was open may have happened."""
+        """Let the live killswitches count recorded spending, calls and failures; what was open may have happened."""
         prefix, reserved = self.prefix, dict[Attempt, BudgetReserved]()
         told: list[tuple[str, EventBase, BudgetReserved | None]] = []
         for record in prefix.whole.records:
@@ -257,7 +257,7 @@ class PrefixWorld(FrozenWorld):
 
 
 class PrefixGate(Guard):
-    """Keeps what is not given waiting for the takeover; what waited passes the killswitches of then."""
+    """Holds what the prefix does not answer until the takeover; it then passes the live killswitches."""
 
     name = "prefix"
 
@@ -318,7 +318,7 @@ class PrefixHooks(RecordedHooks):
         return super().seeds() if self.live is None else self.live.seeds()
 
     def wants(self, tag: str) -> bool:
-        """Return whether anybody listens, or did."""
+        """Return whether a live hook listens, or a recorded one did anything."""
         return super().wants(tag) or self._then.wants(tag)
 
     async def offer(

@@ -1,4 +1,4 @@
-"""What a recording holds no value of: a live model is given neither a prompt with holes nor other parameters in silence."""
+"""Redacted texts and unrecorded parameters: a live model never gets a prompt with holes, or silently other parameters."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _before(record: Record, fired: int, recording: Recording) -> bool:
 
 
 class _Follower:
-    """Compares the events of a replay as they are recorded.
+    """Compares the events of a reproduction as they come.
 
     What goes wrong with that is kept here: of a subscriber's error the recorder would only log a line, and an event
     that was not compared must not count as the same.
@@ -185,7 +185,7 @@ async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
     redactor: Redactor | None = None,
     passed: Passed | None = None,
 ) -> FrozenWorld:
-    """Run a recording again with nothing live at all; `on_end` hears who asked what it does not answer any more."""
+    """Run a recording again with nothing live; `on_end` takes owners that ask for something after its end."""
     subscriptions = Subscriptions()
     subscriptions.add(None, hear)
     world = FrozenWorld(recording, on_end, tools_from_code=agent is not None, passed=passed)

@@ -1,4 +1,4 @@
-"""Calls that a dead run had started and that were never answered: which may run again, and what the caller says of others."""
+"""Calls that a dead run had started and never finished: which may run again, and what the caller states about the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NotHappened(Enum):
 
 
 DID_NOT_HAPPEN: Final = NotHappened.DID_NOT_HAPPEN
-"""What the caller says of a call that did nothing: it runs now."""
+"""States that a call did nothing: it runs now."""
 SHOWN: Final = 300
 """Characters of the arguments in a message."""
 
@@ -92,7 +92,7 @@ def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
 
 
 def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
-    """Return the calls of which nobody but the caller can know whether they had their effect."""
+    """Return the calls that may have had their effect; only the caller can find out."""
     opened = sorted(prefix.open_calls.items(), key=lambda each: each[1].seq)
     found = [(prefix.whole.owners[name], call) for (name, _), call in opened]
     found = [(owner, call) for owner, call in found if _may_have_acted(prefix, owner, call)]
@@ -155,7 +155,7 @@ def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
 
 
 def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Record]:
-    """Yield the end of a call as the caller tells it; nothing for one that did not happen, and is to run."""
+    """Yield the end of a call as the caller states it; nothing for a call that did not happen, and runs."""
     if type(answer) is NotHappened:
         return
     if type(answer) is not ResultOverride or (answer.tool, answer.arguments, answer.nth) != (call.tool, None, None):

@@ -1,4 +1,4 @@
-"""Mode `resume`: go on with a run that died, from its trace.
+"""Mode `resume`: continue a run that died, from its trace.
 
 Everything that was recorded is served: answers of models, results of tools, facts, approvals, what hooks did. Where the
 recording ends the run goes on with the real model and the real tools. It is a run of its own, which names the one that it
@@ -117,7 +117,7 @@ def resume_sync(agent: Agent, ref: Recording | str | Path, **options: Unpack[Res
 async def _resume(
     agent: Agent, ref: Recording | str | Path, waiting: Waiting | None, options: ResumeOptions
 ) -> RunResult:
-    """Look at everything that can be known before, and go on."""
+    """Check everything that can be checked before the run is live, and continue it."""
     for name in options:
         if name not in ResumeOptions.__annotations__:
             raise UsageError(f"resume has no option {name!r}.{nearest(name, ResumeOptions.__annotations__)}")
@@ -149,7 +149,7 @@ async def _resume(
 
 
 async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
-    """Do all that was recorded once with nothing live at all, and see that it comes out the same.
+    """Run the recorded part once with nothing live, and require that it comes out the same.
 
     Raises:
         DivergedError: it does not.

@@ -1,4 +1,4 @@
-"""A recording in place of the tools and of everybody who was asked; only the models are live."""
+"""A world that serves a recording to a run that may leave its path; only the models are live."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ReplayWorld(World):
-    """Serves a recording to a run that may leave its path. One replay, one world."""
+    """Serves a recording. One replay, one world."""
 
     def __init__(self, plan: Plan, passed: Passed) -> None:
         """Serve a recording; `passed` are the payloads that its hooks saw."""
@@ -37,7 +37,7 @@ class ReplayWorld(World):
         self._facts = facts_of(plan.recording)
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
-        """What became known while the replay ran."""
+        """Notes made while the replay ran."""
         self.answers = Answers(
             plan.recording,
             plan.past,
