@@ -80,7 +80,7 @@ def test_backtest_of_a_small_budget(folder: Path) -> None:
 def test_backtest_of_another_switch(folder: Path) -> None:
     """One that counts no tokens is judged as ever; what is saved, and what that was of, say what is not known."""
     shown = text(folder, "backtest", "--switch", "max_iterations(1)", NOTHING)
-    assert "would save tokens not known, a cost that is not known, 1 request, 0 calls, 1.0s" in shown
+    assert "would save tokens not known, a cost that is not known, 1 request, 0 calls, " in shown
     shown = text(folder, "backtest", "--switch", "max_iterations(1)", NOTHING, PARTLY, WHOLE)
     assert "Saved: at least 120 tokens, at least $0.2500, 3 requests" in shown
     assert "of at least 360 tokens, at least $0.7500, 6 requests" in shown
