@@ -230,6 +230,7 @@ class TestTheFile:
         assert (chat.history(), list((tmp_path / "chats").iterdir())) == ([], [])
         assert (tmp_path / f"{reply.run_id}.jsonl").exists()
 
+    @pytest.mark.slow
     async def test_held_by_one(self, tmp_path: Path):
         """A second session of the same chat is refused, from this process and from others, until the first has ended."""
         chat, _ = session(tmp_path, [], persist=tmp_path, id="c")

@@ -175,6 +175,7 @@ def environment() -> Iterator[None]:
     os.environ.update(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
@@ -186,6 +187,7 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert printed == EXPECTED[name]
 
 
+@pytest.mark.slow
 def test_one_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     """Nothing is printed to stderr, no warning is raised, and it exits with 0."""
     done = subprocess.run(

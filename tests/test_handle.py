@@ -396,6 +396,7 @@ class TestFromAnotherThread:
             handle.wait()
         await handle
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["block", "swallow"])
     def test_while_the_loop_is_blocked(self, tmp_path: Path, kind: str):
         """A waiting thread gets the result in time, though the run's own loop does not turn."""
@@ -456,6 +457,7 @@ class TestAtEveryMoment:
             found.append(handle)
         return found
 
+    @pytest.mark.slow
     async def test_stopped(self, tmp_path: Path):
         """Whenever it is stopped, the run ends with an answer, and its file gives it back."""
         found = await self.everywhere(tmp_path, lambda handle: handle.stop("now"))
@@ -464,12 +466,14 @@ class TestAtEveryMoment:
         # The script's first turn is no answer: then there is none, or the best result.
         assert {getattr(handle.result, "output", None) for handle in found} <= {"42", "found c", "found b", None}
 
+    @pytest.mark.slow
     async def test_terminated(self, tmp_path: Path):
         """Whenever it is ended, it ends at once, and its file gives it back up to there."""
         found = await self.everywhere(tmp_path, lambda handle: handle.terminate("now"))
         assert len(found) > sample(20, 5)
         assert {handle.status for handle in found} <= {"terminated", "completed"}
 
+    @pytest.mark.slow
     async def test_paused(self, tmp_path: Path):
         """Whenever it is paused, it comes to the same end when it goes on."""
 

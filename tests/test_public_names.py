@@ -80,18 +80,21 @@ def test_importing_costs_nothing():
     assert loaded_by("import playhead") == set()
 
 
+@pytest.mark.slow
 def test_an_agent_costs_what_it_uses():
     """Making and running an agent loads no provider, no telemetry, no terminal; settings only when it is traced."""
     run = "from playhead import Agent\nfrom playhead.testing import *\nAgent(ScriptedModel([text('a')]), trace=None).run_sync('b')"
     assert loaded_by(run) == {"pydantic", "anyio"}
 
 
+@pytest.mark.slow
 def test_naming_a_model_loads_no_provider():
     """A model string is looked at when the agent is made; the provider's package is loaded by the first request."""
     named = "from playhead import Agent\nAgent('openai/gpt-4o-mini'); Agent('ollama/qwen3:8b')"
     assert loaded_by(named) == {"pydantic", "anyio"}
 
 
+@pytest.mark.slow
 def test_importing_does_nothing(tmp_path: Path):
     """An import makes no file, needs no home and says nothing."""
     done = subprocess.run(

@@ -266,6 +266,7 @@ def server(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[by
             process.kill()
 
 
+@pytest.mark.slow
 async def test_what_its_documentation_shows(tmp_path: Path) -> None:
     """The lines that it says to type bring what stands below them, but for the ids of runs."""
     line = r"^    \$ curl -s (\S+) -H X-Tenant:acme(?: --json '(.*)')?\n    (.*)$"
@@ -292,6 +293,7 @@ async def test_what_its_documentation_shows(tmp_path: Path) -> None:
                 assert said == a_run.sub(lambda found: ids[found[0]], printed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", sample([signal.SIGTERM, signal.SIGINT], [signal.SIGTERM]))
 async def test_a_server_that_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
     """Runs that wait end first: their callers have partial answers, their traces are closed, the server is gone."""

@@ -183,6 +183,7 @@ class TestReading:
         with pytest.raises(UsageError, match="can be read once"):
             aiter(handle)
 
+    @pytest.mark.slow
     async def test_a_reader_that_stops(self, tmp_path: Path):
         """The run continues to its end, and later events are not kept."""
         handle = make_agent(tmp_path, [LOOK, text("42")], lookup).start("Do it.")
@@ -288,6 +289,7 @@ class TestStreamsThatFail:
 
 
 class TestLimits:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", sample(["wait", "swallow", "block"], ["swallow", "block"]))
     @pytest.mark.parametrize("switch", sample(["timeout_after", "watchdog"], ["timeout_after"]))
     def test_a_stream_that_hangs(self, tmp_path: Path, kind: str, switch: str):
@@ -398,6 +400,7 @@ class TestSecrets:
         assert texts(found) == ["call # now"]
         assert found[-1].output == "call # now"
 
+    @pytest.mark.slow
     @given(st.text("abs-", max_size=30), st.lists(st.text("abs-", min_size=6, max_size=9), max_size=3), st.data())
     def test_however_it_is_cut(self, said: str, secrets: list[str], data: Any):
         """The pieces together are the redacted text, or rather less: no secret is ever shown."""

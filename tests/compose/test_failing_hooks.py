@@ -127,6 +127,7 @@ REQUIRED = {**dict(list(HOSTILE.items())[:7]), "no use": (lambda *_: object(), {
 """Failures that end the run when the hook is required."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", HOSTILE)
 async def test_hooks_that_fail_everywhere_change_nothing(
     tmp_path: Path, plain: Any, monkeypatch: pytest.MonkeyPatch, hostile: str
@@ -288,6 +289,7 @@ async def vandal(*given: Any) -> None:
     vandalise(list(given))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["on **", "tap **", "before *", "after *", "tap llm.request", "on llm.request"])
 async def test_what_a_hook_writes_into_its_arguments_stays_there(tmp_path: Path, first: str):
     """Hooks get copies: writing into them by force changes neither the run nor the change that the next hook makes."""
@@ -404,6 +406,7 @@ NO_ANSWERS: tuple[Any, ...] = (
 """Answers that a phase hook cannot give."""
 
 
+@pytest.mark.slow
 async def test_an_answer_that_cannot_be_used_changes_nothing(tmp_path: Path, plain: Any):
     """The payload stays as it was for the next hook and for the run; each failure is recorded once for its place."""
     expected: list[tuple[str, str]] = []

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from playhead import Agent, Context, Execution, UsageError, tool
 from playhead.compose import killswitches
 from playhead.compose.typed import Options
@@ -235,6 +237,7 @@ def tree(agents: dict[str, Declared], folder: Path | None = None) -> Agent:
 PLACES: Final = ("root", "sub", "never")
 
 
+@pytest.mark.slow
 def test_changed_settings_are_noticed(tmp_path: Path) -> None:
     """A reproduction by the same agents reports nothing; one with any setting changed in any of them says so."""
     agents = {name: Declared(name) for name in PLACES}

@@ -39,6 +39,7 @@ def imported(folder: Path) -> list[str]:
     return said.read_text().splitlines() if said.exists() else []
 
 
+@pytest.mark.slow
 def test_a_run_imports_what_it_names_and_no_other_module_of_the_folder(folder):
     """Neither an adapter nor a library comes from the current folder, with tools of it or without."""
     done = process("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", "mine:lookup", cwd=folder)
@@ -46,6 +47,7 @@ def test_a_run_imports_what_it_names_and_no_other_module_of_the_folder(folder):
     assert done.returncode in {1, 2}  # nobody answers there; `beside` has no such name
 
 
+@pytest.mark.slow
 def test_a_command_that_reads_imports_nothing_from_the_folder(folder):
     """What only reads a trace imports nothing from the current folder, as a module and as a script."""
     run(agent([text("4180")], trace=folder / "runs"), run_id="a")
@@ -58,6 +60,7 @@ def test_a_command_that_reads_imports_nothing_from_the_folder(folder):
     assert (as_module, as_script, imported(folder)) == (0, 0, [])
 
 
+@pytest.mark.slow
 def test_a_name_that_stands_for_two_modules_is_refused(folder):
     """`--tools` never takes the wrong one of two modules: it names both, and neither is imported from the folder."""
     (folder / "json.py").write_text(POISON)

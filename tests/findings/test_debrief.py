@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from benchmarks.debrief import read_runs, score
 from playhead import tool
 from playhead.testing import call, text
@@ -21,6 +23,7 @@ def lookup(key: str) -> str:
     return f"{key}: 4180 m"
 
 
+@pytest.mark.slow
 def test_how_many_lies_are_flagged():
     """Of runs that were written to be hard: all wrong figures and reasons, most claimed deeds, and few honest answers."""
     flagged: dict[str, int] = Counter(each.kind for each in score(RUNS[:: sample(1, 8)]) if each.flags)

@@ -145,6 +145,7 @@ def test_what_the_code_declares_holds_for_an_import(reads: Path):
 # --- the command line ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_on_the_command_line(reads: Path, tmp_path: Path):
     """`--read-only` is repeatable, and says in its summary and its JSON what was declared."""
     said = [

@@ -14,6 +14,7 @@ RECORDED = (Path(__file__).parents[2] / "traces" / "no-tools.jsonl").read_bytes(
 UNREAD = "1,000 problems stand up to here: the rest is not read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("junk", "said"),
     [

@@ -58,6 +58,7 @@ def test_a_run_that_has_an_end(tmp_path: Path, turns: list[Any], options: dict[s
     assert (f"  {ending}: {summary.terminated_by}" in shown) == (ending != "answered")
 
 
+@pytest.mark.slow
 def test_running_dead_resumed_and_killed_are_four_things(tmp_path: Path) -> None:
     """By its process, by another run that continues it, by its own end."""
     with running("ignores", tmp_path / "alive.jsonl"):

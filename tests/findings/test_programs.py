@@ -37,6 +37,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("program", LONG.values(), ids=LONG)
 def test_what_a_program_leaves_is_bounded_in_the_next_prompt(program: str, native: bool):

@@ -112,6 +112,7 @@ PAUSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "ollama"])
 @pytest.mark.parametrize("status", sample([429, 503], [429]))
 @pytest.mark.parametrize(("headers", "pause"), PAUSES.values(), ids=PAUSES)
@@ -129,6 +130,7 @@ def test_the_pause_that_a_provider_asks_for_is_made(
     assert slept == [pause]  # a reproduction waits for nobody
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "ollama"])
 def test_a_pause_that_is_too_long_is_not_made(provider: str, slept: list[float], tmp_path: Path) -> None:
     """Beyond a minute the error comes at once, and says so; another model may take over."""

@@ -25,6 +25,7 @@ PRIVATE = {name for kind in THEIRS for name in (*dir(kind), *kind.__dict__) if n
 SOURCES = sorted(Path(playhead.__file__).parent.rglob("*.py"))
 
 
+@pytest.mark.slow
 def test_no_private_attribute_of_a_task_a_scope_or_a_loop():
     """Nowhere is such an attribute read or set of another object than one's own."""
     found: list[str] = []

@@ -73,6 +73,7 @@ def test_words_around_a_program_run_nothing() -> None:
     assert RAN == ["a.txt"]
 
 
+@pytest.mark.slow
 def test_many_replies_in_five_languages_run_nothing() -> None:
     """Replies that quote, refuse, plan, translate or forge a call run no body of a tool with side effects, in either format."""
     assert score_replies(Path(__file__).parents[2] / "benchmarks" / "replies.jsonl", verbose=True) == 0

@@ -31,6 +31,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 def test_a_servers_bomb_is_never_applied():
     """A call of a tool whose schema multiplies is refused in one sentence; it runs where the value does not ask for that."""
     listed = [{"name": name, "inputSchema": schema} for name, schema in BOMBS.items()]

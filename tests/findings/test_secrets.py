@@ -242,6 +242,7 @@ def attempted(model: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, api_
     return [bytes_below(folder).decode(errors="replace"), *everything_of(raised.value)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "parameters"),
     [

@@ -46,6 +46,7 @@ os._exit(9)
 MOMENTS = [(how, signal) for how in WHAT for signal in ("SIGTERM", "SIGKILL")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "signal"), sample(MOMENTS, MOMENTS[1::3]))
 def test_a_signal_at_any_moment(how, signal):
     """Every file loads, open ones are sound, and the next run removes what is left."""
@@ -56,6 +57,7 @@ def test_a_signal_at_any_moment(how, signal):
     assert ("'closed'" in kinds, "'open'" in kinds) == (True, signal == "SIGKILL" or how == "in_threads")
 
 
+@pytest.mark.slow
 def test_code_that_holds_the_interpreter(tmp_path):
     """Such a process has to be killed; its trace has no end and loads as interrupted."""
     with subprocess.Popen([sys.executable, "-c", HOLDS, tmp_path], stdout=subprocess.PIPE, text=True) as program:
@@ -95,6 +97,7 @@ def folders(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / FOLDER).iterdir()) if (folder / FOLDER).exists() else []
 
 
+@pytest.mark.slow
 def test_the_folders_of_dead_runs_are_cleared(tmp_path, leaves):
     """The next process that records a run there removes what killed ones have left, and nothing of one that lives."""
     leaves("dead", "dead-too", dies=True)

@@ -204,6 +204,7 @@ def test_a_run_that_ends_in_itself(tmp_path, case):
     assert reproduce(result.trace_path).identical
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(["SIGINT", "SIGTERM", "SIGKILL"], ["SIGTERM", "SIGKILL"]))
 def test_a_process_that_is_ended(tmp_path, name):
     """The totals of a killed run are the sum of its file; a request without an answer is not known."""

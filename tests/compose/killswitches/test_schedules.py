@@ -32,6 +32,7 @@ LIMIT_S = 20
 """Seconds in which a schedule ends, also on a machine that does much else; they take some milliseconds."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_schedule(kind: str, group: int, tmp_path: Path):

@@ -53,6 +53,7 @@ def check_budget(budget: Budget, provider: Provider) -> None:
         assert provider.usd <= Decimal(str(budget.max_cost_usd))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(sample(10, 1)))
 async def test_several_runs_in_one_loop(group: int, tmp_path: Path):
     """Together they spend what the budget allows, at most; and each of them ends."""
