@@ -335,23 +335,7 @@ def _sources(files: tuple[str, ...]) -> tuple[list[Source], bool]:
 )
 @click.option("--host", default="127.0.0.1", help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, help="The port; 0: a free one.")
-@click.option(
-    "--quiet",
-    "quiet_s",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    help="Seconds of silence after which a trace is recorded.",
-)
-@click.option(
-    "--idle",
-    "idle_s",
-    type=click.FloatRange(min=0),
-    default=120.0,
-    help="The same for one whose root has not come or ended.",
-)
-def collect(  # noqa: PLR0913 - options
-    *, host: str, port: int, quiet_s: float, idle_s: float, trace_dir: Path | None, as_json: bool
-) -> int:
+def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> int:
     """Receive the spans that programs export (OTLP over HTTP), and make a recording of every trace.
 
     Whatever is instrumented with OpenInference or by OpenTelemetry's GenAI conventions can use Playhead so, without any
@@ -372,7 +356,7 @@ def collect(  # noqa: PLR0913 - options
     with stopping() as stop:
         folder = open_store(trace_dir).folder
         with _writing_in(folder):
-            collector = Collector(folder, quiet_s=quiet_s, idle_s=idle_s, durability=load_settings().durability)
+            collector = Collector(folder, durability=load_settings().durability)
         try:
             server = CollectServer(collector.take, host, port)
             collecting = _Collecting(collector, server, as_json=as_json)
