@@ -68,31 +68,27 @@ class Arguments:
         values: dict[str, Any] = self.adapter.validator.validate_python(given)
         return values
 
-    def check(self, arguments: dict[str, JsonValue]) -> None:
-        """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
+    def checked(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
+        """Return what `read` does, and refuse numbers and booleans that are made of other values.
 
-        Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without a word.
+        Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without an error.
 
         Raises:
             ValidationError: they do not fit.
         """
         try:
             text = to_json(arguments) if is_plain(arguments) else json.dumps(from_json(arguments))
-            self.adapter.validator.validate_json(text, strict=True)
+            values: dict[str, Any] = self.adapter.validator.validate_json(text, strict=True)
         except ValidationError as error:
-            self.read(arguments)
+            values = self.read(arguments)
             wrong = [(each["type"], each["input"]) for each in error.errors(include_url=False)]
             if any(
                 kind == "bool_type" or (kind in _NUMBERS and isinstance(given, (bool, str))) for kind, given in wrong
             ):
                 raise
         except Exception:  # noqa: BLE001 - a type of the user's may not know JSON
-            self.read(arguments)
-
-    def bind(self, arguments: dict[str, JsonValue], context: ToolContext | None) -> dict[str, Any]:
-        """Return the keyword arguments of the function."""
-        values = self.read(arguments)
-        return values if self.context_parameter is None else {**values, self.context_parameter: context}
+            values = self.read(arguments)
+        return values
 
     def checked_key(self, key: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
         """Return the names that identify a call; they have to be parameters."""

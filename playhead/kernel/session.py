@@ -533,6 +533,8 @@ class ToolContext:
     """Microseconds since the Unix epoch when the call started."""
     timeout_s: float | None = None
     """Seconds the call may take."""
+    values: dict[str, Any] | None = field(default=None, init=False, repr=False)
+    """The checked arguments as the tool's function takes them; None when it has not checked them, or has taken them."""
     ended: bool = field(default=False, init=False)
     """Whether the call is over."""
 

@@ -40,12 +40,12 @@ class FunctionTool:
         """Call the function itself, unrecorded."""
         return self.function(*args, **kwargs)
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what does not fit the schema, in the words the model needs to mend it."""
         try:
             if "$defs" in self.spec.parameters:  # only a schema that refers to itself can cost more than its value
                 require_affordable(self.spec.parameters, arguments)
-            self._arguments.check(arguments)
+            context.values = self._arguments.checked(arguments)
         except ValidationError as error:
             return ErrorInfo(
                 type="InvalidArguments", message=self._refusal("; ".join(problems(error, "arguments")[:SHOWN]))
@@ -87,7 +87,10 @@ class FunctionTool:
 
     async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
         """Run the function itself, and raise what it raises; None when its time was up first."""
-        kwargs, limit_s = self._arguments.bind(arguments, context), self.spec.timeout_s
+        values, context.values = context.values, None
+        kwargs, limit_s = self._arguments.read(arguments) if values is None else values, self.spec.timeout_s
+        if self._arguments.context_parameter is not None:
+            kwargs[self._arguments.context_parameter] = context
         body = partial(self._begin, kwargs, context)
         from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
 

@@ -86,7 +86,7 @@ def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
         return {"ok": False, "type": "IsolationFailed", "message": why}
     function = found.function if isinstance(found, FunctionTool) else found
     try:
-        value = function(**Arguments.of(function).bind(request["arguments"], None))
+        value = function(**Arguments.of(function).read(request["arguments"]))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
     except BaseException as error:  # noqa: BLE001 - the process ends anyway
