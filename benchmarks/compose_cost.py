@@ -15,7 +15,7 @@ from unittest import mock
 from benchmarks.step_cost import fetch_async, scripted
 from playhead import Agent, Context
 from playhead.compose.killswitches import budget_limit, circuit_breaker, timeout_after, tool_limit, watchdog
-from playhead.kernel.session import Session
+from playhead.kernel.session import Gate, Session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -103,7 +103,7 @@ def main() -> None:
 
 def asking_cost() -> float:
     """Return the CPU µs per step that the chokepoints of a step cost when there is no hook."""
-    session: Any = mock.Mock(spec=Session, hooks=None)
+    session: Any = mock.Mock(gate=Gate())
 
     async def step() -> None:
         for _ in range(8):  # prompt.tools and llm.request are not even asked, this is the upper bound
