@@ -80,7 +80,8 @@ class Spent:
         self.usage += usage
         if cost_usd is not None:
             self._priced += 1
-            self._usd += Fraction(cost_usd)
+            if cost_usd:  # a fraction takes longer than all the rest
+                self._usd += Fraction(cost_usd)
 
 
 def spent_by(records: Iterable[Record]) -> Total:

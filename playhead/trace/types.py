@@ -205,12 +205,19 @@ class Usage(Value):
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
     """Return what an adapter says of tokens and US dollars, as far as it can be so: it may be anybody's."""
-    read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
+    if type(usage) is Usage and usage.unknown is None and all(map(_is_count, _counts_of(usage.__dict__))):
+        read = usage
+    else:
+        read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
     cost = dollars(cost_usd)
     if cost is None and cost_usd is not None:
         said = f"cost_usd {_shown(cost_usd)}"
         read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
     return read, cost
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST_COUNT  # pydantic would look longer
 
 
 def _shown(value: object) -> str:
