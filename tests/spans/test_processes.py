@@ -133,7 +133,9 @@ def test_a_forked_child_sends_its_own_runs_and_none_of_its_parents(
     collector = collect()
     process = start(what, tmp_path, collector.address)
     _, said = ended(process)
-    assert (process.returncode, said) == (0, "")
+    assert process.returncode == 0
+    for late in said.splitlines():  # a busy machine may not even import the libraries in two seconds
+        assert playhead(*late.partition("playhead ")[2].split(), "--to", collector.address).exit_code == 0
     paths = [tmp_path / "run.jsonl", tmp_path / "child.jsonl"]
     assert collector.counts == Counter(span for path in paths for span in ids_of(path))
     assert len(list((tmp_path / FOLDER).rglob("*.json"))) == 2
