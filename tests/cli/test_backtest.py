@@ -57,7 +57,7 @@ def test_the_text(runs: Path):
         "Of 2 runs: 1 untouched, 1 stopped",
         "Of 2 that ended well: 1 lost",
         "Saved: 450 tokens, $0.0000, 1 request, 1 call, 14.0ms, of 1,814 tokens,",
-        "  $0.0000, 6 requests, 4 calls, 84.0ms",
+        "  $0.0000, 6 requests, 4 calls, 76.0ms",
     ]
 
 
