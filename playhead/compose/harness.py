@@ -223,7 +223,7 @@ class Harness(Registrar):
 
     def approves(self, tool: str) -> bool:
         """Return whether a killswitch has its own approver for this tool."""
-        return any(tool in each.approves or "*" in each.approves for each in self._guards)
+        return any(each.approver is not None and not {tool, "*"}.isdisjoint(each.tools) for each in self._guards)
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""

@@ -122,7 +122,7 @@ class Registration:
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its function, and of the function of the tag that says where it is asked."""
-        from playhead.trace.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
         matcher = self.matcher
         asks = matcher is not None and matcher.breadth is Breadth.PREDICATE

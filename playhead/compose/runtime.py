@@ -29,10 +29,10 @@ from playhead.kernel.hooks import (
 )
 from playhead.kernel.phases import is_taken_up, of_policy
 from playhead.kernel.session import Hooks
+from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
 from playhead.trace.parameters import fingerprint
-from playhead.trace.sources import source_info
 from playhead.trace.types import HookInfo, SourceInfo
 from playhead.trace.values import scrub, to_json
 

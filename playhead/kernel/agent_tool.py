@@ -187,13 +187,13 @@ def sources_of(agent: AgentTool) -> tuple[SourceInfo, ...]:
 
 
 def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
-    from playhead.trace.sources import source_info  # noqa: PLC0415 - what only an agent needs
+    from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
     for name, tool in agent.tools.items():
         if tool.spec.kind == "agent":
             yield _declaration(name, tool)  # type: ignore[arg-type]
         elif tool.spec.kind == "function":
-            yield source_info("tool", name, tool)
+            yield source_info("tool", name, getattr(tool, "function", tool))
     if agent.approver is not None:
         yield source_info("approver", "approver", agent.approver)
     for model in agent.models:

@@ -40,19 +40,19 @@ class GuardMaker:
     check: Callable[[Model], Awaitable[object]] | None = None
     """Awaited with every model of the agent, and of those below it, before anything starts; raises what is wrong."""
     tools: tuple[str, ...] = ()
-    """Tools that it means by name: a name that no tool has would guard nothing."""
-    approves: tuple[str, ...] = ()
-    """Tools that it asks an approver of its own about; `*` for all."""
+    """Tools that it means by name, `*` for all: a name that no tool has would guard nothing."""
+    approver: Callable[..., Any] | None = None
+    """The caller's function that it asks about its tools."""
 
     def info(self) -> HookInfo:
         """Return what is registered, as the header of a trace says it."""
         return HookInfo(role="guard", at=self.settings, name=self.name, settings=self.data)
 
     def source(self) -> SourceInfo:
-        """Return the fingerprint of the caller's functions that it holds, such as an approver."""
-        from playhead.trace.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        """Return the fingerprint of its approver."""
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
-        return source_info("killswitch", self.name, self.make)
+        return source_info("killswitch", self.name, *([] if self.approver is None else [self.approver]))
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ async def check_guards(makers: Iterable[GuardMaker], models: Iterable[Model], to
     models, known = list(models), set(tools)
     for maker in makers:
         for name in maker.tools:
-            if name not in known:
+            if name not in known and name != "*":
                 raise UsageError(f"{maker.name}: there is no tool {name!r}.{nearest(name, known)}")
         for model in models if maker.check is not None else ():
             await maker.check(model)  # type: ignore[misc]

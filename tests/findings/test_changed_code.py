@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from playhead import Agent, load_recording, tool
+from playhead.kernel.sources import source_info
 from playhead.testing import call, text
-from playhead.trace.sources import source_info
 from tests.findings.adapter import agent, reproduce, run
 from tests.proving import sample
 

@@ -49,8 +49,8 @@ def require_approval_for(
     return guard_block(
         "require_approval_for",
         lambda session: _Approval(session, frozenset(names), approver, timeout_s, trigger),
-        tools=tuple(name for name in names if name != "*"),
-        approves=() if approver is None else names,
+        tools=names,
+        approver=approver,
         only=names,
         timeout_s=timeout_s,
         on_trigger=trigger,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from playhead.compose.harness import Block, Harness
+    from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
 
@@ -61,14 +62,14 @@ def guard_block(
     make: Callable[[Session], Guard],
     *,
     tools: tuple[str, ...] = (),
-    approves: tuple[str, ...] = (),
+    approver: Approver | None = None,
     check: Callable[[Model], Awaitable[object]] | None = None,
     **settings: object,
 ) -> Block:
     """Return the block that registers a guard; the settings are what the header of a trace says of it."""
     given = {key: value for key, value in settings.items() if value is not None}
     told = ", ".join(f"{key}={value!r}" for key, value in given.items())
-    maker = GuardMaker(name, make, told, to_json(given), check, tools, approves)
+    maker = GuardMaker(name, make, told, to_json(given), check, tools, approver)
 
     def block(harness: Harness) -> None:
         harness.guard(maker)
