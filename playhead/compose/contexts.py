@@ -284,14 +284,20 @@ class PhaseContext(HookContext):
         return readable(state, self._session)
 
 
+_KINDS: Final[dict[str, type[HookContext]]] = {
+    "duration_ms": ToolResultContext,
+    "trigger": NudgeContext,
+    "timing": PhaseContext,
+}
+"""The context whose details have a field of this name; other details are those of a call."""
+
+
 def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> HookContext:
     """Return the context for a tag, of the type that holds its details.
 
     Its fields are set all at once: one is made for everything that passes, and a frozen data class sets one by one.
     """
-    kind: type[HookContext] = HookContext
-    if details:
-        kind = ToolResultContext if "duration_ms" in details else NudgeContext if "trigger" in details else CallContext
+    kind = next((kind for name, kind in _KINDS.items() if name in details), CallContext) if details else HookContext
     context = kind.__new__(kind)
     fields = context.__dict__
     fields["_session"] = session

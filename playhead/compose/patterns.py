@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.compose.tags import check_tag, known_tags
 from playhead.errors import UsageError
+from playhead.kernel.describe import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +64,7 @@ def _read_one(pattern: OnePattern) -> Matcher:
     if not isinstance(pattern, str):
         if not callable(pattern):
             raise UsageError(f"{pattern!r} is no pattern: write a tag, such as prompt.system, or a function of the tag")
-        name = getattr(pattern, "__name__", type(pattern).__name__)
-        return Matcher(Breadth.PREDICATE, pattern, f"<{name}>")
+        return _predicate(pattern, getattr(pattern, "__name__", type(pattern).__name__))
     if not _SHAPE.fullmatch(pattern):
         raise UsageError(f"{pattern!r} is no pattern: `*` and `**` stand alone as the last segment, as in prompt.*")
     if pattern == "**":
@@ -73,6 +73,15 @@ def _read_one(pattern: OnePattern) -> Matcher:
         tag = check_tag(pattern)
         return Matcher(Breadth.EXACT, lambda each: each == tag, pattern)
     return _wildcard(pattern)
+
+
+def _predicate(function: Predicate, name: str) -> Matcher:
+    for tag in known_tags():
+        try:
+            function(tag)
+        except Exception as error:
+            raise UsageError(f"the pattern <{name}> fails for the tag {tag}: {described(error)}") from error
+    return Matcher(Breadth.PREDICATE, function, f"<{name}>")
 
 
 def _wildcard(pattern: str) -> Matcher:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import describe, described
 from playhead.kernel.hooks import Answer, Nudge, Recover, Resume, Skip, Stop, SwitchTo, Terminate, Unmet
 from playhead.kernel.phases import state_changes
 from playhead.kernel.state import KernelState
@@ -83,8 +83,3 @@ def checked_unmet(each: object) -> Unmet:
     if type(each) is not Unmet:
         raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
     return each
-
-
-def described(error: BaseException) -> str:
-    """Return what user code raised: its class, and what it says."""
-    return f"{type(error).__name__}: {describe(error)}"

@@ -13,7 +13,7 @@ from playhead.errors import UsageError
 from playhead.trace.types import HookInfo, ToolSpec
 
 if TYPE_CHECKING:
-    from playhead.compose.patterns import Matcher
+    from playhead.compose.patterns import Matcher, Predicate
     from playhead.kernel.hooks import PhaseName
     from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader, SourceInfo
@@ -82,12 +82,8 @@ class Registration:
     """Seconds it may take, when it is asynchronous."""
     inherit: bool = True
     """Whether it also is for the agents below."""
-    active: bool = True
-    """Whether it still is to be called."""
     settings: dict[str, Any] | None = None
     """What a killswitch of Playhead's own was given."""
-    origin: Registration | None = None
-    """The hook itself, for one that stands in for it where its predicate fails."""
     block: Policy | None = None
     """The block that it belongs to, if that says what it is."""
 
@@ -105,7 +101,7 @@ class Registration:
 
     def end(self) -> None:
         """See to it that the function is not called any more, in no run."""
-        self.active, self.function = False, _nothing
+        self.function = _nothing
 
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
@@ -114,7 +110,7 @@ class Registration:
             at=self._at(),
             name=self.name,
             required=self.required,
-            tags=self._meant(),
+            tags=() if self._predicate is None else tuple(filter(self._predicate, known_tags())),
             settings=self.settings,
             timeout_s=None if self.timeout_s == DEFAULT_TIMEOUT_S else self.timeout_s,
             inherit=None if self.inherit else False,
@@ -124,31 +120,21 @@ class Registration:
         """Return the fingerprint of its function, and of the function of the tag that says where it is asked."""
         from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
-        matcher = self.matcher
-        asks = matcher is not None and matcher.breadth is Breadth.PREDICATE
-        looked_at = (self.function, matcher.matches) if matcher is not None and asks else (self.function,)
-        return source_info("hook", f"{self.name} ({self.role} {self._at()})", *looked_at)
+        predicate = () if self._predicate is None else (self._predicate,)
+        return source_info("hook", f"{self.name} ({self.role} {self._at()})", self.function, *predicate)
 
     def _at(self) -> str:
         return self.matcher.shown if self.matcher else self.phase or "*"
 
-    def _meant(self) -> tuple[str, ...]:
-        """Return the tags that a predicate means; every tag at which it fails, for there the hook fails too."""
-        matcher = self.matcher
-        if matcher is None or matcher.breadth is not Breadth.PREDICATE:
-            return ()
-        return tuple(tag for tag in known_tags() if _is_meant(matcher, tag))
+    @property
+    def _predicate(self) -> Predicate | None:
+        """The function that says which tags the hook is for."""
+        is_predicate = self.matcher is not None and self.matcher.breadth is Breadth.PREDICATE
+        return self.matcher.matches if self.matcher is not None and is_predicate else None
 
 
 def _nothing(*_: object) -> None:
-    """Do what a hook does that is undone."""
-
-
-def _is_meant(matcher: Matcher, tag: str) -> bool:
-    try:
-        return bool(matcher.matches(tag))
-    except Exception:  # noqa: BLE001 - a predicate is user code
-        return True
+    """Stand in for a hook that was undone."""
 
 
 def checked_function(function: object) -> tuple[Callable[..., Any], str]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
 
-from playhead.compose.contexts import PhaseContext, make_context
-from playhead.compose.phase_answers import checked_unmet, described, problem_of, problem_of_recovery, problem_of_switch
+from playhead.compose.contexts import make_context
+from playhead.compose.phase_answers import checked_unmet, problem_of, problem_of_recovery, problem_of_switch
 from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
-from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.describe import describe, described, is_failure
 from playhead.kernel.hooks import (
     PHASES,
     SUPPRESS,
@@ -37,7 +37,7 @@ from playhead.trace.types import HookInfo, SourceInfo
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from playhead.compose.contexts import HookContext
     from playhead.compose.registration import Policy, Registration
@@ -206,7 +206,7 @@ class ComposedHooks(Hooks):
                 return said
         at = _Place(session, f"{timing} {phase}")
         for hook in self._at(timing, phase):
-            context = _phase_context(session, phase, timing)
+            context = make_context(session, phase, {"phase": phase, "timing": timing})
             answer = await _call(hook, at, *((context,) if error is None else (error, context)))
             if answer is None:
                 continue
@@ -228,7 +228,7 @@ class ComposedHooks(Hooks):
         return dict.fromkeys(each.block for each in self.registrations if each.block is not None)
 
     def _route(self, tag: str) -> _Route | None:
-        matching = [hook for each in self.registrations if (hook := _matching(each, tag))]
+        matching = [each for each in self.registrations if each.matcher is not None and each.matcher.matches(tag)]
         transforms = [each for each in matching if each.role == "on"]
         # Stable: ties as registered. What policies look at is as the caller's hooks left it.
         transforms.sort(key=lambda each: (each.policy is not None, each.matcher.breadth if each.matcher else 0))
@@ -243,24 +243,6 @@ class ComposedHooks(Hooks):
                 each for each in self.registrations if each.role == timing and each.phase in (None, phase)
             )
         return found
-
-
-def _matching(hook: Registration, tag: str) -> Registration | None:
-    """Return the hook if it is for this tag; one whose predicate fails on it fails there like any other."""
-    if hook.matcher is None:
-        return None
-    try:
-        return hook if hook.matcher.matches(tag) else None
-    except Exception as error:  # noqa: BLE001 - a predicate is user code
-        return replace(hook, function=_failing(hook, f"its predicate failed: {described(error)}"), origin=hook)
-
-
-def _failing(hook: Registration, problem: str) -> Callable[..., None]:
-    def raise_it(*_: object) -> None:
-        if hook.active:
-            raise ValueError(problem)
-
-    return raise_it
 
 
 def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any:  # noqa: ANN401 - by tag
@@ -321,21 +303,25 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
     if scope is not None and scope.cancel_called:
         fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
         return None
-    if scope is None and hook.policy is None and perf_counter() - started > SLOW_S:
-        fail_slow(hook, at, perf_counter() - started)
+    if scope is None and hook.policy is None and (took_s := perf_counter() - started) > SLOW_S:
+        fail(
+            hook, at, f"it blocked the run for {took_s:.1f} s; an `async def` hook is bounded by its timeout", slow=True
+        )
     return answer
 
 
-def fail(hook: Registration, at: _Place, problem: str) -> None:
-    """Record, once for each place, that a hook failed; a required one ends the run.
+def fail(hook: Registration, at: _Place, problem: str, *, slow: bool = False) -> None:
+    """Record, once for each place, that a hook failed, or was slow; a required one that failed ends the run.
 
     Raises:
         RunEndedError: it is required.
     """
     session, where, key = at
-    times, problem = _count(hook, session, where), scrub(problem)
-    asking = list(_asking(hook, session)) if hook.required else []
-    if times == 1 or asking:
+    failures, place = session.agent.gate.hook_failures, (hook.name, f"{where} (slow)" if slow else where)
+    is_first, problem = place not in failures, scrub(problem)
+    failures.add(place)
+    asking = list(_asking(hook, session)) if hook.required and not slow else []
+    if is_first or asking:
         log.warning("hook %s failed at %s of run %s: %s (reported once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
         session.emit(
@@ -350,40 +336,11 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
 def _asking(hook: Registration, session: Session) -> Iterator[Session]:
     """Yield the session, and those above it that the hook is for too: it is theirs, and they rely on it."""
     yield session
-    registered = hook.origin or hook
     while session.parent is not None:
         session = session.parent
         hooks = getattr(session.gate.hooks, "live", session.gate.hooks)  # of a resumed run, the agent's own
-        if isinstance(hooks, ComposedHooks) and registered in hooks.registrations:
+        if isinstance(hooks, ComposedHooks) and hook in hooks.registrations:
             yield session
-
-
-def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
-    """Record that a synchronous hook held up the run; its answer counts."""
-    session, where, key = at
-    if _count(hook, session, f"{where} (slow)") == 1:
-        problem = f"it held up the run for {seconds:.1f} s; an `async def` hook is bounded by its timeout"
-        log.warning("hook %s at %s: %s (reported once)", hook.name, where, problem)
-        session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem))
-
-
-def _count(hook: Registration, session: Session, where: str) -> int:
-    """Return how often a hook has failed at a place, this time included."""
-    failures = session.agent.gate.hook_failures
-    failures[hook.name, where] = failures.get((hook.name, where), 0) + 1
-    return failures[hook.name, where]
-
-
-def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseContext:
-    return PhaseContext(
-        session,
-        phase,
-        session.run.run_id,
-        session.owner,
-        session.iteration,
-        phase,
-        timing,  # type: ignore[arg-type]
-    )
 
 
 def _raise_unless_failure(error: BaseException, hook: Registration) -> None:

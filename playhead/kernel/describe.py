@@ -15,6 +15,11 @@ def describe(error: BaseException) -> str:
     return scrub(message) or type(error).__name__
 
 
+def described(error: BaseException) -> str:
+    """Return the class of what user code raised, and what it says."""
+    return f"{type(error).__name__}: {describe(error)}"
+
+
 def is_failure(error: BaseException) -> bool:
     """Return whether user code failed, rather than was told to stop or met the end of the whole run.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from pydantic import ValidationError
 
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import describe, described
 from playhead.kernel.hooks import SUPPRESS, Nudge, Resume, Skip
 from playhead.kernel.loop import close_state, collect_spending
 from playhead.kernel.passes import closed_thread
@@ -330,7 +330,7 @@ def as_run_error(error: BaseException) -> BaseException:
     """Return what the caller of the run is to see: our own errors and interrupts as they are."""
     if isinstance(error, PlayheadError) or not isinstance(error, Exception):
         return error
-    wrapped = StrategyError(f"the strategy raised {type(error).__name__}: {describe(error)}")
+    wrapped = StrategyError(f"the strategy raised {described(error)}")
     wrapped.__cause__ = error
     return wrapped
 

@@ -18,7 +18,7 @@ from playhead.errors import (
     ReplayError,
     UsageError,
 )
-from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.describe import describe, described, is_failure
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.models.base import StreamsText
@@ -364,7 +364,7 @@ def _as_model_error(error: BaseException) -> BaseException:
     """Return our own errors and what is no failure as they are, anything else as the adapter's failure."""
     if isinstance(error, (PlayheadError, SystemExit)) or not is_failure(error):
         return error
-    return ModelRequestError(f"the model adapter raised {type(error).__name__}: {describe(error)}")
+    return ModelRequestError(f"the model adapter raised {described(error)}")
 
 
 def within_limits(error: BaseException) -> BaseException:

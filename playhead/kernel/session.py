@@ -232,7 +232,7 @@ class Gate:
     """What hooks are given that only look."""
     notes: dict[Any, Any] = field(default_factory=dict)
     """What hooks keep from one call to the next, in this run of this agent."""
-    hook_failures: dict[tuple[str, str], int] = field(default_factory=dict)
+    hook_failures: set[tuple[str, str]] = field(default_factory=set)
     """How often which hook failed, and where."""
     asking: tuple[str, str] | None = None
     """The hook that is asked at this moment, and where; while several are, the newest."""

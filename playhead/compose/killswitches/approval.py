@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from playhead.compose.durations import seconds
@@ -48,7 +49,7 @@ def require_approval_for(
     trigger = checked_trigger(on_trigger, "continue")
     return guard_block(
         "require_approval_for",
-        lambda session: _Approval(session, frozenset(names), approver, timeout_s, trigger),
+        lambda session: _Approval(session, trigger, names, approver or session.gate.approver, timeout_s),
         tools=names,
         approver=approver,
         only=names,
@@ -57,23 +58,15 @@ def require_approval_for(
     )
 
 
+@dataclass(eq=False)
 class _Approval(Switch):
-    def __init__(
-        self,
-        session: Session,
-        names: frozenset[str],
-        approver: Approver | None,
-        timeout_s: float | None,
-        on_trigger: str,
-    ) -> None:
-        super().__init__(session, "require_approval_for", on_trigger)
-        self.approver = approver or session.gate.approver
-        self.approval_timeout_s = timeout_s
-        self._names = names
-        self._goes_on = on_trigger == "continue"
+    name = "require_approval_for"
+    names: tuple[str, ...]
+    approver: Approver | None
+    approval_timeout_s: float | None
 
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
-        return spec.name in self._names or ("*" in self._names and spec.kind != "meta")
+        return spec.name in self.names or ("*" in self.names and spec.kind != "meta")
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
-        return None if self._goes_on else self.answer(why)
+        return None if self.on_trigger == "continue" else self.answer(why)

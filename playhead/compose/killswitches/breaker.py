@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, names_of
@@ -45,7 +46,7 @@ def circuit_breaker(
     trigger = checked_trigger(on_trigger)
     return guard_block(
         "circuit_breaker",
-        lambda session: CircuitBreaker(session, failures, frozenset(names), provider=provider, on_trigger=trigger),
+        lambda session: _CircuitBreaker(session, trigger, failures, names, provider),
         tools=tuple(name for name in names if name != "*"),
         failures=failures,
         only=names,
@@ -54,23 +55,20 @@ def circuit_breaker(
     )
 
 
-class CircuitBreaker(Switch):
+@dataclass(eq=False)
+class _CircuitBreaker(Switch):
     """Counts failures in a row, for each tool and each model."""
 
-    def __init__(
-        self, session: Session, failures: int, names: frozenset[str], *, provider: bool, on_trigger: str
-    ) -> None:
-        super().__init__(session, "circuit_breaker", on_trigger)
-        self._failures = failures
-        self._names = names
-        self._provider = provider
-        self._streaks: Counter[str] = Counter()
+    name = "circuit_breaker"
+    failures: int
+    names: tuple[str, ...]
+    provider: bool
+    streaks: Counter[str] = field(default_factory=Counter)
 
     def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
-        """Count, and end the agent at the last failure that it may have."""
-        if isinstance(event, ToolCallCompleted) and ("*" in self._names or event.tool in self._names):
+        if isinstance(event, ToolCallCompleted) and ("*" in self.names or event.tool in self.names):
             return self._count(f"the tool {event.tool}", event.ok, failed=event.tool_failed, why=_why(event))
-        if self._provider and isinstance(event, (LlmResponded, LlmFailed)):
+        if self.provider and isinstance(event, (LlmResponded, LlmFailed)):
             failed = isinstance(event, LlmFailed) and not event.cancelled
             who = f"the model {session.header.model}"
             return self._count(who, isinstance(event, LlmResponded), failed=failed, why=_why(event))
@@ -78,11 +76,11 @@ class CircuitBreaker(Switch):
 
     def _count(self, who: str, ok: bool, *, failed: bool, why: str) -> Stop | Terminate | None:  # noqa: FBT001
         if ok:
-            self._streaks[who] = 0
+            self.streaks[who] = 0
         elif failed:
-            self._streaks[who] += 1
-            if self._streaks[who] >= self._failures:
-                times = "once" if self._failures == 1 else f"{self._failures} times in a row"
+            self.streaks[who] += 1
+            if self.streaks[who] >= self.failures:
+                times = "once" if self.failures == 1 else f"{self.failures} times in a row"
                 return self.answer(f"{who} failed {times}, at last with {why}")
         return None
 

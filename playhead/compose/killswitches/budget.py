@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import anyio
 
-from playhead.compose.killswitches.bypass import past_the_cap
 from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
 from playhead.compose.killswitches.output_cap import output_cap as stated_cap
-from playhead.compose.killswitches.output_cap import with_output_cap
+from playhead.compose.killswitches.output_cap import past_the_cap, with_output_cap
 from playhead.compose.killswitches.prices import checked_prices, known_prices
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
@@ -96,7 +95,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
 
     def make(session: Session) -> BudgetGuard:
         own = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)
-        return BudgetGuard(session, own, terms, trigger)
+        return BudgetGuard(session, trigger, own, terms)
 
     async def check(model: Model) -> None:
         if limits.max_cost_usd is None or model.name in terms.prices:
@@ -145,16 +144,18 @@ class _Request:
     amount: Amount
 
 
+@dataclass(eq=False)
 class BudgetGuard(Switch):
     """The ledger at the model port of a run."""
 
-    def __init__(self, session: Session, budget: Budget, terms: Terms, on_trigger: str) -> None:
-        super().__init__(session, "budget_limit", on_trigger)
-        self.budget = budget
-        self._terms = terms
-        self._meter = PromptMeter(terms.prompt_bound)
-        self._prompts: dict[tuple[str, int], Bound] = {}
-        self._open: dict[tuple[str, int, int], _Request] = {}
+    name = "budget_limit"
+    budget: Budget
+    terms: Terms
+    _prompts: dict[tuple[str, int], Bound] = field(default_factory=dict)
+    _open: dict[tuple[str, int, int], _Request] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._meter = PromptMeter(self.terms.prompt_bound)
 
     async def measure(self, session: Session, request: Request) -> None:
         """Count the prompt."""
@@ -169,22 +170,21 @@ class BudgetGuard(Switch):
         unbound = past_the_cap(request.parameters)
         if unbound is not None:  # a mistake in the parameters, which no run that has ended well may hide
             return Terminate(unbound, self.name, self.name)
-        bound, prices = self._prompts[session.owner, request.number], self.prices_of(session)
-        prompt = bound.tokens
+        prompt, prices = self._prompts[session.owner, request.number], self.prices_of(session)
         if prices is None:
             return self.answer(f"the price of {session.header.model} is not known")
         wanted = stated_cap(request.parameters)
-        wanted = self._terms.output_cap if wanted is None else wanted
+        wanted = self.terms.output_cap if wanted is None else wanted
         budget = self.budget
         with budget.lock:
-            cap = min(wanted, affordable(budget, prompt, prices))
+            cap = min(wanted, affordable(budget, prompt.tokens, prices))
             if cap < wanted and budget.in_flight:
                 return self._wait()
-            if cap < min(wanted, self._terms.min_output_tokens):
-                return self.answer(self._used_up(prompt))
-            amount = Amount(prompt + cap, worst_cost(prompt, cap, prices))
-            budget.set_aside(amount)
-        self._open[session.owner, request.number, request.attempt] = _Request(bound, cap, amount)
+            if cap < min(wanted, self.terms.min_output_tokens):
+                return self.answer(self._used_up(prompt.tokens))
+            opened = _worst(prompt, cap, prices)
+            budget.set_aside(opened.amount)
+        self._open[session.owner, request.number, request.attempt] = opened
         return with_output_cap(request, cap)
 
     def _is_counted_above(self, session: Session) -> bool:
@@ -227,13 +227,10 @@ class BudgetGuard(Switch):
         opened, cap = self._open.get(key), stated_cap(request.parameters)
         if opened is None or cap is None or cap >= opened.cap:
             return opened
-        amount = Amount(
-            opened.prompt.tokens + cap, worst_cost(opened.prompt.tokens, cap, self.prices_of(session) or FREE)
-        )
+        lowered = self._open[key] = _worst(opened.prompt, cap, self.prices_of(session) or FREE)
         with self.budget.lock:
             self.budget.settle(opened.amount, Amount())
-            self.budget.set_aside(amount)
-        self._open[key] = lowered = replace(opened, cap=cap, amount=amount)
+            self.budget.set_aside(lowered.amount)
         return lowered
 
     def heard(self, session: Session, event: EventBase) -> None:
@@ -260,9 +257,10 @@ class BudgetGuard(Switch):
             return
         tokens = 0 if reserved is None else reserved.prompt_tokens or 0
         cap = 0 if reserved is None else reserved.output_cap or 0
-        amount = Amount(tokens + cap, worst_cost(tokens, cap, self.prices_of(session) or FREE))
+        opened = _worst(Bound(tokens, "estimate"), cap, self.prices_of(session) or FREE)
+        amount = opened.amount
         if isinstance(event, LlmResponded):
-            amount = self._spent(session, event, _Request(Bound(tokens, "estimate"), cap, amount))
+            amount = self._spent(session, event, opened)
         elif not isinstance(event, BudgetReserved) and not (isinstance(event, LlmFailed) and _may_be_billed(event)):
             return
         self.budget.spend(amount)
@@ -277,7 +275,7 @@ class BudgetGuard(Switch):
             spent = Amount(prompt + answer, worst_cost(prompt, answer, prices))
         else:
             spent = opened.amount
-        if said is None or session.header.model in self._terms.prices:
+        if said is None or session.header.model in self.terms.prices:
             return spent
         return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(said)))
 
@@ -285,7 +283,7 @@ class BudgetGuard(Switch):
         """Return what the tokens of an agent's model cost; None when that is not known and matters."""
         if self.budget.max_cost_usd is None:
             return FREE
-        return self._terms.prices.get(session.header.model) or known_prices(session.header.prices)
+        return self.terms.prices.get(session.header.model) or known_prices(session.header.prices)
 
     def _wait(self) -> Wait:
         event, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
@@ -303,6 +301,10 @@ class BudgetGuard(Switch):
         if budget.max_cost_usd is not None:
             found.append(f"${budget.spent_cost_usd:.6g} of ${budget.max_cost_usd:.6g}")
         return f"{' and '.join(found)} are spent; the next prompt has up to {prompt:,} tokens"
+
+
+def _worst(prompt: Bound, cap: int, prices: Prices) -> _Request:
+    return _Request(prompt, cap, Amount(prompt.tokens + cap, worst_cost(prompt.tokens, cap, prices)))
 
 
 def _may_be_billed(event: LlmFailed) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from playhead.compose.durations import seconds
@@ -32,7 +33,7 @@ def timeout_after(duration: Duration, *, on_trigger: OnTrigger = "stop") -> Bloc
     Raises:
         UsageError: an argument is not valid.
     """
-    return _clocked("timeout_after", duration, on_trigger, "{:g} s have passed", Clocked)
+    return _clocked(Clocked, duration, on_trigger)
 
 
 def watchdog(no_progress_for: Duration, *, on_trigger: OnTrigger = "stop") -> Block:
@@ -48,31 +49,26 @@ def watchdog(no_progress_for: Duration, *, on_trigger: OnTrigger = "stop") -> Bl
     Raises:
         UsageError: an argument is not valid.
     """
-    return _clocked("watchdog", no_progress_for, on_trigger, "no progress for {:g} s", _Watchdog)
+    return _clocked(_Watchdog, no_progress_for, on_trigger)
 
 
-def _clocked(name: str, limit: Duration, on_trigger: str, why: str, guard: type[Clocked]) -> Block:
-    limit_s, trigger = seconds(limit, name), checked_trigger(on_trigger)
-    return guard_block(
-        name,
-        lambda session: guard(session, name, limit_s, trigger, why.format(limit_s)),
-        limit_s=limit_s,
-        on_trigger=trigger,
-    )
+def _clocked(kind: type[Clocked], limit: Duration, on_trigger: str) -> Block:
+    limit_s, trigger = seconds(limit, kind.name), checked_trigger(on_trigger)
+    return guard_block(kind.name, lambda session: kind(session, trigger, limit_s), limit_s=limit_s, on_trigger=trigger)
 
 
+@dataclass(eq=False)
 class Clocked(Switch):
-    """A switch that fires when some time has passed since something happened."""
+    """A switch that fires when some time has passed since the run began."""
 
-    def __init__(self, session: Session, name: str, limit_s: float, on_trigger: str, why: str) -> None:
-        super().__init__(session, name, on_trigger)
-        self._why = why
-        self.now: Callable[[], float] = time.monotonic
-        """The clock, in seconds; a backtest has that of a recording."""
-        self._limit_s = limit_s
-        self._since = 0.0
-        self._task: Task | None = None
-        self._stopped = False
+    name = "timeout_after"
+    why = "{:g} s have passed"
+    limit_s: float
+    now: Callable[[], float] = time.monotonic
+    """The clock, in seconds; a backtest has that of a recording."""
+    _since: float = 0.0
+    _task: Task | None = None
+    _stopped: bool = False
 
     def begin(self) -> None:
         """Count from now on."""
@@ -81,16 +77,16 @@ class Clocked(Switch):
     @property
     def due(self) -> float:
         """When it fires, by its clock, if nothing happens before that."""
-        return self._since + self._limit_s
+        return self._since + self.limit_s
 
     def late(self) -> Stop | Terminate | None:
         """Return the ending, when the time has come."""
-        return self.answer(self._why) if self.now() >= self.due else None
+        return self.answer(self.why.format(self.limit_s)) if self.now() >= self.due else None
 
     def start(self) -> None:
         """Look when the time has come, from the watch's thread."""
         self.begin()
-        self._task = watch.after(self._limit_s, self._look)
+        self._task = watch.after(self.limit_s, self._look)
 
     def stop(self) -> None:
         """Look no more."""
@@ -111,6 +107,11 @@ class Clocked(Switch):
 
 
 class _Watchdog(Clocked):
+    """A switch that fires when some time has passed since the last progress."""
+
+    name = "watchdog"
+    why = "no progress for {:g} s"
+
     def heard(self, session: Session, event: EventBase) -> None:  # noqa: ARG002
         if is_progress(event):
             self.begin()

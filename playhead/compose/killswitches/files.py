@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,6 @@ from playhead.trace.values import scrub
 if TYPE_CHECKING:
     from playhead.compose.harness import Block
     from playhead.kernel.lifecycle.watch import Task
-    from playhead.kernel.session import Session
 
 POLL_S: Final = 0.05
 """Seconds between two looks."""
@@ -39,42 +39,36 @@ def kill_file(path: str | Path, *, on_trigger: OnTrigger = "stop") -> Block:
         raise UsageError(f"kill_file takes the path of a file; it is {path!r}")
     file, trigger = Path(path).expanduser().absolute(), checked_trigger(on_trigger)
     return guard_block(
-        "kill_file", lambda session: _KillFile(session, file, trigger), path=str(file), on_trigger=trigger
+        "kill_file", lambda session: _KillFile(session, trigger, file), path=str(file), on_trigger=trigger
     )
 
 
+@dataclass(eq=False)
 class _KillFile(Switch):
-    def __init__(self, session: Session, file: Path, on_trigger: str) -> None:
-        super().__init__(session, "kill_file", on_trigger)
-        self._file = file
-        self._polling: Task | None = None
+    name = "kill_file"
+    file: Path
+    polling: Task | None = None
 
     def start(self) -> None:
-        why = self._file_says()
-        if why is None:
-            self._polling = file_watch.after(POLL_S, self._look, again=True)
-        else:
-            interrupt(self.session, self.name, self.answer(why))
+        if not self._fired():
+            self.polling = file_watch.after(POLL_S, self._fired, again=True)
 
     def stop(self) -> None:
-        if self._polling is not None:
-            self._polling.call_off()
+        if self.polling is not None:
+            self.polling.call_off()
 
-    def _look(self) -> None:
-        why = self._file_says()
-        if why is not None:
-            self.stop()
-            interrupt(self.session, self.name, self.answer(why))
-
-    def _file_says(self) -> str | None:
-        """Return why the run has to end."""
+    def _fired(self) -> bool:
+        """End the run if the file exists, or cannot be looked at."""
         try:
-            self._file.stat()
+            self.file.stat()
+            why = f"{self.file} exists{_content(self.file)}"
         except FileNotFoundError:
-            return None
+            return False
         except OSError as error:
-            return f"nobody can tell whether {self._file} exists: {error.strerror or error}"
-        return f"{self._file} exists{_content(self._file)}"
+            why = f"nobody can tell whether {self.file} exists: {error.strerror or error}"
+        self.stop()
+        interrupt(self.session, self.name, self.answer(why))
+        return True
 
 
 def _content(file: Path) -> str:

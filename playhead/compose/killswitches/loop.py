@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.compose.killswitches.trigger import OnTrigger, ending
+from playhead.compose.killswitches.trigger import OnTrigger, checked_trigger, ending
 from playhead.errors import UsageError
 from playhead.kernel.arguments import name_of
 from playhead.kernel.checks import at_least
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import described
 from playhead.kernel.hooks import LOOP_PHASES, Stop, Terminate
 
 LONGEST: Final = 1000
@@ -35,7 +35,7 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
         UsageError: an argument is not valid.
     """
     at_least("max_iterations", limit, 0)
-    answer = ending(on_trigger)
+    answer = ending(checked_trigger(on_trigger))
 
     def check(context: PhaseContext) -> Stop | Terminate | None:
         if context.iteration is None or context.iteration < limit:
@@ -67,7 +67,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
         raise UsageError(f"stop_when takes a function of the context; {predicate!r} is none")
     if not isinstance(name, str) or not name:
         raise UsageError(f"the name of a switch is a text; it is {name!r}")
-    answer = ending(on_trigger)
+    answer = ending(checked_trigger(on_trigger))
 
     async def check(context: PhaseContext) -> Stop | Terminate | None:
         try:
@@ -77,7 +77,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
             if not found:
                 return None
         except Exception as error:  # noqa: BLE001 - whatever it raises, it has not said that the run may go on
-            return Terminate(f"the predicate raised {type(error).__name__}: {describe(error)}", name, name)
+            return Terminate(f"the predicate raised {described(error)}", name, name)
         return answer(
             found[:LONGEST] if isinstance(found, str) else f"the predicate {name_of(predicate)} is true", name, name
         )

@@ -1,4 +1,4 @@
-"""How many tokens an answer may have: where a request says so, and how to say less."""
+"""The longest answer of a request: where its parameters state it, how to lower it, and what would get past it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from playhead.trace.types import Request
     from playhead.trace.values import JsonValue
 
 NAMES: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 """The parameters that cap an answer, by the names that providers have for it."""
+_SEVERAL: Final = frozenset({"n", "bestof", "numreturnsequences", "candidatecount"})
+"""Names for how many answers there are to be, without `_` and capitals."""
+_CAPS: Final = frozenset(
+    {*(each.replace("_", "") for each in NAMES), "npredict", "maxnewtokens", "maxgenlen", "maxtokenstosample"}
+)
+"""Names for the longest answer, written so."""
+_WITHIN: Final = frozenset({"extra_body", "options"})
+"""Parameters that go into the body of a request as they are."""
+_NOT_SEARCHED: Final = frozenset(
+    {"format", "guided_json", "json_schema", "logit_bias", "properties", "response_format", "schema"}
+)
+"""What holds names of the user's own, such as a JSON Schema."""
 
 
 def output_cap(parameters: Mapping[str, JsonValue]) -> int | None:
@@ -31,3 +43,46 @@ def with_output_cap(request: Request, cap: int) -> Request:
         if type(stated) is not int or not 1 <= stated <= cap:
             lowered[name] = cap
     return replace(request, parameters={**parameters, **lowered}) if lowered else request
+
+
+def past_the_cap(parameters: Mapping[str, JsonValue]) -> str | None:
+    """Return why a budget cannot bound the answer to a request with these parameters, or None."""
+    for name, value in parameters.items():
+        if name not in NAMES and (why := _unbound(name, name)):
+            return why
+        if name in _WITHIN:
+            found = next((why for path, key in _keys(name, value) if (why := _unbound(path, key))), None)
+            if found:
+                return found
+    return _dropped(parameters)
+
+
+def _unbound(path: str, key: str) -> str | None:
+    plain = key.replace("_", "").replace("-", "").lower()
+    if plain in _SEVERAL:
+        return f"{path} asks for several answers, and a budget sets aside one"
+    if plain in _CAPS:
+        return f"{path} is a cap that a budget cannot lower: state max_tokens, beside the other parameters"
+    return None
+
+
+def _keys(path: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield each name in a value, and where it stands; not by recursion: it may be as deep as it likes."""
+    left = [(path, value)]
+    while left:
+        above, value = left.pop()
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, item in items:
+            if key not in _NOT_SEARCHED:
+                yield f"{above}.{key}", str(key)
+                left.append((f"{above}.{key}", item))
+
+
+def _dropped(parameters: Mapping[str, JsonValue]) -> str | None:
+    """Return whether a parameter of litellm takes the cap away again."""
+    if parameters.get("drop_params"):
+        return "drop_params may take away the cap that a budget lowers: name what to drop in additional_drop_params"
+    dropped = parameters.get("additional_drop_params")
+    named = dropped if isinstance(dropped, list) else [dropped]
+    cap = next((each for each in NAMES if each in named), None)
+    return f"additional_drop_params.{cap} takes away the cap that a budget lowers" if cap else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block
@@ -52,7 +53,7 @@ def tool_limit(
     trigger = checked_trigger(on_trigger, "refuse")
     return guard_block(
         "tool_limit",
-        lambda session: _ToolLimit(session, limits, total, trigger),
+        lambda session: _ToolLimit(session, trigger, limits, total),
         tools=tuple(name for name in limits if name != "*"),
         limits=limits or None,
         total=total,
@@ -76,20 +77,19 @@ def _limits(tool: object, calls: object) -> dict[str, int]:
     return given
 
 
+@dataclass(eq=False)
 class _ToolLimit(Switch):
-    def __init__(self, session: Session, limits: dict[str, int], total: int | None, on_trigger: str) -> None:
-        super().__init__(session, "tool_limit", on_trigger)
-        self._limits = limits
-        self._total = total
-        self._refuses = on_trigger == "refuse"
-        self._calls: Counter[str] = Counter()
+    name = "tool_limit"
+    limits: Mapping[str, int]
+    total: int | None
+    calls: Counter[str] = field(default_factory=Counter)
 
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:  # noqa: ARG002
         why = self._reached(spec.name)
         if why is None:
-            self._calls[spec.name] += 1  # in one step with the look: nothing else runs in between
+            self.calls[spec.name] += 1  # in one step with the look: nothing else runs in between
             return None
-        return Refuse(f"{spec.name} was not called: {why}") if self._refuses else self.answer(why)
+        return Refuse(f"{spec.name} was not called: {why}") if self.on_trigger == "refuse" else self.answer(why)
 
     def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> None:  # noqa: ARG002
         """Count a call that was let run."""
@@ -97,14 +97,14 @@ class _ToolLimit(Switch):
             return
         tool = session.toolset.get(event.tool)
         if tool is not None and tool.spec.kind != "meta":
-            self._calls[event.tool] += 1
+            self.calls[event.tool] += 1
 
     def _reached(self, name: str) -> str | None:
-        limit = self._limits.get(name, self._limits.get("*"))
-        if limit is not None and self._calls[name] >= limit:
+        limit = self.limits.get(name, self.limits.get("*"))
+        if limit is not None and self.calls[name] >= limit:
             return (
                 f"{limit} call{' of' if limit == 1 else 's of'} {name} {'is' if limit == 1 else 'are'} all it may have"
             )
-        if self._total is not None and self._calls.total() >= self._total:
-            return f"{self._total} tool call{'' if self._total == 1 else 's'} are all there may be"
+        if self.total is not None and self.calls.total() >= self.total:
+            return f"{self.total} tool call{'' if self.total == 1 else 's'} are all there may be"
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from playhead.errors import UsageError
@@ -22,26 +23,23 @@ OnTrigger = Literal["stop", "terminate"]
 """`stop`: the run ends in order, status `done`, with the best output so far. `terminate`: it has failed."""
 
 
+@dataclass(eq=False)
 class Switch(Guard):
     """A guard that ends its agent in one of the two ways."""
 
-    def __init__(self, session: Session, name: str, on_trigger: str) -> None:
-        super().__init__(session)
-        self.name = name
-        self._ending = Terminate if on_trigger == "terminate" else Stop
+    session: Session
+    """The agent that it guards."""
+    on_trigger: str
+    """How it ends the agent."""
 
     def answer(self, reason: str) -> Stop | Terminate:
         """Return what ends the agent."""
-        return self._ending(reason, self.name, self.name)
+        return ending(self.on_trigger)(reason, self.name, self.name)
 
 
 def ending(on_trigger: str) -> type[Stop | Terminate]:
-    """Return what a hook answers to end the run in this way.
-
-    Raises:
-        UsageError: there is no such way.
-    """
-    return Terminate if checked_trigger(on_trigger) == "terminate" else Stop
+    """Return what a hook answers to end the run in this way."""
+    return Terminate if on_trigger == "terminate" else Stop
 
 
 def checked_trigger(on_trigger: object, *others: str) -> str:

@@ -21,7 +21,7 @@ from playhead.compose.registration import Policy
 from playhead.errors import UsageError, first_problem
 from playhead.kernel.arguments import name_of
 from playhead.kernel.checks import at_least, functions
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import described
 from playhead.kernel.hooks import Answer, Nudge, Terminate
 from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.trace.events import VerifierVerdict
@@ -256,7 +256,7 @@ async def _said(function: Validator, output: Any, feedback: str) -> dict[str, An
         said = function(output)
         said = await said if isinstance(said, Awaitable) else said
     except Exception as error:  # noqa: BLE001 - the caller's code
-        return {"broke": f"it raised {type(error).__name__}: {describe(error)}"}
+        return {"broke": f"it raised {described(error)}"}
     if type(said) is bool:
         said = Verdict(said, "" if said else feedback)
     if type(said) is not Verdict or type(said.valid) is not bool or type(said.feedback) is not str:
