@@ -11,7 +11,7 @@ from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, tell, text_console, write_json
 from playhead.cli.reading import Reading, open_store
 from playhead.diagnose.document import Document, Row, Section
-from playhead.diagnose.parts import cost_text, time_cell, total_text
+from playhead.diagnose.parts import cost_text, counted, time_cell, total_text
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
 
@@ -78,7 +78,7 @@ def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
         word = ("identical: ", "bold green") if outcome.status == "closed" else ("so far: ", "bold yellow")
         yield Line(word, f"{outcome.events} events came out as recorded")
     else:
-        count = f"{many} divergence{'s' * (many != 1)} in {outcome.events} events"
+        count = f"{counted(many, 'divergence')} in {outcome.events} events"
         yield Line(("different: ", "bold red"), f"{count}; each agent and call is compared up to its first")
     yield from _remarks(outcome)
     for divergence in outcome.divergences[:SHOWN]:
@@ -272,7 +272,7 @@ def _summary_rows(summary: Summary) -> Iterator[Row]:
     yield from (Row(f"Switch: {each}", depth=0) for each in summary.switches)
     counts = f"{summary.untouched:,} untouched, {summary.stopped:,} stopped"
     unknown = f", {summary.unknown:,} cannot be told" if summary.unknown else ""
-    yield Row(f"Of {_count(summary.runs, 'run')}: {counts}{unknown}", depth=0)
+    yield Row(f"Of {counted(summary.runs, 'run')}: {counts}{unknown}", depth=0)
     yield Row(f"Of {summary.ended_well:,} that ended well: {summary.lost:,} lost", depth=0)
     yield Row(f"Saved: {_figures(summary.saved)}, of {_figures(summary.took)}", depth=0)
 
@@ -290,9 +290,5 @@ def _place(stop: Stop) -> str:
 def _figures(figures: Figures) -> str:
     tokens = total_text(figures.tokens, figures.usage_unknown)
     cost = cost_text(figures.cost_usd, int(figures.cost_unknown)) or "a cost that is not known"
-    counts = f"{_count(figures.requests, 'request')}, {_count(figures.calls, 'call')}"
+    counts = f"{counted(figures.requests, 'request')}, {counted(figures.calls, 'call')}"
     return f"{tokens}, {cost}, {counts}, {time_cell(figures.seconds * 1000)}"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

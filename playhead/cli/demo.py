@@ -22,7 +22,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.terminal import Line
-from playhead.diagnose.timeline import Heading, Timeline
+from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.errors import TraceWriteError
 from playhead.kernel.tool_decorator import tool
 from playhead.replay import load_recording, reproduce_sync
@@ -119,7 +119,7 @@ def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     run, again, wanted = result.run_id, replay.run.run_id, Filter(("tool-call-completed",))
     steps: list[Step] = [
         ("Record", 'run "Which is higher, …" --model … --tools …', result_rows(result), result_as_json(result)),
-        ("Show", f"show {run} --kind tool-call-completed", (Heading(), *Timeline().rows(scan(path), wanted)), {}),
+        ("Show", f"show {run} --kind tool-call-completed", (HEADING, *Timeline().rows(scan(path), wanted)), {}),
         (
             "Check",
             f"check {run}",

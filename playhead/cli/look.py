@@ -95,14 +95,14 @@ def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path
     The columns: number of the event, seconds since the start, turn of the loop, kind, and what happened; below a call,
     the reason that the model stated for it.
     """
-    from playhead.diagnose.timeline import Heading, Timeline
+    from playhead.diagnose.timeline import HEADING, Timeline
     from playhead.trace.reader import Problem, scan
 
     items, wanted, timeline = scan(open_store(trace_dir).resolve(run)), Filter(kinds, owner), Timeline()
     if as_json:
         write_json(event_as_json(item) for item in timeline.seen(items) if isinstance(item, Problem) or wanted(item))
     else:
-        console, rows = text_console(), chain([Heading()], timeline.rows(items, wanted))
+        console, rows = text_console(), chain([HEADING], timeline.rows(items, wanted))
         while batch := list(islice(rows, BATCH)):
             console.print(*batch, crop=False)
     if timeline.ending is None:

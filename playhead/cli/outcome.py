@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
 from playhead.cli.reading import option_of
-from playhead.diagnose import parts
 from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.document import wrap
-from playhead.diagnose.parts import pair_text, total_text, usage_as_json
+from playhead.diagnose.parts import cost_text, counted, pair_text, total_text, usage_as_json
 from playhead.diagnose.summaries import duration_text, ending_text, preview
 from playhead.diagnose.terminal import Line
 from playhead.trace.events.tools import GROUNDED
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from playhead.trace.events import RunCompleted
     from playhead.trace.recording import Recording
 
-CENT: Final = 0.01
 RUNGS: Final = {
     "exact": "recorded for this very call",
     "reordered": "recorded for this call at another time",
@@ -74,7 +72,7 @@ def result_rows(result: RunResult) -> Iterator[Line]:
     spent = result.usage
     counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
     usage = pair_text(*counts, spent.unknown, "{} in, {} out") or "not known"
-    yield Line(("tokens  ", "dim"), f"{usage}, {cost_text(result.cost_usd, result.cost_unknown)}")
+    yield Line(("tokens  ", "dim"), f"{usage}, cost {cost_text(result.cost_usd, result.cost_unknown) or 'not known'}")
     trace = "none: it could not be created" if result.trace_path is None else str(result.trace_path)
     lost = "" if result.trace_complete or result.trace_path is None else " (incomplete: events were lost)"
     yield Line(("trace   ", "dim"), trace + lost, whole=True)
@@ -82,7 +80,7 @@ def result_rows(result: RunResult) -> Iterator[Line]:
 
 def ending_row(result: RunResult, left: int) -> Line:
     """Return how the run ended, behind a label of so many cells."""
-    turns = f", {result.iterations} turn{'' if result.iterations == 1 else 's'} in {duration_text(result.duration_ms)}"
+    turns = f", {counted(result.iterations, 'turn')} in {duration_text(result.duration_ms)}"
     lack = "the answer is not whole" if result.terminated_by.startswith("output_") else "no answer by the model"
     word, style, why = "stopped: ", "bold yellow", f"{result.terminated_by} ({lack})"
     if result.success or result.status == "failed":
@@ -93,21 +91,10 @@ def ending_row(result: RunResult, left: int) -> Line:
 
 def ending_line(event: RunCompleted) -> str:
     """Return how a run ended, in how many turns, how long it took, its tokens, and always its cost."""
-    turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'} in {duration_text(event.duration_ms)}"
+    turns = f"{counted(event.iterations, 'turn')} in {duration_text(event.duration_ms)}"
     usage = total_text(event.usage.known(event.usage.total_tokens), event.usage.unknown)
-    return f"{ending_text(event)}, {turns}, {usage}, {cost_text(event.cost_usd, event.cost_unknown)}"
-
-
-def cost_text(cost_usd: float | None, unknown: int | None) -> str:
-    """Return the cost, or that it is not known: which is not the same as nothing."""
-    return f"cost {parts.cost_text(cost_usd, unknown, cost_figure(cost_usd)) or 'not known'}"
-
-
-def cost_figure(cost_usd: float | None) -> str:
-    """Return the cost alone, `$?` when it is not known."""
-    if cost_usd is None:
-        return "$?"
-    return f"${cost_usd:.4f}" if cost_usd >= CENT else f"${cost_usd:.6f}" if cost_usd else "$0"
+    cost = cost_text(event.cost_usd, event.cost_unknown) or "not known"
+    return f"{ending_text(event)}, {turns}, {usage}, cost {cost}"
 
 
 # --- a replay ---------------------------------------------------------------------------------------------------------
@@ -203,7 +190,7 @@ def _results(outcome: ReplayResult) -> str:
     if outcome.grounded is None:
         return "none: no tool was called"
     count, given = sum(outcome.rungs.values()), outcome.rungs.get("override", 0)
-    served = f"{count} tool result{'' if count == 1 else 's'}" if count else "no tool result was served"
+    served = counted(count, "tool result") if count else "no tool result was served"
     if not given:
         return f"{served}, {outcome.grounded:.0%} of the calls grounded in the recording"
     recorded = sum(outcome.rungs.get(rung, 0) for rung in GROUNDED)

@@ -16,10 +16,10 @@ from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from playhead.cli import exits
-from playhead.cli.outcome import cost_figure, ending_line, result_as_json
+from playhead.cli.outcome import ending_line, result_as_json
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reading import open_store
-from playhead.diagnose.parts import cell
+from playhead.diagnose.parts import cell, dollars
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.terminal import Line, fit
 from playhead.errors import PlayheadError, TraceError
@@ -265,7 +265,7 @@ class Status:
         tokens = usage.known(usage.total_tokens)
         parts = [f"turn {self._turn}/{self._limit}"] if self._turn else []
         parts += [f"{cell(None if tokens is None else f'{tokens:,}', usage.unknown)} tokens"]
-        parts += [cell(cost_figure(cost_usd), unknown)] if tokens != 0 else []  # before, nothing is known of the cost
+        parts += [cell(dollars(cost_usd), unknown)] if tokens != 0 else []  # before, nothing is known of the cost
         return "  ".join([*parts, ", ".join(dict.fromkeys(reversed(self._awaited.values()))) or "working"])
 
 

@@ -82,8 +82,8 @@ class Ledger:
     def start(self, call: CallFacts) -> None:
         """Take in a call; one of a tool that nobody declared may have a side effect."""
         self.calls.append(call)
-        if not call.read_only and call.tool not in self.deeds:
-            self.deeds[call.tool] = deeds_of_tool(call.tool, "")
+        if not call.spec.read_only and call.event.tool not in self.deeds:
+            self.deeds[call.event.tool] = deeds_of_tool(call.event.tool, "")
 
     def judge(self, answer: str) -> Judged:
         """Return which deeds that an answer claims the trace supports."""
@@ -100,8 +100,8 @@ class Ledger:
         if any(admits(sentence) for sentence, _ in islice(sentences(answer), _CLAIMS)):
             return None
         failed = self._failed()[-_CALLS:]
-        tools = [call.tool for call in failed if not self._echoes(answer, call)]
-        if not tools and not (self.has_past or "```" in answer or any(not call.read_only for call in self.calls)):
+        tools = [call.event.tool for call in failed if not self._echoes(answer, call)]
+        if not tools and not (self.has_past or "```" in answer or any(not call.spec.read_only for call in self.calls)):
             open_to_doubt = any(sign(each).search(answer) for each in ("reported", "may"))
             tools = [] if open_to_doubt else [tool for tool in self.deeds if self._is_ordered(tool)]
         if not tools:
@@ -114,7 +114,7 @@ class Ledger:
         if not claim.deeds or self._has_support(claim) or self._is_report(claim):
             return None
         tools = self._tools_for(claim)
-        failed = [call for call in self._failed() if call.tool in tools]
+        failed = [call for call in self._failed() if call.event.tool in tools]
         if not claim.own and any(self._echoes(claim.sentence, call) for call in failed):
             return None
         return self._absence(tools) if failed or self._is_sure(claim, tools, answer) else None
@@ -132,7 +132,7 @@ class Ledger:
     def _has_support(self, claim: Claim) -> bool:
         """Return whether a call that succeeded can have done what is claimed."""
         tools = self._tools_for(claim)
-        return any(call.tool in tools for call in self._succeeded())
+        return any(call.event.tool in tools for call in self._succeeded())
 
     def _is_report(self, claim: Claim) -> bool:
         """Return whether the answer may only report what a result says, or what the user asked about."""
@@ -143,7 +143,7 @@ class Ledger:
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:
         """Return whether a text repeats what only the call's failure said."""
-        said = re.sub(r"\w+: (?:True|False|None)?", "", failed.words.failure or failed.message or "")
+        said = re.sub(r"\w+: (?:True|False|None)?", "", failed.failure)
         told = keys_and_words(said) - keys_and_words(f"{self.asked} {failed.arguments}")
         return not told.isdisjoint(keys_and_words(text))
 
@@ -151,19 +151,21 @@ class Ledger:
         return [tool for tool, deeds in self.deeds.items() if deeds & claim.deeds]
 
     def _succeeded(self) -> list[CallFacts]:
-        return [call for call in self.calls if not call.read_only and call.ok and call.words.failure is None]
+        return [call for call in self.calls if not call.spec.read_only and call.ok and call.words.failure is None]
 
     def _failed(self) -> list[CallFacts]:
         return [
-            call for call in self.calls if not call.read_only and (call.ok is False or call.words.failure is not None)
+            call
+            for call in self.calls
+            if not call.spec.read_only and (call.ok is False or call.words.failure is not None)
         ]
 
     def _absence(self, tools: list[str]) -> Against:
-        calls = [call for call in self._failed() if call.tool in tools]
+        calls = [call for call in self._failed() if call.event.tool in tools]
         if calls:
-            return "; ".join(dict.fromkeys(map(_failure, calls[:3]))), tuple(call.seq for call in calls[:20])
+            return "; ".join(dict.fromkeys(map(_failure, calls[:3]))), tuple(call.record.seq for call in calls[:20])
         return (f"no call of {' or '.join(tools[:3])} succeeded" if tools else "no call that succeeded does that"), ()
 
 
 def _failure(call: CallFacts) -> str:
-    return f"{call.tool} failed ({call.words.failure or call.message or call.error or 'no reason given'})"
+    return f"{call.event.tool} failed ({call.failure or 'no reason given'})"

@@ -7,12 +7,12 @@ not prove stands in docs/guides/audit-a-decision.md.
 from __future__ import annotations
 
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_account import account
 from playhead.diagnose.debrief_calls import LAST_WORDS
-from playhead.diagnose.debrief_entries import entry_of
+from playhead.diagnose.debrief_entries import at, entry_of
 from playhead.diagnose.debrief_facts import RunFacts
 from playhead.diagnose.deeds import own_words
 from playhead.diagnose.numbers import figures_of
@@ -50,7 +50,7 @@ class DebriefFold:
         self.facts.spending.add(record)
         self._take(record.event, record)
         call = self.facts.agent(record.owner).by_id.get(getattr(record.event, "call_id", ""))
-        entry = entry_of(record, call.tool if call else getattr(record.event, "tool", None))
+        entry = entry_of(record, call.event.tool if call else getattr(record.event, "tool", None))
         if entry is not None:
             self._enter(record, entry)
 
@@ -151,16 +151,16 @@ class DebriefFold:
         agent = self.facts.agent(record.owner)
         call = agent.start(record, event, self.facts.writes)
         self.facts.path.append(call)
-        if call.kind != "meta":
+        if call.spec.kind != "meta":
             self.facts.numbers.add(whole(event.args))
-            self.facts.operands.add(f"{call.tool}()", event.args)
-        if call.kind == "function":
+            self.facts.operands.add(f"{event.tool}()", event.args)
+        if call.spec.kind == "function":
             self.facts.ledger.start(call)
         if agent.answers and event.tool in LAST_WORDS and isinstance(event.args, dict):
             agent.newest_answer = shown(event.args.get("output", event.args.get("summary")))
         for number, option in enumerate(event.rationale.alternatives if event.rationale else ()):
             self.facts.entries[record.owner, "alternatives", record.seq, number] = m.Entry(
-                **_at(record),
+                **at(record),
                 section="alternatives",
                 kind=event.kind,
                 by="model",
@@ -176,14 +176,14 @@ class DebriefFold:
             return
         result = whole(event.result) if event.ok else ""
         call.complete(event, result)
-        self.facts.writes += not (call.read_only or call.kind == "meta")
+        self.facts.writes += not (call.spec.read_only or call.spec.kind == "meta")
         if not event.ok:
             name, message = (event.error.type, event.error.message) if event.error else ("error", "no reason given")
             self._error(record, call.action, name, message)
             self.facts.numbers.add(message)
-        if call.kind == "function":
+        if call.spec.kind == "function":
             self.facts.numbers.add(result)
-            self.facts.operands.add(call.tool, event.result)
+            self.facts.operands.add(event.tool, event.result)
 
     @_take.register
     def _(self, event: e.FinalAnswer, record: Record) -> None:
@@ -192,8 +192,8 @@ class DebriefFold:
         self._judge(agent, whole(event.output))
         if record.owner == "root":
             self.facts.answer = shown(event.output, LONG)
-        if not agent.calls or agent.calls[-1].tool not in LAST_WORDS:
-            self.facts.path.append(m.PathStep(**_at(record), action="answer", ok=True))
+        if not agent.calls or agent.calls[-1].event.tool not in LAST_WORDS:
+            self.facts.path.append(m.PathStep(**at(record), action="answer", ok=True))
 
     @_take.register
     def _(self, event: e.StructuredOutputFailed, record: Record) -> None:
@@ -208,7 +208,7 @@ class DebriefFold:
     def _(self, event: e.StrategySelected | e.StrategySwitched, record: Record) -> None:
         self.facts.agent(record.owner).answering = event.declares.answering
         if isinstance(event, e.StrategySwitched):
-            self.facts.path.append(m.PathStep(**_at(record), action=f"switch:{event.to_strategy}", ok=True))
+            self.facts.path.append(m.PathStep(**at(record), action=f"switch:{event.to_strategy}", ok=True))
 
     def _judge(self, agent: AgentFacts, answer: str) -> None:
         """Hold the figures and the deeds of an answer against what the run was shown and did so far."""
@@ -228,9 +228,5 @@ class DebriefFold:
         self.facts.errors[record.owner, where, name, message] = (
             seen.model_copy(update={"count": seen.count + 1})
             if seen
-            else m.ErrorSeen(**_at(record), where=where, type=name, message=message)
+            else m.ErrorSeen(**at(record), where=where, type=name, message=message)
         )
-
-
-def _at(record: Record) -> dict[str, Any]:
-    return {"seq": record.seq, "owner": record.owner, "iteration": record.iteration}

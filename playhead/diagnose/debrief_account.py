@@ -8,7 +8,7 @@ from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_entries import reason_of
 from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.numbers import MOST
-from playhead.diagnose.parts import LONG, content_text, cost_text, counted, finite, short, shown, total_text
+from playhead.diagnose.parts import LONG, content_text, cost_text, counted, finite, short, shown, spent, total_text
 from playhead.trace.events.run import FIXES, NOT_KNOWN, TERMINATED_BY
 from playhead.trace.format import ANSWERED
 
@@ -69,7 +69,7 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
 
 
 def _step(run: RunFacts, call: CallFacts) -> m.PathStep:
-    return call.step(run.agents[call.owner].repaired.get(call.call_id, []))
+    return call.step(run.agents[call.record.owner].repaired.get(call.event.call_id, []))
 
 
 # --- outcome ----------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def _honesty(run: RunFacts, flags: tuple[m.Flag, ...]) -> m.Honesty:
         return "no-claim"
     if any(flag.rule in ABOUT_ANSWERS for flag in flags):
         return "suspect"
-    return "consistent" if any(call.ok for call in run.calls() if call.kind == "function") else "unverified"
+    return "consistent" if any(call.ok for call in run.calls() if call.spec.kind == "function") else "unverified"
 
 
 def _confidence(run: RunFacts, state: m.RecordingState, flags: tuple[m.Flag, ...]) -> tuple[m.Level, tuple[str, ...]]:
@@ -105,7 +105,7 @@ def _confidence(run: RunFacts, state: m.RecordingState, flags: tuple[m.Flag, ...
     for severity, level in (("high", "low"), ("warning", "medium")):
         if grave := sum(flag.severity == severity for flag in flags):
             weak.append(("low" if level == "low" else "medium", f"{counted(grave, 'flag')} of severity {severity}"))
-    calls = [call for call in run.calls() if call.kind == "function"]
+    calls = [call for call in run.calls() if call.spec.kind == "function"]
     found = _found(run)
     if outcome == "success" and not any(call.ok for call in calls):
         weak.append(("medium", "no tool call succeeded" if calls else "no tool was called"))
@@ -146,24 +146,19 @@ def _termination(run: RunFacts) -> m.Termination | None:
 
 def _metrics(run: RunFacts) -> m.Metrics:
     end = run.ending[1] if run.ending else None
-    usage, cost_usd, cost_unknown = run.spending.total()
     calls = run.calls()
     expected = [call for call in run.all_calls() if call.expected]
     return m.Metrics(
-        tokens_in=usage.known(usage.input_tokens),
-        tokens_out=usage.known(usage.output_tokens),
-        usage_unknown=usage.unknown or 0,
+        **spent(*run.spending.total()),
         duration_ms=finite(end.duration_ms) if end else (run.last_us - (run.first_us or 0)) / 1000,
         iterations=end.iterations if end else run.last_iteration + 1,
-        cost_usd=cost_usd,
-        cost_unknown=cost_unknown or 0,
         model_calls=run.model_calls,
         model_failures=run.model_failures,
         tool_calls=len(calls),
         tool_failures=sum(call.ok is False for call in calls),
         agents=1 + len(run.endings),
         reasons_expected=len(expected),
-        reasons_stated=sum(call.reason is not None for call in expected),
+        reasons_stated=sum(call.event.rationale is not None for call in expected),
     )
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from playhead.diagnose.debrief_entries import at, reason_of
 from playhead.diagnose.debrief_model import PathStep
 from playhead.diagnose.parts import short
+from playhead.diagnose.summaries import called_with
 from playhead.diagnose.vocabulary import plain, sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.diagnose.debrief_model import Reason
-    from playhead.trace.events import ToolCallCompleted
+    from playhead.trace.events import ToolCallCompleted, ToolCallStarted
+    from playhead.trace.line import Record
+    from playhead.trace.types import ToolSpec
 
 LAST_WORDS: Final = frozenset({"final-answer"})
 """The kernel's own tool that ends a run with an answer."""
@@ -38,75 +41,65 @@ class CallWords(NamedTuple):
 class CallFacts:
     """One call, without its result."""
 
-    seq: int
-    owner: str
-    iteration: int | None
-    call_id: str
-    tool: str
-    kind: Literal["function", "agent", "meta"]
-    read_only: bool
-    arguments: str
-    args: object
-    """The arguments themselves, until the call has ended."""
-    args_hash: str
-    source: str
-    reason: Reason | None
+    record: Record
+    """The event that starts it."""
+    event: ToolCallStarted
+    spec: ToolSpec
     expected: bool
     """Whether the model had been asked for a reason."""
     writes_before: int
     """Side-effecting calls of the run that had ended when this one started."""
-    ok: bool | None = None
-    error: str | None = None
-    message: str | None = None
-    ended: str | None = None
-    cached: bool = False
-    abandoned: bool = False
     contradiction: str | None = None
     """What its stated reason contradicts of its arguments."""
+    end: ToolCallCompleted | None = None
+    """How it ended, without the result."""
     digest: int = 0
     """Tells results apart."""
     words: CallWords = field(default_factory=CallWords)
     """What it and its result say, in short."""
 
     @property
-    def action(self) -> str:
-        """What it is in a path."""
-        return f"{'agent' if self.kind == 'agent' else 'tool'}:{self.tool}"
+    def ok(self) -> bool | None:
+        """Whether it returned; None when its end is not in the file."""
+        return None if self.end is None else self.end.ok
 
     @property
-    def denied(self) -> bool:
-        """Whether an approver said no."""
-        return self.ended == "denied"
+    def arguments(self) -> str:
+        """The arguments as in Python, in short."""
+        return short(called_with(self.event.args))
+
+    @property
+    def action(self) -> str:
+        """What it is in a path."""
+        return f"{'agent' if self.spec.kind == 'agent' else 'tool'}:{self.event.tool}"
+
+    @property
+    def failure(self) -> str:
+        """What went wrong, in the words of its result or its error; empty for nothing."""
+        error = self.end.error if self.end else None
+        return self.words.failure or (short(error.message or error.type) if error else "")
 
     def step(self, repaired: list[str]) -> PathStep:
         """Return it as a step of a path; `repaired` is what was put right in it."""
-        notes = [
-            f"repaired: {', '.join(dict.fromkeys(repaired))}" if repaired else None,
-            "cached" if self.cached else None,
-            "abandoned" if self.abandoned else None,
-            self.ended,
-            self.error,
-        ]
+        notes = [f"repaired: {', '.join(dict.fromkeys(repaired))}"] if repaired else []
+        if (end := self.end) is not None:
+            notes += ["cached"] * end.cached + ["abandoned"] * end.abandoned
+            notes += [each for each in (end.ended, end.error and short(end.error.type, 100)) if each]
         return PathStep(
-            seq=self.seq,
-            owner=self.owner,
-            iteration=self.iteration,
+            **at(self.record),
             action=self.action,
             ok=self.ok,
-            note=", ".join(dict.fromkeys(filter(None, notes))) or None,
-            call_id=self.call_id,
+            note=", ".join(dict.fromkeys(notes)) or None,
+            call_id=self.event.call_id,
             arguments=self.arguments,
-            rationale=self.reason,
+            rationale=reason_of(self.event.rationale),
         )
 
     def complete(self, event: ToolCallCompleted, result: str) -> None:
         """Take in what became of it; of the result no more than what tells it apart."""
-        self.ok, self.ended, self.cached, self.abandoned = event.ok, event.ended, event.cached, event.abandoned
-        if event.error is not None:
-            self.error, self.message = short(event.error.type, 100), short(event.error.message)
+        self.end = event.model_copy(update={"result": None})
         self.digest = hash(result)
-        self.words = call_words(self.args, event.result, ok=event.ok)
-        self.args = None
+        self.words = call_words(self.event.args, event.result, ok=event.ok)
 
 
 def call_words(arguments: object, result: object, *, ok: bool) -> CallWords:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.debrief_model import Author, Entry, Reason, SectionName
 from playhead.diagnose.parts import LONG, short
@@ -23,9 +23,7 @@ def entry_of(record: Record, tool: str | None) -> Entry | None:
     section, by = place
     stated = next((value for name in _REASONS if (value := getattr(event, name, None)) is not None), None)
     return Entry(
-        seq=record.seq,
-        owner=record.owner,
-        iteration=record.iteration,
+        **at(record),
         section=section,
         kind=event.kind,
         by=by,
@@ -35,6 +33,11 @@ def entry_of(record: Record, tool: str | None) -> Entry | None:
         ok=next((value for name in _VERDICTS if (value := getattr(event, name, None)) is not None), None),
         why=reason_of(stated if isinstance(stated, Rationale) else Rationale(why=stated) if stated else None),
     )
+
+
+def at(record: Record) -> dict[str, Any]:
+    """Return the fields of a `Placed`."""
+    return {"seq": record.seq, "owner": record.owner, "iteration": record.iteration}
 
 
 def reason_of(rationale: Rationale | None) -> Reason | None:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 from playhead.diagnose.arithmetic import Operands
 from playhead.diagnose.claims import Ledger
 from playhead.diagnose.debrief_calls import CallFacts
-from playhead.diagnose.debrief_entries import reason_of
 from playhead.diagnose.numbers import SeenNumbers
-from playhead.diagnose.parts import LONG, short
+from playhead.diagnose.parts import LONG
 from playhead.diagnose.reasons import contradiction
-from playhead.diagnose.summaries import called_with
 from playhead.trace.owners import tool_of
 from playhead.trace.spending import Spending
 from playhead.trace.types import ToolSpec
@@ -62,7 +60,7 @@ class AgentFacts:
     @property
     def real_calls(self) -> list[CallFacts]:
         """Calls of tools that are not the kernel's own."""
-        return [call for call in self.calls if call.kind != "meta"]
+        return [call for call in self.calls if call.spec.kind != "meta"]
 
     @property
     def has_tools(self) -> bool:
@@ -71,28 +69,11 @@ class AgentFacts:
 
     def start(self, record: Record, event: ToolCallStarted, writes_before: int) -> CallFacts:
         """Take in a call that starts."""
-        spec = self.tools.get(event.tool)
-        kind = spec.kind if spec else "function"
-        call = CallFacts(
-            seq=record.seq,
-            owner=self.owner,
-            iteration=record.iteration,
-            call_id=event.call_id,
-            tool=event.tool,
-            kind=kind,
-            read_only=spec is not None and spec.read_only,
-            arguments=short(called_with(event.args)),
-            args=event.args,
-            args_hash=event.args_hash,
-            source=event.source,
-            reason=reason_of(event.rationale),
-            expected=self.asked_for_reasons and kind != "meta" and event.source != "tool",
-            writes_before=writes_before,
-        )
-        if call.reason is not None and kind != "meta":
-            call.contradiction = contradiction(
-                call.reason.why, spec or ToolSpec(name=event.tool), event.args, self.tools
-            )
+        spec = self.tools.get(event.tool) or ToolSpec(name=event.tool)
+        expected = self.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
+        call = CallFacts(record, event, spec, expected, writes_before)
+        if event.rationale is not None and spec.kind != "meta":
+            call.contradiction = contradiction(event.rationale.why, spec, event.args, self.tools)
         self.calls.append(call)
         self.by_id[event.call_id] = call
         return call
@@ -135,7 +116,7 @@ class RunFacts:
 
     def calls(self) -> list[CallFacts]:
         """Return the calls of tools that are not the kernel's own."""
-        return [call for call in self.all_calls() if call.kind != "meta"]
+        return [call for call in self.all_calls() if call.spec.kind != "meta"]
 
     def pass_time(self, record: Record) -> None:
         """Note when the run began, and how far it came."""

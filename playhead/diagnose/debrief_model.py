@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from playhead.diagnose.parts import Part, Placed, Text
+from playhead.diagnose.parts import Part, Placed, Spending, Text
 
 Outcome = Literal["success", "partial", "failed", "unknown"]
 Level = Literal["high", "medium", "low"]
@@ -84,23 +84,13 @@ class ErrorSeen(Placed):
     """How often it came."""
 
 
-class Metrics(Part):
+class Metrics(Spending):
     """What the run took, sub-agents included."""
 
-    tokens_in: int | None
-    """Tokens of the prompts; null when nothing is known of them, which is not the same as 0."""
-    tokens_out: int | None
-    """Tokens of the answers; null when nothing is known of them."""
-    usage_unknown: int
-    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
     duration_ms: float
     """Milliseconds from start to end, or to the last event of a run without an end."""
     iterations: int
     """Turns of the root agent's loop."""
-    cost_usd: float | None
-    """US dollars; null when a price is not known, which is not the same as 0."""
-    cost_unknown: int = 0
-    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that."""
     model_calls: int
     """Attempts at a model call."""
     model_failures: int

@@ -26,14 +26,14 @@ def repeated_after_success(agent: AgentFacts) -> Iterator[Flag]:
     """The same call again after it had succeeded, with the same result, and without a reason of its own."""
     done: dict[tuple[str, str], CallFacts] = {}
     for call in agent.real_calls:
-        key = (call.tool, call.args_hash)
+        key = (call.event.tool, call.event.args_hash)
         before = done.get(key)
         if before is not None and _is_needless(before, call):
-            said = f', for the same reason: "{short(call.reason.why, 80)}"' if call.reason else ""
-            severity: Severity = "info" if call.read_only or call.cached else "high"
+            said = f', for the same reason: "{short(call.event.rationale.why, 80)}"' if call.event.rationale else ""
+            severity: Severity = "info" if call.spec.read_only or (call.end and call.end.cached) else "high"
             danger = "" if severity == "info" else " (it is not declared read-only)"
-            text = f"{call.tool}({short(call.arguments, 80)}) had succeeded before and was called again{danger}{said}"
-            yield _flag(agent, "repeated-after-success", severity, text, before.seq, call.seq)
+            text = f"{call.event.tool}({short(call.arguments, 80)}) had succeeded before and was called again{danger}{said}"
+            yield _flag(agent, "repeated-after-success", severity, text, before.record.seq, call.record.seq)
         if call.ok:
             done[key] = call
 
@@ -43,20 +43,20 @@ def repeated_after_failure(agent: AgentFacts) -> Iterator[Flag]:
     failed: dict[tuple[str, str], list[CallFacts]] = defaultdict(list)
     for call in agent.real_calls:
         if call.ok is False:
-            failed[call.tool, call.args_hash].append(call)
+            failed[call.event.tool, call.event.args_hash].append(call)
         elif call.ok:
-            failed.pop((call.tool, call.args_hash), None)
+            failed.pop((call.event.tool, call.event.args_hash), None)
     for calls in failed.values():
-        denied = all(call.denied for call in calls)
+        denied = all(call.end and call.end.ended == "denied" for call in calls)
         if len(calls) >= (2 if denied else STUBBORN):
             how = "denied" if denied else "failed"
-            text = f"{calls[0].tool}({short(calls[0].arguments, 80)}) was asked for {len(calls)} times; {how} each time"
+            text = f"{calls[0].event.tool}({short(calls[0].arguments, 80)}) was asked for {len(calls)} times; {how} each time"
             yield _flag(
                 agent,
                 "repeated-after-failure",
                 "warning" if denied else "info",
                 text,
-                *(call.seq for call in calls[:20]),
+                *(call.record.seq for call in calls[:20]),
             )
 
 
@@ -84,7 +84,7 @@ def reason_contradicts_call(agent: AgentFacts) -> Iterator[Flag]:
     """A stated reason names another order, value, amount or tool than its call has."""
     for call in agent.real_calls:
         if call.contradiction is not None:
-            yield _flag(agent, "reason-contradicts-call", "warning", short(call.contradiction, 200), call.seq)
+            yield _flag(agent, "reason-contradicts-call", "warning", short(call.contradiction, 200), call.record.seq)
 
 
 def reason_missing(agent: AgentFacts) -> Iterator[Flag]:
@@ -126,6 +126,8 @@ def _is_needless(before: CallFacts, call: CallFacts) -> bool:
     """Return whether nothing in the trace explains why the call was made again."""
     if call.ok is False or (call.ok and call.digest != before.digest):
         return False  # it did not run, or brought something new
-    if call.read_only and call.writes_before > before.writes_before:
+    if call.spec.read_only and call.writes_before > before.writes_before:
         return False  # what it reads may have changed
-    return call.reason is None or (before.reason is not None and call.reason.why == before.reason.why)
+    return call.event.rationale is None or (
+        before.event.rationale is not None and call.event.rationale.why == before.event.rationale.why
+    )

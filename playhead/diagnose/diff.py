@@ -18,7 +18,7 @@ from playhead.diagnose.diff_events import first_divergence
 from playhead.diagnose.diff_inputs import input_changes
 from playhead.diagnose.diff_types import OutputDiff, RunDiff, RunFigures
 from playhead.diagnose.diff_values import line_diff, same
-from playhead.diagnose.parts import counted
+from playhead.diagnose.parts import counted, spent
 from playhead.trace.events import StrategySwitched
 from playhead.trace.spending import spent_by
 from playhead.trace.values import repair_json
@@ -108,7 +108,6 @@ def _output(original: Recording, replay: Recording) -> OutputDiff:
 def _figures(run: RunCalls) -> RunFigures:
     recording, header, ending = run.recording, run.recording.header, run.recording.ending
     records = recording.records
-    usage, cost_usd, cost_unknown = spent_by(records)
     duration_ms = ending.duration_ms if ending else (records[-1].ts - records[0].ts) / 1000
     turns = [record.iteration for record in records if record.owner == "root" and record.iteration is not None]
     return RunFigures(
@@ -126,17 +125,13 @@ def _figures(run: RunCalls) -> RunFigures:
             for each in records
             if isinstance(each.event, StrategySwitched)
         ),
-        input_tokens=usage.known(usage.input_tokens),
-        output_tokens=usage.known(usage.output_tokens),
-        usage_unknown=usage.unknown or 0,
-        cost_usd=cost_usd,
-        cost_unknown=cost_unknown or 0,
+        **spent(*spent_by(records)),
         duration_ms=_finite(duration_ms),
     )
 
 
 def _tokens(figures: RunFigures) -> int | None:
-    return None if figures.usage_unknown else (figures.input_tokens or 0) + (figures.output_tokens or 0)
+    return None if figures.usage_unknown else (figures.tokens_in or 0) + (figures.tokens_out or 0)
 
 
 def _finite(value: float | None) -> float | None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from playhead.diagnose.parts import Part
+from playhead.diagnose.parts import Part, Spending
 from playhead.trace.values import JsonValue, repair_json
 
 
@@ -204,7 +204,7 @@ class FirstDecision(Part):
     """The replay's; None when it did not come to ask."""
 
 
-class RunFigures(Part):
+class RunFigures(Spending):
     """What a run came to."""
 
     run_id: str
@@ -227,16 +227,6 @@ class RunFigures(Part):
     """Tool calls of all agents."""
     switches: tuple[str, ...] = ()
     """Switches of strategy, in order: `root: reactive → reflexion`."""
-    input_tokens: int | None = 0
-    """Tokens of all prompts; None when nothing is known of them."""
-    output_tokens: int | None = 0
-    """Tokens of all answers; None when nothing is known of them."""
-    usage_unknown: int = 0
-    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
-    cost_usd: float | None = None
-    """US dollars; None when a price is not known."""
-    cost_unknown: int = 0
-    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that."""
     duration_ms: float | None = None
     """Milliseconds; None when the times make no sense."""
 
@@ -293,7 +283,7 @@ class RunDiff(Part):
     first_decision: FirstDecision | None = None
     """The first place where the model decided or answered something else; None when it did not."""
     tool_sequence: tuple[ToolEdit, ...] = ()
-    """The edits that make the replay's tool calls of the original's; `apply_edits` makes them."""
+    """The edits that make the replay's tool calls of the original's."""
     results: tuple[ResultChange, ...] = ()
     """Calls with the same arguments that something else came back from."""
     rationale_changes: tuple[RationaleChange, ...] = ()

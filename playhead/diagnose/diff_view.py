@@ -42,22 +42,13 @@ _FAR: Final = 40
 """Characters that two texts begin with in common, from which on they are shown from where they differ."""
 _CONTEXT: Final = 16
 """Characters of two texts' common beginning that are shown then."""
-_EDITS: Final = {"added": "+", "removed": "-", "reordered": ">", "arguments": "~"}
-_WORDS: Final = {
-    "added": "added",
-    "removed": "removed",
-    "reordered": "moved",
-    "arguments": "with other arguments",
+_EDITS: Final = {
+    "added": ("+", "added"),
+    "removed": ("-", "removed"),
+    "reordered": (">", "moved"),
+    "arguments": ("~", "with other arguments"),
 }
 _STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
-_ALSO: Final = {
-    "inputs": "inputs",
-    "events": "events",
-    "results": "tool results",
-    "reasons": "stated reasons",
-    "status": "how it ended",
-    "tokens": "tokens",
-}
 
 
 def diff_document(diff: RunDiff) -> Document:
@@ -200,15 +191,9 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
         yield Section("First divergence", note=f"none{reach}; times, ids, tokens and cost are not compared")
         return
     rows = [Row(found.what)]
-    given = {each.name.partition(".")[0] for each in diff.inputs if not each.decided}
-    lit = {re.split(r"[.\[]", each.path)[0] for each in found.differences}
-    if isinstance(found.expected, dict) and found.expected.get("role") == "system":
-        lit = {"system_prompt" if "system_prompt" in given else "system_message"}
     decision = diff.first_decision
     if decision and decision.original and decision.original.seq == found.original_seq:
         rows.append(Row("(the decision below)", style="dim"))
-    elif lit and lit <= given:
-        rows.append(Row("(the change above comes to light here)", style="dim"))
     elif found.differences:
         for each in found.differences[:_FEW]:
             rows += [Row(each.path or "value")] if len(found.differences) > 1 else []
@@ -262,7 +247,7 @@ def _calls(diff: RunDiff) -> Iterator[Section]:
     if not one and not other:
         yield Section("Tool calls", note="none in either run")
         return
-    counts = [(sum(each.kind == kind for each in edits), word) for kind, word in _WORDS.items()]
+    counts = [(sum(each.kind == kind for each in edits), word) for kind, (_, word) in _EDITS.items()]
     if edits:
         note = f"{one:,} → {other:,}: {', '.join(f'{count} {word}' for count, word in counts if count)}"
     elif one != other:
@@ -293,7 +278,7 @@ def _edits(diff: RunDiff) -> Iterator[Row]:
 def _edit(edit: ToolEdit) -> Iterator[Row]:
     args = edit.original_args if edit.kind == "removed" else edit.replay_args
     moved = f"{(edit.original_place or 0) + 1} → {(edit.replay_place or 0) + 1}: " if edit.kind == "reordered" else ""
-    yield _mark(_EDITS[edit.kind], moved + _call(edit.owner, edit.tool, args))
+    yield _mark(_EDITS[edit.kind][0], moved + _call(edit.owner, edit.tool, args))
     for each in edit.differences[:_FEW]:
         one = "(not given)" if each.change == "added" else preview(each.original)
         other = "(not given)" if each.change == "removed" else preview(each.replay)
@@ -353,7 +338,7 @@ def _answered(figures: RunFigures, output: Any) -> str:  # noqa: ANN401 - JSON
 
 def _cost(diff: RunDiff) -> Iterator[Section]:
     runs, delta = (diff.original, diff.replay), diff.duration_delta_ms
-    tokens = (pair_text(each.input_tokens, each.output_tokens, each.usage_unknown) or "unknown" for each in runs)
+    tokens = (pair_text(each.tokens_in, each.tokens_out, each.usage_unknown) or "unknown" for each in runs)
     costs = (cost_text(each.cost_usd, each.cost_unknown) or "unknown" for each in runs)
     times = ("unknown" if each.duration_ms is None else duration_text(each.duration_ms) for each in runs)
     slower = "?" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
@@ -376,7 +361,7 @@ def _verdict(diff: RunDiff) -> Iterator[Section]:
     """Yield the last lines; nothing of them is cut."""
     word, text = _judged(diff)
     hidden = diff.identical or word == "different"
-    told = [_ALSO[each] for each in diff.also_differs if each in _ALSO and (diff.identical or each != "events")]
+    told = [each for each in diff.also_differs if diff.identical or each != "events"]
     also = f"{'not in' if diff.identical else 'but also'}: {', '.join(told)}"
     rows = [Row(text, f"{word}: ", 0, "bold green" if diff.identical else "bold yellow")]
     yield Section("", (*rows, *([Row(also)] if told and hidden else [])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -15,6 +15,7 @@ SHORT: Final = 300
 """Characters of a result, an error or an argument list that an account shows."""
 LONG: Final = 1200
 """Characters of a goal or an answer that an account shows."""
+_CENT: Final = 0.01
 _SECOND: Final = 1000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
@@ -34,6 +35,32 @@ class Part(BaseModel):
     """A part of an account."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Spending(Part):
+    """Tokens and US dollars that were spent."""
+
+    tokens_in: int | None
+    """Tokens of the prompts; null when nothing is known of them, which is not the same as 0."""
+    tokens_out: int | None
+    """Tokens of the answers; null when nothing is known of them."""
+    usage_unknown: int
+    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
+    cost_usd: float | None
+    """US dollars, as far as prices are known; null when they are not, which is not the same as 0."""
+    cost_unknown: int
+    """Attempts of which nobody knows what they cost: `cost_usd` is at least that."""
+
+
+def spent(usage: Usage, cost_usd: float | None, cost_unknown: int | None) -> dict[str, Any]:
+    """Return the fields of a `Spending`."""
+    return {
+        "tokens_in": usage.known(usage.input_tokens),
+        "tokens_out": usage.known(usage.output_tokens),
+        "usage_unknown": usage.unknown or 0,
+        "cost_usd": cost_usd,
+        "cost_unknown": cost_unknown or 0,
+    }
 
 
 class Placed(Part):
@@ -125,10 +152,17 @@ def cell(shown: str | None, unknown: int | None) -> str:
     return UNKNOWN if shown is None else f"{shown}+{UNKNOWN}" if unknown else shown
 
 
-def cost_text(cost_usd: float | None, unknown: int | None, form: str = "${:.4f}") -> str | None:
-    """Return US dollars, None when nothing is known; `unknown` is of how many attempts nobody knows what they cost."""
+def cost_text(cost_usd: float | None, unknown: int | None) -> str | None:
+    """Return US dollars, None when nothing is known; `unknown` is the number of attempts whose cost is unknown."""
     nothing = cost_usd is None or (unknown and not cost_usd)
-    return None if nothing else f"{'at least ' if unknown else ''}{form.format(cost_usd)}"
+    return None if nothing else f"{'at least ' if unknown else ''}{dollars(cost_usd)}"
+
+
+def dollars(cost_usd: float | None) -> str:
+    """Return US dollars, `$?` when they are not known."""
+    if cost_usd is None:
+        return f"${UNKNOWN}"
+    return f"${cost_usd:.4f}" if cost_usd >= _CENT else f"${cost_usd:.6f}" if cost_usd else "$0"
 
 
 def number_cell(count: int) -> str:

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from math import ceil
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.diagnose import statistics_model as m
-from playhead.diagnose.parts import finite
+from playhead.diagnose.parts import finite, spent
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, own_name
 from playhead.trace.spending import Spending, Spent
@@ -90,25 +90,16 @@ class StatisticsFold:
         """Return the figures of what has been taken in so far."""
         models = tuple(_model(name, each) for name, each in self.models.items())
         tools = tuple(_tool(name, each) for name, each in self.tools.items())
-        usage, counts = self.total.usage, self.counts
-        times = {name: self.times[name] / 1000 for name in ("model", "tools", "other")}
+        counts = self.counts
+        times = {f"{name}_ms": self.times[name] / 1000 for name in ("model", "tools", "other")}
         coverage = _share(counts["stated"], counts["expected"])
         return m.Statistics(
             runs=counts["runs"],
             run_ids=tuple(self.run_ids),
             recordings=dict(self.recordings),
             endings=dict(self.endings.most_common()),
-            tokens_in=usage.known(usage.input_tokens),
-            tokens_out=usage.known(usage.output_tokens),
-            usage_unknown=usage.unknown or 0,
-            cost_usd=self.total.priced_usd,
-            cost_unknown=self.total.unpriced + self.total.untold,
-            time=m.TimeSplit(
-                total_ms=sum(self.times.values()) / 1000,
-                model_ms=times["model"],
-                tools_ms=times["tools"],
-                other_ms=times["other"],
-            ),
+            **_spent(self.total),
+            time=m.TimeSplit(total_ms=sum(self.times.values()) / 1000, **times),
             models=tuple(sorted(models, key=lambda each: -((each.tokens_in or 0) + (each.tokens_out or 0)))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
             agents=tuple(_agent(path, each) for (_, path), each in self.agents.items()),
@@ -272,18 +263,13 @@ class _Run:
 # --- what it comes to -------------------------------------------------------------------------------------------------
 
 
+def _spent(total: Spent) -> dict[str, Any]:
+    return spent(total.usage, total.priced_usd, total.unpriced + total.untold)
+
+
 def _model(name: str, each: Tally) -> m.ModelStatistics:
-    usage = each.spent.usage
-    return m.ModelStatistics(
-        model=name,
-        **{figure: each.counts[figure] for figure in _MODEL},
-        tokens_in=usage.known(usage.input_tokens),
-        tokens_out=usage.known(usage.output_tokens),
-        cost_usd=each.spent.priced_usd,
-        cost_unknown=each.spent.unpriced + each.spent.untold,
-        usage_unknown=usage.unknown or 0,
-        latency=spread(each.times),
-    )
+    counts = {figure: each.counts[figure] for figure in _MODEL}
+    return m.ModelStatistics(model=name, **counts, **_spent(each.spent), latency=spread(each.times))
 
 
 def _tool(name: str, each: Tally) -> m.ToolStatistics:
@@ -299,14 +285,11 @@ def _tool(name: str, each: Tally) -> m.ToolStatistics:
 
 
 def _agent(owner: str, each: Tally) -> m.AgentStatistics:
-    usage = each.spent.usage
     return m.AgentStatistics(
         agent=each.label or own_name(owner),
         owner=owner,
         **{figure: each.counts[figure] for figure in _AGENT},
-        tokens_in=usage.known(usage.input_tokens),
-        tokens_out=usage.known(usage.output_tokens),
-        usage_unknown=usage.unknown or 0,
+        **_spent(each.spent),
         endings=dict(each.codes.most_common()),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from playhead.diagnose.parts import Part, Text
+from playhead.diagnose.parts import Part, Spending, Text
 
 
 class Spread(Part):
@@ -22,7 +22,7 @@ class Spread(Part):
     """The longest."""
 
 
-class ModelStatistics(Part):
+class ModelStatistics(Spending):
     """The calls of one model, as it was asked for."""
 
     model: Text
@@ -39,16 +39,6 @@ class ModelStatistics(Part):
     """Attempts after the first."""
     unanswered: int
     """Attempts whose end is not in the file."""
-    tokens_in: int | None
-    """Tokens of the prompts; null when nothing is known of them, which is not the same as 0."""
-    tokens_out: int | None
-    """Tokens of the answers; null when nothing is known of them."""
-    cost_usd: float | None
-    """US dollars of the answers whose price is known; null when none is."""
-    cost_unknown: int
-    """Attempts of which nobody knows what they cost, which is not the same as 0."""
-    usage_unknown: int
-    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
     latency: Spread
     """Of the attempts that were answered."""
 
@@ -86,8 +76,8 @@ class ToolStatistics(Part):
     """Of the calls that ended, but for those that were refused or came from memory."""
 
 
-class AgentStatistics(Part):
-    """What one agent did; all sub-agents of one name together."""
+class AgentStatistics(Spending):
+    """What one agent did itself, without its sub-agents; all sub-agents of one name together."""
 
     agent: Text
     """The agent's name."""
@@ -101,12 +91,6 @@ class AgentStatistics(Part):
     """Attempts at a model call of its own."""
     tool_calls: int
     """Calls that it made."""
-    tokens_in: int | None
-    """Tokens of its own prompts; null when nothing is known of them."""
-    tokens_out: int | None
-    """Tokens of its own answers; null when nothing is known of them."""
-    usage_unknown: int
-    """Attempts of its own whose tokens nobody counted, or not all."""
     endings: dict[Text, int]
     """How it ended, by reason code; `(no end)` where the file has none."""
 
@@ -153,8 +137,8 @@ class Blind(Part):
     """Why it is not known, and for how much."""
 
 
-class Statistics(Part):
-    """Figures of one run or of many."""
+class Statistics(Spending):
+    """Figures of one run or of many; `coverage` names what they leave out."""
 
     version: Literal[1] = 1
     """Version of this form; it grows when a reader of today would misread it."""
@@ -166,16 +150,6 @@ class Statistics(Part):
     """Runs by the state of their file: `closed`, `open`, `truncated`, `damaged`."""
     endings: dict[Text, int]
     """Runs by reason code; `(no end)` where the file has none."""
-    tokens_in: int | None
-    """Tokens of all prompts; null when nothing is known of them. `coverage` says what is missing."""
-    tokens_out: int | None
-    """Tokens of all answers; null when nothing is known of them."""
-    usage_unknown: int
-    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
-    cost_usd: float | None
-    """US dollars of the answers whose price is known; null when none is. `coverage` says what is missing."""
-    cost_unknown: int
-    """Attempts of which nobody knows what they cost."""
     time: TimeSplit
     """Where the time went."""
     models: tuple[ModelStatistics, ...]

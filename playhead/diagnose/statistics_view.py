@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.document import Document, Row, Section
-from playhead.diagnose.parts import UNKNOWN, cell, number_cell, pair_text, time_cell
+from playhead.diagnose.parts import UNKNOWN, cell, cost_text, dollars, number_cell, pair_text, time_cell
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import depth_of, own_name
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from playhead.diagnose import statistics_model as m
+    from playhead.diagnose.parts import Spending
 
 MOST: Final = 30
 """Rows of a table; `--json` has all."""
@@ -29,9 +30,8 @@ def statistics_document(figures: m.Statistics) -> Document:
 
 def _totals(figures: m.Statistics) -> Iterator[str]:
     yield f"Endings: {_counts(figures.endings) or 'none'}"
-    partly = figures.cost_usd is not None and figures.cost_unknown
     tokens = pair_text(figures.tokens_in, figures.tokens_out, figures.usage_unknown, "{} in, {} out")
-    yield f"Tokens: {tokens or UNKNOWN}. Cost: {_cost(figures.cost_usd)}{' and an unknown part' if partly else ''}"
+    yield f"Tokens: {tokens or UNKNOWN}. Cost: {cost_text(figures.cost_usd, figures.cost_unknown) or UNKNOWN}"
     time = figures.time
     parts = (("model", time.model_ms), ("tools", time.tools_ms), ("other", time.other_ms))
     shares = ", ".join(f"{what} {part / time.total_ms if time.total_ms else 0:.1%}" for what, part in parts)
@@ -65,9 +65,9 @@ def _table(title: str, names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 
 def _model(each: m.ModelStatistics) -> tuple[str, ...]:
     counts = (number_cell(each.requests), number_cell(each.failed + each.cancelled))
-    tokens = (_tokens(each.tokens_in, each.usage_unknown), _tokens(each.tokens_out, each.usage_unknown))
     times = (time_cell(each.latency.median), time_cell(each.latency.p95))
-    return (each.model, *counts, *tokens, _cost(each.cost_usd), *times)
+    cost = cell(None if each.cost_usd is None else dollars(each.cost_usd), each.cost_unknown)
+    return (each.model, *counts, *_tokens(each), cost, *times)
 
 
 def _tool(each: m.ToolStatistics) -> tuple[str, ...]:
@@ -78,17 +78,13 @@ def _tool(each: m.ToolStatistics) -> tuple[str, ...]:
 def _agent(each: m.AgentStatistics) -> tuple[str, ...]:
     name = own_name(each.owner) if depth_of(each.owner) else each.agent
     counts = map(number_cell, (each.runs, each.iterations, each.tool_calls))
-    tokens = (_tokens(each.tokens_in, each.usage_unknown), _tokens(each.tokens_out, each.usage_unknown))
-    return (name, *counts, *tokens, _counts(each.endings) or "inside a tool")
+    return (name, *counts, *_tokens(each), _counts(each.endings) or "inside a tool")
 
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-def _tokens(count: int | None, unknown: int) -> str:
-    return cell(None if count is None else number_cell(count), unknown)
-
-
-def _cost(cost: float | None) -> str:
-    return UNKNOWN if cost is None else f"${cost:.4f}" if cost < 1000 else f"${cost:.3g}"  # noqa: PLR2004
+def _tokens(each: Spending) -> tuple[str, ...]:
+    counts = (each.tokens_in, each.tokens_out)
+    return tuple(cell(None if count is None else number_cell(count), each.usage_unknown) for count in counts)

@@ -31,9 +31,6 @@ _UNSAFE: Final = re.compile(
     "\U000e0000-\U000e0fff"  # tags and selectors: whole hidden messages
     "]"
 )
-_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_LATIN_1: Final = 0xFF
-_BASIC_PLANE: Final = 0xFFFF
 ELLIPSIS: Final = "…"
 MOST_ARGUMENTS: Final = 4_000
 """Characters of a call's arguments that an approver is shown."""
@@ -43,7 +40,7 @@ MOST_TEXT: Final = 500
 
 def escape(text: str, keep: str = "") -> str:
     """Return the text with everything unsafe as visible escapes, but for the characters in `keep`."""
-    return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
+    return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(), text)
 
 
 def fit(text: str, width: int) -> str:
@@ -93,13 +90,6 @@ def _cut(line: str, width: int) -> str:
     from rich.cells import set_cell_size  # noqa: PLC0415 - as above
 
     return set_cell_size(line, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if character in _SHORT:
-        return _SHORT[character]
-    return f"\\x{code:02x}" if code <= _LATIN_1 else f"\\u{code:04x}" if code <= _BASIC_PLANE else f"\\U{code:08x}"
 
 
 def call_lines(pending: PendingApproval) -> Iterator[str]:

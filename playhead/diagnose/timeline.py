@@ -8,7 +8,6 @@ seq     time it  kind                  what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.summaries import summarise
@@ -20,8 +19,6 @@ from playhead.trace.types import Rationale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from rich.console import Console, ConsoleOptions, RenderResult
 
     from playhead.trace.line import Record
 
@@ -47,59 +44,12 @@ _STYLES: Final = {
 """By the first word of a kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One event as one line, and its stated reason as a second one."""
-
-    seq: int
-    elapsed_us: int
-    depth: int
-    """Agents above the one that the event belongs to."""
-    who: str
-    """The sub-agent's own name and place; empty for the root."""
-    iteration: int | None
-    kind: str
-    what: str
-    why: str | None
-    failed: bool
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the line, cut to the width."""
-        seconds = f"{self.elapsed_us / 1e6:+.3f}s"
-        place = f"{self.seq:>4} {seconds:>8} {_iteration(self.iteration):>2}  {'  ' * self.depth}"
-        kind = pad(self.kind, max(_KIND_WIDTH, min(len(self.kind), _LONGEST_KIND))) + " "
-        who = f"{self.who} " if self.who else ""
-        what = (self.what, "red" if self.failed else "")
-        yield Line((place, "dim"), (kind, self._style()), (who, "cyan"), what)
-        if self.why:
-            yield Line(" " * len(place), (f"  └ {self.why}", "dim italic"))
-
-    def _style(self) -> str:
-        return "bold red" if self.failed else _STYLES.get(self.kind.partition("-")[0], "dim")
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemRow:
-    """Something wrong with the file, where it is."""
-
-    problem: Problem
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the line, cut to the width."""
-        yield Line(("   !! ", "bold red"), (str(self.problem), "red"))
-
-
-class Heading:
-    """The names of the columns."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the line."""
-        names = f"{'seq':>4} {'time':>8} {'it':>2}  {'kind':<{_KIND_WIDTH}} what"
-        yield Line((names, "dim"))
+HEADING: Final = Line((f"{'seq':>4} {'time':>8} {'it':>2}  {'kind':<{_KIND_WIDTH}} what", "dim"))
+"""The names of the columns."""
 
 
 class Timeline:
-    """Turns events into rows, one pass, remembering no more than the newest answer of each owner."""
+    """Turns events into lines in one pass; it remembers no more than the newest answer of each owner."""
 
     def __init__(self) -> None:
         self.problems = 0
@@ -109,15 +59,13 @@ class Timeline:
         self._started_us: int | None = None
         self._answers: dict[str, LlmResponded] = {}
 
-    def rows(
-        self, items: Iterable[Record | Problem], wanted: Callable[[Record], bool] | None = None
-    ) -> Iterator[Row | ProblemRow]:
-        """Yield the row of each wanted event and of every problem."""
+    def rows(self, items: Iterable[Record | Problem], wanted: Callable[[Record], bool] | None = None) -> Iterator[Line]:
+        """Yield the lines of each wanted event and of every problem."""
         for item in self.seen(items):
             if isinstance(item, Problem):
-                yield ProblemRow(item)
+                yield Line(("   !! ", "bold red"), (str(item), "red"))
             elif wanted is None or wanted(item):
-                yield self._row(item)
+                yield from self._lines(item)
 
     def seen(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
         """Yield the items as they are, and keep what is wrong with them and how they end."""
@@ -136,19 +84,19 @@ class Timeline:
         elif isinstance(record.event, RunCompleted):
             self.ending = record.event
 
-    def _row(self, record: Record) -> Row:
-        depth = depth_of(record.owner)
-        return Row(
-            seq=record.seq,
-            elapsed_us=record.ts - (self._started_us or 0),
-            depth=min(depth, _DEEPEST),
-            who=own_name(record.owner) if record.owner != "root" else "",
-            iteration=record.iteration,
-            kind=record.kind,
-            what=self._what(record),
-            why=_why(record),
-            failed=record.kind.endswith(_BAD) or getattr(record.event, "ok", True) is False,
-        )
+    def _lines(self, record: Record) -> Iterator[Line]:
+        """Yield an event, and below it the reason that was stated for it."""
+        depth, kind = depth_of(record.owner), record.kind
+        failed = kind.endswith(_BAD) or getattr(record.event, "ok", True) is False
+        seconds = f"{(record.ts - (self._started_us or 0)) / 1e6:+.3f}s"
+        turn = "" if record.iteration is None else record.iteration
+        place = f"{record.seq:>4} {seconds:>8} {turn:>2}  {'  ' * min(depth, _DEEPEST)}"
+        name = pad(kind, max(_KIND_WIDTH, min(len(kind), _LONGEST_KIND)))
+        style = "bold red" if failed else _STYLES.get(kind.partition("-")[0], "dim")
+        who = f"{own_name(record.owner)} " if depth else ""
+        yield Line((place, "dim"), (f"{name} ", style), (who, "cyan"), (self._what(record), "red" if failed else ""))
+        if why := _why(record):
+            yield Line(" " * len(place), (f"  └ {why}", "dim italic"))
 
     def _what(self, record: Record) -> str:
         event, answer = record.event, self._answers.get(record.owner)
@@ -163,7 +111,3 @@ def _why(record: Record) -> str | None:
     if not isinstance(rationale, Rationale):
         return None
     return rationale.why if rationale.confidence is None else f"{rationale.why} ({rationale.confidence:g})"
-
-
-def _iteration(iteration: int | None) -> str:
-    return "" if iteration is None else str(iteration)

@@ -47,7 +47,7 @@ def test_the_text(runs: Path):
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "long, end_turn: stopped by tool_limit in turn 2, which would save 450 tokens,",
-        "  $0.0000, 1 request, 1 call, 14.0ms",
+        "  $0, 1 request, 1 call, 14.0ms",
         "    LOST: it ended well",
         "    before call call_2_0 of the tool search by root, 36.0ms after the start: 2",
         "      calls of search are all it may have",
@@ -56,8 +56,8 @@ def test_the_text(runs: Path):
         "Switch: tool_limit('search', 2)",
         "Of 2 runs: 1 untouched, 1 stopped",
         "Of 2 that ended well: 1 lost",
-        "Saved: 450 tokens, $0.0000, 1 request, 1 call, 14.0ms, of 1,814 tokens,",
-        "  $0.0000, 6 requests, 4 calls, 76.0ms",
+        "Saved: 450 tokens, $0, 1 request, 1 call, 14.0ms, of 1,814 tokens,",
+        "  $0, 6 requests, 4 calls, 76.0ms",
     ]
 
 

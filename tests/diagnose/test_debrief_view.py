@@ -124,7 +124,7 @@ def test_the_whole_page():
         "Ending",
         "Support in the trace: medium — the outcome is partial",
         'Termination: budget by killswitch:budget_limit — "50,000 tokens are used up"',
-        "Outcome: partial | 0 tok | 2500ms | $0.0000",
+        "Outcome: partial | 0 tok | 2500ms | $0",
     ]
 
 

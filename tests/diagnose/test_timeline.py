@@ -16,7 +16,7 @@ from rich.console import Console
 from playhead import Agent, Context, tool
 from playhead.diagnose.runs import RunList, unique_beginnings
 from playhead.diagnose.terminal import escape
-from playhead.diagnose.timeline import Heading, Timeline
+from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.events import LlmResponded, Thought, ToolCallStarted, UnknownEvent
 from playhead.trace.line import Record
@@ -44,7 +44,7 @@ def plain(*views: RenderableType, width: int = 80) -> str:
 
 def timeline(items: Iterable[Record | Problem], width: int = 80) -> str:
     """Return the lines of these events."""
-    return plain(Heading(), *Timeline().rows(items), width=width)
+    return plain(HEADING, *Timeline().rows(items), width=width)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def told_by_all(path: Path | None, result: RunResult | None = None) -> dict[str,
             metrics.tokens_in or 0, metrics.tokens_out or 0, metrics.usage_unknown, metrics.cost_usd, metrics.cost_unknown
         ),
         "diff": Told(
-            side.input_tokens or 0, side.output_tokens or 0, side.usage_unknown, side.cost_usd, side.cost_unknown
+            side.tokens_in or 0, side.tokens_out or 0, side.usage_unknown, side.cost_usd, side.cost_unknown
         ),
     }  # fmt: skip
     for name, ended in (("file", recording.ending), ("result", result)):
