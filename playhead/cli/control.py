@@ -201,7 +201,7 @@ class Waiting:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        return {"run_id": self.control.run_id, "call": self.reference, **self.pending.as_json()}
+        return {"run_id": self.control.run_id, "call": self.reference, **self.pending.model_dump()}
 
     def lines(self) -> Iterator[str]:
         """Yield what is shown of it, each line safe."""
@@ -216,14 +216,11 @@ def reference(owner: str, call_id: str) -> str:
 
 
 def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
-    """Return the calls of a run that wait, or of all runs that go on; says what is left out. Raises like `reach`."""
+    """Return the calls awaiting approval, of a run or of all running ones. Raises like `reach`."""
     if run is not None:
         controls = [reach(store.resolve(run), "nothing waits")]
     else:
         controls = [control for control in Control.all_in(store.folder) if control.held]
-    for control in controls:
-        for name in control.left_out():
-            note(f"run {control.run_id}: {name} holds no request for an approval and is left out")
     return [Waiting(control, pending) for control in controls for pending in control.pending()]
 
 

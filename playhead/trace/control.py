@@ -1,10 +1,9 @@
 """The control folder of a running run: how other processes of the same user find it, stop it and approve its tool calls.
 
-`<folder of the trace>/.control/<run id>/` exists while the run does; the next process that records its first run there
-removes the folders of killed runs. It holds `process.json` (who runs it; locked for as long as that process lives), `kill`
-(a request to stop), and for every call awaiting approval `<n>.request.json` and `<n>.answer.json`. Only the user can write
-there, and still nothing in it is trusted: an answer counts only when it is, byte for byte, what `playhead approve` writes
-about exactly this request.
+`<folder of the trace>/.control/<run id>/` exists while the run does. `process.json` says who runs it, and stays locked for as
+long as that process lives. `kill` is a request to stop. `<digest>.request.json` is a call awaiting approval, named by the
+SHA-256 of its content, and `<digest>.answer.json` is the answer to exactly that request. Only the user can write there, and
+still nothing in it is trusted: a file counts only when it is, byte for byte, what Playhead writes.
 """
 
 from __future__ import annotations
@@ -14,37 +13,33 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.errors import RunIdError
 from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.format import checked_run_id
-from playhead.trace.values import JsonValue, repair_json
+from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 FOLDER: Final = ".control"
-"""Beside the traces, where only files are looked at."""
+"""The folder beside the traces that holds the control folders."""
 LARGEST_REQUEST: Final = 16 * 1024**2
 """Bytes of a request; a call with larger arguments cannot be approved this way."""
 _LARGEST: Final = 64 * 1024
 """Bytes of every other file."""
-_LATEST_US: Final = 253_402_300_799_999_999
-"""The last moment of the year 9999, in microseconds since the Unix epoch."""
 _PROCESS: Final = "process.json"
-_REQUEST: Final = re.compile(r"(\d{1,9})\.request\.json")
-_OURS: Final = re.compile(r"(kill|\d{1,9}\.(request|answer)\.json)(\.[0-9a-f]{8}\.tmp)?")
+_REQUEST: Final = ".request.json"
+_NO_REASON: Final = "no reason was given"
 _TRIES: Final = 25
-"""Tries to lock a folder that another process may be removing."""
+"""Attempts to lock a folder that another process may be removing."""
 _TRY_S: Final = 0.002
 _swept: Final[set[Path]] = set()
 """Folders from which this process has removed what killed runs left."""
@@ -54,10 +49,6 @@ class _File(BaseModel):
     """The content of a file: exactly these fields, of exactly these types."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return self.model_dump()
 
     def content(self) -> bytes:
         """Return the one form in which it is written."""
@@ -70,8 +61,6 @@ F = TypeVar("F", bound=_File)
 class Process(_File):
     """Who runs a run."""
 
-    run_id: str
-    """The run."""
     pid: int
     """The process."""
     created_us: int
@@ -99,10 +88,8 @@ class PendingApproval(_File):
     """The model's own reason."""
     redacted: bool = False
     """Whether secrets were taken out of the arguments that are shown."""
-    asked_us: Annotated[int, Field(ge=0, le=_LATEST_US)] = 0
-    """Microseconds since the Unix epoch."""
-    number: Annotated[int, Field(ge=0, lt=10**9)] = 0
-    """Its place among the requests of the run, from 1; 0 before it is written."""
+    asked_us: Annotated[int, Field(ge=0)] = 0
+    """Microseconds since the Unix epoch; 0 before it is written."""
 
 
 class GivenAnswer(_File):
@@ -114,11 +101,9 @@ class GivenAnswer(_File):
     """The reason given, or what is wrong with the answer."""
     by: str | None = None
     """Who answered."""
-    request: str = ""
-    """SHA-256 of the request that it answers, as it was shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Control:
     """The control folder of one run: made and watched by the process that runs it, written to by others."""
 
@@ -126,8 +111,7 @@ class Control:
     process: Process
     """Who runs it."""
     _owner: int
-    _numbers: count[int]
-    _locks: list[int]
+    _lock: int | None = None
 
     # --- the process that runs the run --------------------------------------------------------------------------------
 
@@ -135,16 +119,14 @@ class Control:
     def create(cls, trace_path: Path) -> Control:
         """Make the folder for a run that starts now, in place of what a killed run of the same id has left.
 
-        The first run of a process removes the folders of all killed runs of this machine there.
+        The first run of a process also removes the folders of all killed runs of this machine there.
 
         Raises:
             OSError: it cannot be made, others can write into it, or a run of this id is running.
         """
         folder = _folder_of(trace_path)
-        process = Process(
-            run_id=folder.name, pid=os.getpid(), created_us=time.time_ns() // 1000, host=os.uname().nodename
-        )
-        lock = _locked(folder)
+        process = Process(pid=os.getpid(), created_us=time.time_ns() // 1000, host=os.uname().nodename)
+        lock = _make(folder)
         _clear(folder)
         os.truncate(lock, 0)
         os.write(lock, process.content())
@@ -152,60 +134,55 @@ class Control:
             _swept.add(folder.parent)
             for each in list(folder.parent.iterdir()):
                 _remove_dead(each)
-        return cls(folder, process, os.geteuid(), count(1), [lock])
+        return cls(folder, process, os.geteuid(), lock)
 
     def kill_requested(self) -> str | None:
         """Return why somebody wants the run to stop, or None: one look at the folder. Never raises.
 
-        That the file is there is enough, whatever it says: to stop is the safe side.
+        The file's existence is enough, whatever it holds: to stop is the safe side.
         """
         path = self.folder / "kill"
         if not path.is_file() or path.is_symlink():
             return None
         try:
-            return read_plain(path, _LARGEST, self._owner).decode() or "no reason was given"
+            return read_plain(path, _LARGEST, self._owner).decode() or _NO_REASON
         except (OSError, ValueError):
-            return "no reason was given"
+            return _NO_REASON
 
     def ask(self, pending: PendingApproval) -> PendingApproval:
-        """Let other processes see a call awaiting approval; return it with its number.
+        """Let other processes see a call awaiting approval; return it with the time.
 
         Raises:
             OSError, ValueError: it cannot be shown.
         """
-        pending = pending.model_copy(update={"number": next(self._numbers), "asked_us": time.time_ns() // 1000})
+        pending = pending.model_copy(update={"asked_us": time.time_ns() // 1000})
         content = pending.content()
         if len(content) > LARGEST_REQUEST:
             raise ValueError(f"its arguments are larger than {LARGEST_REQUEST:,} bytes")
-        os.close(create_file(self._request(pending.number), content))
+        os.close(create_file(self._request(pending), content))
         return pending
 
     def take_answer(self, pending: PendingApproval) -> GivenAnswer | None:
         """Return the answer, or None while there is none; anything but an exact answer is a refusal. Never raises."""
         try:
-            answer = _read(GivenAnswer, self._answer(pending), self._owner)
-            if answer.request == _digest(pending):
-                return answer
-            wrong = "is about another call"
+            return _read(GivenAnswer, self._answer(pending), self._owner)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            wrong = f"cannot be read: {error.strerror}"
-        except ValueError as error:
-            wrong = str(error)
-        return GivenAnswer(approved=False, why=f"the answer's file {wrong}")
+        except (OSError, ValueError) as error:
+            return GivenAnswer(approved=False, why=f"the answer's file {error}")
 
     def withdraw(self, pending: PendingApproval) -> None:
         """Stop waiting for an answer: whoever answers from now on learns that it is too late. Never raises."""
         with suppress(OSError):
-            self._write_answer(pending, approved=False, why="withdrawn", by=None)
+            self._write_answer(pending, GivenAnswer(approved=False, why="withdrawn"))
         with suppress(OSError):
-            self._request(pending.number).unlink()
+            self._request(pending).unlink()
 
     def close(self) -> None:
-        """Remove the folder, with what Playhead wrote there. In the child of a fork, and again, it does nothing."""
-        if self._locks and os.getpid() == self.process.pid:
-            _remove(self.folder, self._locks.pop())
+        """Remove the folder. In the child of a fork, and again, it does nothing."""
+        lock, self._lock = self._lock, None
+        if lock is not None and os.getpid() == self.process.pid:
+            _remove(self.folder, lock)
 
     # --- other processes ----------------------------------------------------------------------------------------------
 
@@ -218,14 +195,13 @@ class Control:
             trusted = owner in (os.geteuid(), 0) or os.geteuid() == 0
             if not trusted or not is_private(folder.parent, owner) or not is_private(folder, owner):
                 return None
-            process = _read(Process, folder / _PROCESS, owner)
+            return cls(folder, _read(Process, folder / _PROCESS, owner), owner)
         except (OSError, ValueError, RunIdError):
             return None
-        return cls(folder, process, owner, count(1), []) if process.run_id == folder.name else None
 
     @classmethod
     def all_in(cls, trace_folder: Path) -> Iterator[Control]:
-        """Yield the control folders of all runs in a folder of traces, of those that were killed too."""
+        """Yield the control folders of all runs in a folder of traces, including those of killed runs."""
         try:
             names = sorted(each.name for each in (trace_folder / FOLDER).iterdir())
         except OSError:
@@ -250,8 +226,10 @@ class Control:
     @property
     def held(self) -> bool:
         """Whether the process that made the folder (or a fork of it) still lives: its lock is there as long."""
-        with suppress(OSError), ExitStack() as stack:
-            return _try_lock(self.process_file, fcntl.LOCK_SH, stack) is None
+        try:
+            os.close(_locked(self.process_file, fcntl.LOCK_SH))
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
         return False
 
     def request_kill(self, why: str) -> None:
@@ -259,12 +237,14 @@ class Control:
         os.close(create_file(self.folder / "kill", why.encode("utf-8", "replace"), replace=True))
 
     def pending(self) -> list[PendingApproval]:
-        """Return the calls awaiting approval, in the order of the requests; a file that holds no request is left out."""
-        return [each for _, each in self._requests() if each and not os.path.lexists(self._answer(each))]
-
-    def left_out(self) -> list[str]:
-        """Return the names of the files that should hold requests and hold none: somebody else has written there."""
-        return [name for name, each in self._requests() if each is None]
+        """Return the calls awaiting approval, the oldest first; a file that is not exactly a request is left out."""
+        found = []
+        for path in self.folder.glob(f"*{_REQUEST}"):
+            with suppress(OSError, ValueError):
+                each = _read(PendingApproval, path, self._owner, LARGEST_REQUEST)
+                if path == self._request(each) and not os.path.lexists(self._answer(each)):
+                    found.append(each)
+        return sorted(found, key=lambda each: each.asked_us)
 
     def answer(
         self, pending: PendingApproval, *, approved: bool, why: str | None = None, by: str | None = None
@@ -277,7 +257,7 @@ class Control:
         if pending not in self.pending():
             return False
         try:
-            self._write_answer(pending, approved=approved, why=why, by=by)
+            self._write_answer(pending, GivenAnswer(approved=approved, why=why, by=by))
         except (FileExistsError, FileNotFoundError):
             return False
         return True
@@ -286,34 +266,14 @@ class Control:
         """Remove the folder of a run whose process is gone; does nothing while it lives. Never raises."""
         _remove_dead(self.folder)
 
-    def _write_answer(self, pending: PendingApproval, *, approved: bool, why: str | None, by: str | None) -> None:
-        answer = GivenAnswer(approved=approved, why=why, by=by, request=_digest(pending))
+    def _write_answer(self, pending: PendingApproval, answer: GivenAnswer) -> None:
         os.close(create_file(self._answer(pending), answer.content()))
 
-    def _requests(self) -> list[tuple[str, PendingApproval | None]]:
-        """Return the files that are named as requests, and what they hold; None for one that holds no sound request."""
-        found: list[tuple[str, PendingApproval | None]] = []
-        try:
-            names = [_REQUEST.fullmatch(each.name) for each in self.folder.iterdir()]
-        except OSError:
-            return []
-        for number in sorted({int(name[1]) for name in names if name}):
-            path = self._request(number)
-            try:
-                pending = _read(PendingApproval, path, self._owner, LARGEST_REQUEST)
-                is_sound = pending.number == number and repair_json(pending.arguments) == pending.arguments
-                found.append((path.name, pending if is_sound else None))
-            except FileNotFoundError:  # withdrawn in this moment
-                continue
-            except (OSError, ValueError):
-                found.append((path.name, None))
-        return found
-
-    def _request(self, number: int) -> Path:
-        return self.folder / f"{number}.request.json"
+    def _request(self, pending: PendingApproval) -> Path:
+        return self.folder / f"{hashlib.sha256(pending.content()).hexdigest()}{_REQUEST}"
 
     def _answer(self, pending: PendingApproval) -> Path:
-        return self.folder / f"{pending.number}.answer.json"
+        return self._request(pending).with_suffix("").with_suffix(".answer.json")
 
 
 def _folder_of(trace_path: Path) -> Path:
@@ -328,67 +288,59 @@ def _read(kind: type[F], path: Path, owner: int, largest: int = _LARGEST) -> F:
         ValueError: it holds anything else, or is no plain file of this user.
     """
     content = read_plain(path, largest, owner)
-    try:
+    with suppress(ValueError, RecursionError):
         found = kind.model_validate_json(content)
         if found.content() == content:
             return found
-    except (ValidationError, ValueError, RecursionError):
-        pass
     raise ValueError("is not what Playhead writes")
 
 
-def _digest(pending: PendingApproval) -> str:
-    return hashlib.sha256(pending.content()).hexdigest()
-
-
-def _locked(folder: Path) -> int:
-    """Return the descriptor of a folder's `process.json`, locked; both are made where they are not there.
+def _make(folder: Path) -> int:
+    """Make a control folder where there is none; return the descriptor of its `process.json`, which is locked.
 
     Raises:
         OSError: another process holds the lock, they cannot be made, or others can write there.
     """
     for _ in range(_TRIES):
-        with suppress(FileNotFoundError), ExitStack() as stack:  # another process has just removed the folder
+        with suppress(FileNotFoundError, BlockingIOError):  # another process may be removing the folder
             for each in (folder.parent, folder):
                 each.mkdir(mode=0o700, exist_ok=True)
                 if not is_private(each, os.geteuid()):
                     raise PermissionError(errno.EPERM, "others can write into it", str(each))
-            lock = _try_lock(folder / _PROCESS, fcntl.LOCK_EX, stack, os.O_RDWR | os.O_CREAT)
-            if lock is not None:
-                stack.pop_all()
-                return lock
+            return _locked(folder / _PROCESS, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
         time.sleep(_TRY_S)
     raise OSError(errno.EBUSY, "a run of this id is running", str(folder))
 
 
-def _try_lock(path: Path, how: int, stack: ExitStack, flags: int = os.O_RDONLY) -> int | None:
-    """Lock a file until the stack is closed; None when another process holds it, or has just removed it."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    stack.callback(os.close, descriptor)
-    try:
+def _locked(path: Path, how: int, flags: int = os.O_RDONLY) -> int:
+    """Return the descriptor of a file that is locked until it is closed.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        FileNotFoundError: there is none, or another process has just removed it.
+        OSError: it cannot be opened.
+    """
+    with ExitStack() as stack:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        stack.callback(os.close, descriptor)
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return None
-    return descriptor if os.path.samestat(os.fstat(descriptor), os.lstat(path)) else None
+        if not os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+            raise FileNotFoundError(errno.ENOENT, "it was replaced", str(path))
+        stack.pop_all()
+        return descriptor
 
 
 def _remove_dead(folder: Path) -> None:
     """Remove the folder of a killed run; that of another machine stays, since its lock may not show here. Never raises."""
-    with suppress(OSError), ExitStack() as stack:
-        if not is_private(folder, os.geteuid()):
-            return
+    with suppress(OSError):
         control = Control.of(folder.parent.parent / f"{folder.name}.jsonl")
-        if control is not None and control.process.host != os.uname().nodename:
-            return
-        if not (folder / _PROCESS).exists():  # its process is about to write it, or was killed before
-            folder.rmdir()
-        elif (lock := _try_lock(folder / _PROCESS, fcntl.LOCK_EX, stack)) is not None:
-            stack.pop_all()
-            _remove(folder, lock)
+        is_local = control is None or control.process.host == os.uname().nodename
+        if is_local and is_private(folder, os.geteuid()):
+            _remove(folder, _locked(folder / _PROCESS, fcntl.LOCK_EX))
 
 
 def _remove(folder: Path, lock: int) -> None:
-    """Remove a folder whose lock this process holds, if nothing but Playhead's files is in it; gives the lock back."""
+    """Remove a folder whose lock this process holds; give the lock back."""
     with suppress(OSError):
         _clear(folder)
         (folder / _PROCESS).unlink()  # last: from here on another process may begin there
@@ -399,7 +351,8 @@ def _remove(folder: Path, lock: int) -> None:
 
 
 def _clear(folder: Path) -> None:
+    """Remove every file of a folder but `process.json`."""
     for path in folder.iterdir():
-        if _OURS.fullmatch(path.name):
+        if path.name != _PROCESS:
             with suppress(OSError):
                 path.unlink()

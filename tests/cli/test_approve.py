@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pty
@@ -99,7 +100,7 @@ def test_what_waits(control: Control):
 def test_what_waits_as_json(control: Control):
     """One object a call, with how to name it."""
     asked = control.ask(pending())
-    assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.as_json()}]
+    assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.model_dump()}]
 
 
 @pytest.mark.parametrize("name", [["call_0_0"], ["call"], ["root/call_0_0"]])
@@ -195,14 +196,13 @@ def test_runs_that_do_not_go_on(folder: Path, command: list[str]):
     "hostile", [{"asked_us": -(10**400)}, {"asked_us": 10**400}, {"arguments": json.loads("[" * 900 + "]" * 900)}]
 )
 def test_a_hostile_request_hides_no_other(control: Control, hostile: dict[str, Any]):
-    """It is left out, which is said, and the calls that wait are shown and can be answered."""
+    """It is left out, and the calls awaiting approval are shown and can be answered."""
     asked = control.ask(pending())
-    value = {**asked.as_json(), "number": 2, "call_id": EVIL, **hostile}
-    (control.folder / "2.request.json").write_text(json.dumps(value))
-    said = "run mine: 2.request.json holds no request for an approval and is left out\n"
+    content = json.dumps({**asked.model_dump(), "call_id": EVIL, **hostile}).encode()
+    (control.folder / f"{hashlib.sha256(content).hexdigest()}.request.json").write_bytes(content)
     for command in (["approvals"], ["approvals", "mine"], ["approvals", "--json"], ["approve", "mine", "call_0_0"]):
         result = playhead(*command)
-        assert (result.exit_code, result.stderr) == (0, said)
+        assert (result.exit_code, result.stderr) == (0, "")
         assert "call_0_0" in result.stdout
 
 

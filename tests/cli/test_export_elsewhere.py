@@ -30,7 +30,8 @@ def elsewhere(store: Path) -> Path:
     control = Control.create(path)
     said = json.loads(control.process_file.read_bytes())
     control.process_file.write_text(json.dumps({**said, "host": HOST}))
-    os.close(control._locks.pop())  # as its death does
+    assert control._lock is not None
+    os.close(control._lock)  # as its death does
     return path
 
 

@@ -107,9 +107,7 @@ def test_the_folders_of_dead_runs_are_cleared(tmp_path, leaves):
     (half / "process.json").write_bytes(b'{"pid"')
     elsewhere = tmp_path / FOLDER / "elsewhere"
     elsewhere.mkdir(mode=0o700)
-    (elsewhere / "process.json").write_bytes(
-        b'{"run_id": "elsewhere", "pid": 1, "created_us": 1, "host": "another-machine"}'
-    )
+    (elsewhere / "process.json").write_bytes(b'{"pid": 1, "created_us": 1, "host": "another-machine"}')
     control = Control.create(tmp_path / "own.jsonl")
     assert folders(tmp_path) == ["alive", "elsewhere", "own"]
     control.close()

@@ -148,11 +148,11 @@ async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_
 
 
 async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
-    """An answer in the control folder approves a call only if it names that call and these arguments."""
+    """An answer in the control folder approves exactly the request that its file is named after, and only in its exact form."""
     cashier = Cashier()
     control = Control.create(tmp_path / "asked.jsonl")
     changes: list[dict[str, Any]] = [
-        {"request": "0" * 64}, {"approved": 1}, {"approved": "true"}, {"approved": None}, {"more": True}, {"why": 5}, {},
+        {"approved": 1}, {"approved": "true"}, {"approved": None}, {"more": True}, {"why": 5}, {},
     ]  # fmt: skip
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -162,10 +162,12 @@ async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
                 args_hash=request.args_hash, risk=request.risk,
             )
         )  # fmt: skip
+        exact = GivenAnswer(approved=True, by="ann").model_dump()
+        (control.folder / f"{'0' * 64}.answer.json").write_text(json.dumps(exact))
+        assert control.take_answer(pending) is None
         digest = hashlib.sha256(pending.content()).hexdigest()
-        exact = GivenAnswer(approved=True, by="ann", request=digest).as_json()
         answered = {**exact, **changes[request.arguments["amount"]]}
-        (control.folder / f"{pending.number}.answer.json").write_text(json.dumps(answered))
+        (control.folder / f"{digest}.answer.json").write_text(json.dumps(answered))
         answer = control.take_answer(pending)
         assert answer is not None
         return Approval(answer.approved, answer.why, answer.by)

@@ -1,8 +1,7 @@
-"""The control folder: other processes end a run and answer it; whatever is not exactly right is a no, or nothing."""
+"""The control folder: other processes stop a run and approve its calls; anything but an exact approval is a refusal."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
 PENDING = PendingApproval(
     call_id="call_0_0", owner="root", tool="pay", arguments={"amount": 5}, args_hash="ab" * 32, risk="high", why="owed"
 )
-
+EXACT = {"approved": True, "why": None, "by": None}
+"""The answer that approves a request, as `playhead approve` writes it."""
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="the system lets only root give a file to another user")
 
 
@@ -36,101 +36,94 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "run.jsonl"
 
 
-def folder_of(trace: Path) -> Path:
-    """Return the control folder of a run."""
-    return trace.parent / FOLDER / trace.stem
+def found(trace: Path) -> Control:
+    """Return the control folder of a run as another process finds it."""
+    control = Control.of(trace)
+    assert control is not None
+    return control
+
+
+def in_another_process(program: str, trace: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a program about the control folder of this trace."""
+    start = "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\ntrace = Path(sys.argv[1])\n"
+    return subprocess.run([sys.executable, "-c", start + program, str(trace)], check=False, capture_output=True)
 
 
 def test_a_folder_from_start_to_end(trace: Path):
-    """It is the user's own, no run of the folder of traces, says who runs the run, is found by others; nothing is left of it."""
+    """It belongs to the user alone, says who runs the run, and is found by others; the end leaves nothing of it."""
     before = time.time_ns() // 1000
     control, other = Control.create(trace), Control.create(trace.with_name("other.jsonl"))
     with pytest.raises(OSError, match="a run of this id is running"):
         Control.create(trace)
-    folder = folder_of(trace)
+    folder = control.folder
     modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder, folder.parent, folder / "process.json")]
-    assert modes == [0o700, 0o700, 0o600]
+    assert (folder, modes) == (trace.parent / FOLDER / "run", [0o700, 0o700, 0o600])
     assert TraceStore(trace.parent).paths() == []
     assert [each.run_id for each in Control.all_in(trace.parent)] == ["other", "run"]
     other.close()
     assert [each.run_id for each in Control.all_in(trace.parent)] == ["run"]
-    found = Control.of(trace)
-    assert found is not None
-    assert (found.process.pid, found.process.host) == (os.getpid(), os.uname().nodename)
-    assert before <= found.process.created_us <= time.time_ns() // 1000
-    assert (found.process, found.run_id, found.trace_path, found.held) == (control.process, "run", trace, True)
+    seen = found(trace)
+    assert (seen.process.pid, seen.process.host) == (os.getpid(), os.uname().nodename)
+    assert before <= seen.process.created_us <= time.time_ns() // 1000
+    assert (seen.process, seen.run_id, seen.trace_path, seen.held) == (control.process, "run", trace, True)
     control.close()
-    assert not found.held
-    assert [Control.of(trace.with_name(name)) for name in ("run.jsonl", "...jsonl", ".control.jsonl", "a b.jsonl")] == [
-        None
-    ] * 4
+    assert not seen.held
+    names = ("run.jsonl", "...jsonl", ".control.jsonl", "a b.jsonl")
+    assert [Control.of(trace.with_name(name)) for name in names] == [None] * 4
     assert (list(trace.parent.iterdir()), list(Control.all_in(trace.parent))) == ([], [])
     control.close()
 
 
-def test_a_kill_is_asked_for_and_seen(trace: Path):
-    """The reason arrives; before that there is nothing."""
+def test_a_request_to_stop(trace: Path):
+    """The reason arrives; an unreadable file is a request without a reason; a link or a folder is no request."""
     control = Control.create(trace)
-    assert control.kill_requested() is None
-    found = Control.of(trace)
-    assert found is not None
-    found.request_kill("wrong table")
-    assert control.kill_requested() == "wrong table"
-    found.request_kill("once more")
-    assert control.kill_requested() == "once more"
-    control.close()
-    with pytest.raises(FileNotFoundError):
-        found.request_kill("too late")
-    assert control.kill_requested() is None
-
-
-def test_whatever_is_called_kill_ends_the_run(trace: Path):
-    """To stop is the safe side: a file that says nothing is a request without a reason; a link or a folder is no file."""
-    control = Control.create(trace)
-    kill = folder_of(trace) / "kill"
+    seen = []
+    for why in ("wrong table", "once more"):
+        found(trace).request_kill(why)
+        seen.append(control.kill_requested())
+    kill = control.folder / "kill"
     for content in (b"", b"\xff", b"x" * 100_000):
         kill.write_bytes(content)
-        assert control.kill_requested() == "no reason was given"
+        seen.append(control.kill_requested())
     kill.unlink()
     kill.symlink_to(trace)
-    assert control.kill_requested() is None
+    seen.append(control.kill_requested())
     kill.unlink()
     kill.mkdir()
-    assert control.kill_requested() is None
+    seen.append(control.kill_requested())
+    assert seen == ["wrong table", "once more", *["no reason was given"] * 3, None, None]
+    kill.rmdir()
+    other = found(trace)
     control.close()
-    assert kill.exists()  # what is not Playhead's stays
+    with pytest.raises(FileNotFoundError):
+        other.request_kill("too late")
 
 
 def test_what_a_killed_run_left_is_taken_over(trace: Path):
-    """A new run of the same id begins with nothing in its folder; a leftover is removed only when its process is gone."""
-    program = (
-        "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\n"
-        "Control.create(Path(sys.argv[1])).request_kill('old')\nos._exit(9)"
-    )
-    killed = subprocess.run([sys.executable, "-c", program, str(trace)], check=False)
-    assert killed.returncode == 9
-    left = Control.of(trace)
-    assert left is not None
+    """A run of the same id starts with an empty folder; a leftover is removed only when its process is gone."""
+    assert in_another_process("Control.create(trace).request_kill('old')\nos._exit(9)", trace).returncode == 9
+    left = found(trace)
     assert not left.held
     control = Control.create(trace)
     assert control.kill_requested() is None
-    assert left.held  # for it is the folder of a living process again
     left.remove_leftover()
-    assert folder_of(trace).exists()
-    os.close(control._locks.pop())  # as the end of the process does
-    left.remove_leftover()
+    assert left.held
+    in_another_process("Control.of(trace).remove_leftover()", trace)
+    assert left.held
+    control.close()
+    in_another_process("Control.create(trace)\nos._exit(9)", trace)
+    found(trace).remove_leftover()
     assert list(trace.parent.iterdir()) == []
 
 
 def test_a_fork_does_not_close_it(trace: Path):
-    """The folder is that of the parent, whatever its children do."""
-    program = (
-        "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\n"
-        "control = Control.create(Path(sys.argv[1]))\nchild = os.fork()\n"
+    """The folder belongs to the parent, whatever its children do."""
+    done = in_another_process(
+        "control = Control.create(trace)\nchild = os.fork()\n"
         "if child == 0:\n    control.close()\n    os._exit(0)\n"
-        "os.waitpid(child, 0)\nprint(Control.of(Path(sys.argv[1])).held)\ncontrol.close()"
+        "os.waitpid(child, 0)\nprint(Control.of(trace).held)\ncontrol.close()",
+        trace,
     )
-    done = subprocess.run([sys.executable, "-c", program, str(trace)], check=True, capture_output=True)
     assert (done.stdout, list(trace.parent.iterdir())) == (b"True\n", [])
 
 
@@ -154,16 +147,12 @@ def test_a_folder_that_is_not_ours_is_not_used(trace: Path, tmp_path: Path, plan
 
 
 @pytest.mark.parametrize(
-    "said",
-    [
-        b"", b"[]", b"{}", b'{"pid": 1}', b'{"pid": true, "created_us": 1, "host": "h", "run_id": "run"}',
-        b'{"pid": 1, "created_us": 1, "host": "h", "run_id": "other"}', b'{"pid": 1, "pid": 2}', b"x" * 70_000,
-    ],
-)  # fmt: skip
+    "said", [b"", b"[]", b"{}", b'{"pid": 1}', b'{"pid": true, "created_us": 1, "host": "h"}', b"x" * 70_000]
+)
 def test_a_folder_that_names_no_process_leads_nowhere(trace: Path, said: bytes):
-    """Who runs it has to be said exactly."""
+    """`process.json` counts only when it is exactly what Playhead writes."""
     control = Control.create(trace)
-    (folder_of(trace) / "process.json").write_bytes(said)
+    control.process_file.write_bytes(said)
     assert Control.of(trace) is None
     control.close()
 
@@ -173,160 +162,125 @@ def test_a_folder_that_names_no_process_leads_nowhere(trace: Path, said: bytes):
 
 @pytest.fixture
 def asked(trace: Path) -> Any:
-    """A run with one call that waits, as it sees itself and as another process does."""
+    """A run with one call awaiting approval, as it sees itself and as another process does."""
     control = Control.create(trace)
-    pending = control.ask(PENDING)
-    other = Control.of(trace)
-    assert other is not None
-    yield control, pending, other
+    yield control, control.ask(PENDING), found(trace)
     control.close()
     assert Control.of(trace) is None
 
 
+def request_of(control: Control) -> Path:
+    """Return the file of the only request."""
+    (path,) = control.folder.glob("*.request.json")
+    return path
+
+
+def answer_of(control: Control) -> Path:
+    """Return the file in which the only request is answered."""
+    return control.folder / request_of(control).name.replace("request", "answer")
+
+
 def test_a_question_and_its_answer(asked: Any):
-    """The other process sees exactly what was asked; the run gets exactly what was answered, once, and not what comes too late."""
+    """The other process sees exactly the request; the run gets exactly the first answer, and none that comes too late."""
     control, pending, other = asked
-    assert other.pending() == [pending]
-    assert (pending.number, control.take_answer(pending)) == (1, None)
+    assert (other.pending(), control.take_answer(pending)) == ([pending], None)
     assert other.answer(pending, approved=True, why="fine", by="ann")
     assert not other.answer(pending, approved=False, why="no, wait", by="bob")
     assert other.pending() == []
-    answer = GivenAnswer(**{**exact(pending), "why": "fine", "by": "ann"})
+    answer = GivenAnswer(approved=True, why="fine", by="ann")
     assert control.take_answer(pending) == answer
     control.withdraw(pending)
     assert control.take_answer(pending) == answer
     again = control.ask(PENDING)
-    assert (again.number, control.take_answer(again), other.pending()) == (2, None, [again])
+    assert (control.take_answer(again), other.pending()) == (None, [again])
     control.withdraw(again)
     assert (other.pending(), other.answer(again, approved=True)) == ([], False)
     assert control.take_answer(again).approved is False
-
-
-HOSTILE: dict[str, Any] = {
-    "another type": {"tool": 5},
-    "more": {"more": 1},
-    "a number that is a word": {"number": True},
-    "what another Playhead writes": {"owner": None},
-    "another number than its name says": {"number": 1},
-    "before all time": {"asked_us": -1},
-    "a time beyond all": {"asked_us": 10**400},
-    "a time below all": {"asked_us": -(10**400)},
-    "a number that no file name has": {"number": 10**9},
-    "a negative number": {"number": -2},
-    "no number": {"arguments": {"amount": float("nan")}},
-    "infinity": {"arguments": [float("inf")]},
-    "an integer that no double holds": {"arguments": {"amount": 10**400}},
-    "too deep": {"arguments": json.loads("[" * 400 + "]" * 400)},
-    "half a character": {"arguments": "\ud800"},
-}
-
-
-def test_values_that_playhead_does_not_write_are_left_out_and_named(asked: Any):
-    """Whatever stands in a file, the others are still shown, and which one is left out is said."""
-    control, pending, other = asked
-    for value in HOSTILE.values():
-        (control.folder / "2.request.json").write_text(json.dumps({**pending.as_json(), "number": 2, **value}))
-        assert (other.pending(), other.left_out()) == ([pending], ["2.request.json"])
-    (control.folder / "3.request.json").write_text("[" * 100_000)
-    (control.folder / "4.request.json").symlink_to("1.request.json")
-    (control.folder / "5.request.json").mkdir()
-    assert (other.pending(), len(other.left_out())) == ([pending], 4)
-    (control.folder / "5.request.json").rmdir()
-
-
-def test_what_was_looked_at_is_what_is_answered(asked: Any):
-    """A request that says something else by now gets no answer; one that is too large to be shown is not asked."""
-    control, pending, other = asked
-    path = control.folder / "1.request.json"
-    path.write_text(json.dumps({**pending.as_json(), "arguments": {"amount": 5_000_000}}))
-    assert not other.answer(pending, approved=True)
-    (forged,) = other.pending()
-    assert other.answer(forged, approved=True)
-    taken = control.take_answer(pending)
-    assert (taken.approved, taken.why) == (False, "the answer's file is about another call")
     with pytest.raises(ValueError, match="larger than 16,777,216 bytes"):
-        control.ask(PendingApproval(**{**pending.as_json(), "arguments": "x" * 17_000_000}))
+        control.ask(PENDING.model_copy(update={"arguments": "x" * 17_000_000}))
 
 
-def exact(pending: PendingApproval) -> dict[str, Any]:
-    """Return the answer that approves a request, as `playhead approve` writes it."""
-    request = hashlib.sha256(pending.content()).hexdigest()
-    return {"approved": True, "why": None, "by": None, "request": request}
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tool": 5}, {"more": 1}, {"redacted": 1}, {"owner": None}, {"asked_us": -1}, {"arguments": {"amount": 5_000_000}},
+        {"arguments": {"amount": float("nan")}}, {"arguments": json.loads("[" * 400 + "]" * 400)},
+    ],
+)  # fmt: skip
+def test_a_request_that_was_changed_is_not_answered(asked: Any, changed: dict[str, Any]):
+    """A file that is not exactly the request of its name is left out, and the others are still shown."""
+    control, pending, other = asked
+    request_of(control).write_text(json.dumps({**pending.model_dump(), **changed}))
+    assert (other.pending(), other.answer(pending, approved=True), control.take_answer(pending)) == ([], False, None)
+    (control.folder / "link.request.json").symlink_to(request_of(control).name)
+    again = control.ask(PENDING)
+    assert other.pending() == [again]
 
 
-FIELDS = ("approved", "why", "by", "request")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-CHANGES = st.dictionaries(st.sampled_from([*FIELDS, "also"]), JSON | st.just(1) | st.just("true"), max_size=3)
+CHANGES = st.dictionaries(st.sampled_from([*EXACT, "also"]), JSON | st.just(1) | st.just("true"), max_size=3)
 
 
 @given(
     st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()) | CHANGES,
-    st.sets(st.sampled_from(FIELDS)),
+    st.sets(st.sampled_from([*EXACT])),
 )
 @settings(max_examples=sample(300, 50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_answer_but_an_exact_one_approves(asked: Any, answer: Any, missing: set[str]):
     """Whatever the file holds: an approval needs every field, exactly, and `approved` to be JSON's true."""
     control, pending, _ = asked
     value: Any = None
-    right = exact(pending)
     if isinstance(answer, dict):
-        value = {name: each for name, each in {**right, **answer}.items() if name not in missing}
+        value = {name: each for name, each in {**EXACT, **answer}.items() if name not in missing}
         answer = json.dumps(value).encode()
-    (control.folder / "1.answer.json").write_bytes(answer)
-    taken = control.take_answer(pending)
-    is_right = isinstance(value, dict) and (
-        value.keys() == right.keys()
-        and (value["approved"], value["request"]) == (True, right["request"])
-        and isinstance(value["approved"], bool)
+    answer_of(control).write_bytes(answer)
+    is_right = (
+        isinstance(value, dict)
+        and value.keys() == EXACT.keys()
+        and value["approved"] is True
         and all(isinstance(value[name], str | None) for name in ("why", "by"))
     )
-    assert taken.approved is is_right
-    assert taken.approved or isinstance(taken.why, str | None)
+    assert control.take_answer(pending).approved is is_right
 
 
-def given_away(path: Path, right: dict[str, Any]) -> None:
+def given_away(path: Path) -> None:
     """Let another user answer."""
-    path.write_text(json.dumps(right))
+    path.write_text(json.dumps(EXACT))
     os.chown(path, 12345, 12345)
-
-
-FORGED = "is not what Playhead writes"
 
 
 @pytest.mark.parametrize(
     ("plant", "why"),
     [
-        (lambda path, _: path.mkdir(), "is no plain file"),
-        (lambda path, _: path.symlink_to(path.parent / "real"), "is a link"),
-        (lambda path, _: os.mkfifo(path), "is no plain file"),
-        (lambda path, right: path.write_text(json.dumps(right) + " " * 65_536), "is larger than 65,536 bytes"),
-        (lambda path, _: path.write_bytes(b"[" * 60_000), FORGED),
-        (lambda path, right: path.write_text(json.dumps(right)[:-1] + ', "approved": true}'), FORGED),
-        (lambda path, right: path.write_text(json.dumps(right) + " "), FORGED),
-        (lambda path, right: path.write_text(json.dumps({**right, "request": "cd" * 32})), "is about another call"),
-        (lambda path, right: path.write_text(json.dumps({**right, "approved": 1})), FORGED),
+        (lambda path: path.mkdir(), "is no plain file"),
+        (lambda path: path.symlink_to("real"), "is a link"),
+        (os.mkfifo, "is no plain file"),
+        (lambda path: path.write_text(json.dumps(EXACT) + " " * 65_536), "is larger than 65,536 bytes"),
+        (lambda path: path.write_bytes(b"[" * 60_000), "is not what Playhead writes"),
+        (lambda path: path.write_text(json.dumps(EXACT)[:-1] + ', "approved": true}'), "is not what Playhead writes"),
+        (lambda path: path.write_text(json.dumps(EXACT) + " "), "is not what Playhead writes"),
+        (lambda path: path.write_text(json.dumps({**EXACT, "approved": 1})), "is not what Playhead writes"),
         pytest.param(given_away, "belongs to another user", marks=AS_ROOT),
     ],
 )
 def test_answers_that_are_planted(asked: Any, plant: Any, why: str):
-    """A folder, a link, a pipe, a flood, a lie: a refusal that says what is wrong, at once."""
+    """A folder, a link, a pipe, a flood, a forgery: a refusal that says what is wrong, at once."""
     control, pending, _ = asked
-    (control.folder / "real").write_text(json.dumps(exact(pending)))
-    path = control.folder / "1.answer.json"
-    plant(path, exact(pending))
+    (control.folder / "real").write_text(json.dumps(EXACT))
+    path = answer_of(control)
+    plant(path)
     taken = control.take_answer(pending)
     assert (taken.approved, taken.why) == (False, f"the answer's file {why}")
-    (control.folder / "real").unlink()
     if path.is_dir() and not path.is_symlink():
         path.rmdir()
 
 
 def test_of_many_writers_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A file is there once, whole, also on a file system that has no links; and nothing else stays behind."""
+    """A file is there once, whole, also on a file system without links; and nothing else stays behind."""
 
     def write(name: str, content: bytes) -> None:
         os.close(create_file(tmp_path / name, content))
