@@ -1,4 +1,4 @@
-"""A collector in this process, and what is sent to it."""
+"""What is sent to a collector, and what it answers."""
 
 from __future__ import annotations
 
@@ -7,32 +7,19 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
-from playhead.importing.collect.collector import Collector
-from playhead.importing.collect.server import CollectServer
+from playhead.importing.collect.collector import Collector, read_body
 from tests.importing.traces import CAPTURED, shop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 LANGGRAPH = gzip.decompress((CAPTURED / "langgraph.pb.gz").read_bytes())
 
 
-@contextmanager
-def collecting(folder: Path, **options: Any) -> Iterator[tuple[Collector, str]]:
-    """Run a collector in this process."""
-    made = Collector(folder, **options)
-    server = CollectServer(made.take, port=0)
-    server.start()
-    try:
-        yield made, server.address
-    finally:
-        server.stop()
-        made.close()
+def take(made: Collector, content: bytes, content_type: str = PROTOBUF) -> None:
+    """Let a collector take a body, as its server does."""
+    made.take(read_body(content_type, content))
 
 
 def recorded(made: Collector, *, all_of_them: bool = False) -> list[Any]:

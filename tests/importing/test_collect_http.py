@@ -22,7 +22,6 @@ from tests.importing.collecting import (
     LANGGRAPH,
     PROTOBUF,
     chunks,
-    collecting,
     connected,
     document,
     head,
@@ -60,7 +59,7 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
 }
 
 
-def test_refuses_what_it_cannot_read(tmp_path: Path) -> None:
+def test_refuses_what_it_cannot_read(tmp_path: Path, collecting: Any) -> None:
     """With the right status, and a sentence in the form of the request; nothing of it is stored."""
     with collecting(tmp_path) as (made, address):
         for name, (status, given, why) in REFUSED.items():
@@ -74,7 +73,7 @@ def test_refuses_what_it_cannot_read(tmp_path: Path) -> None:
         assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == ["lock"]
 
 
-def test_refuses_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refuses_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collecting: Any) -> None:
     """By its stated length, before anything is read; by what comes in chunks; and by what is decompressed."""
     bomb = gzip.compress(b"\0" * (MAX_BODY + 1))
     with collecting(tmp_path) as (_, address):
@@ -94,7 +93,7 @@ def test_refuses_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ids=["json", "messages", "messages in messages"],
 )
 def test_refuses_what_is_small_and_parsed_large(
-    content_type: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    content_type: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collecting: Any
 ) -> None:
     """Two bytes may become a message of 176: parts are counted before anything is parsed."""
     monkeypatch.setattr(collector_module, "MAX_HELD", 100_000)
@@ -122,14 +121,14 @@ TAKEN: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", sorted(TAKEN))
-def test_takes_a_body_however_it_is_sent(name: str, tmp_path: Path) -> None:
+def test_takes_a_body_however_it_is_sent(name: str, tmp_path: Path, collecting: Any) -> None:
     """In chunks, with parameters of its type, and without any spans."""
     with collecting(tmp_path) as (made, address):
         assert b" 200 " in raw(address, TAKEN[name]).partition(b"\r\n")[0]
         assert len(recorded(made, all_of_them=True)) == (name != "no spans")
 
 
-def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
+def test_unknown_fields_are_ignored(tmp_path: Path, collecting: Any) -> None:
     """OTLP wants it so: a newer exporter may send more."""
     spans = [span | {"new": {"a": [1]}, "flags": 3} for span in shop().spans]
     content = {"resourceSpans": [{"new": 1, "scopeSpans": [{"spans": spans, "x": None}]}], "later": {}}
@@ -138,7 +137,9 @@ def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
         assert len(recorded(made, all_of_them=True)) == 1
 
 
-def test_a_body_that_does_not_arrive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_does_not_arrive_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collecting: Any
+) -> None:
     """After a while; meanwhile others are answered."""
     monkeypatch.setattr(server_module, "REQUEST_S", 0.1)
     with collecting(tmp_path) as (_, address), connected(address) as slow:
@@ -147,15 +148,16 @@ def test_a_body_that_does_not_arrive_is_refused(tmp_path: Path, monkeypatch: pyt
         assert slow.recv(1000).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_stop_acknowledges_no_half_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_acknowledges_no_half_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sender of half a body gets no success, and so sends it again."""
     monkeypatch.setattr(server_module, "STOP_S", 0)
-    with collecting(tmp_path) as (_, address):
-        half = connected(address)
+    server = CollectServer(lambda _: None, port=0)
+    server.start()
+    with connected(server.address) as half:
         half.sendall(head(f"Content-Length: {len(LANGGRAPH)}") + LANGGRAPH[:-1])
-        assert post(address, LANGGRAPH)[0] == 200
-    assert b" 200 " not in half.recv(1000)
-    half.close()
+        assert post(server.address, LANGGRAPH)[0] == 200
+        server.stop()
+        assert b" 200 " not in half.recv(1000)
 
 
 @pytest.mark.parametrize(

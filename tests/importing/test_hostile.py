@@ -23,7 +23,8 @@ from playhead.importing.limits import Quota
 from playhead.importing.otlp import ForeignSpan
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
-from tests.importing.traces import CAPTURED, Trace, captured, imported, shop
+from tests.importing.traces import CAPTURED, Trace, brought, captured, imported, shop
+from tests.importing.traces import NAMES as CAPTURES
 from tests.proving import bound, sample
 
 if TYPE_CHECKING:
@@ -32,59 +33,20 @@ if TYPE_CHECKING:
 
     from playhead.importing import ImportedRun
 
+CAPTURED_SPANS = [span for name in CAPTURES for span in captured(name)]
 NAMES = [
-    "openinference.span.kind",
-    "llm.model_name",
-    "llm.provider",
-    "llm.invocation_parameters",
+    *sorted({name for span in CAPTURED_SPANS for name in span.attributes}),
     "llm.input_messages",
-    "llm.input_messages.0.message.role",
-    "llm.input_messages.0.message.content",
     "llm.input_messages.0.message",
-    "llm.input_messages.0.message.tool_calls.0.tool_call.function.arguments",
     "llm.output_messages.0.message.tool_calls",
     "llm.output_messages.0.message.tool_calls.99999999999999999999.tool_call.function.name",
-    "llm.tools.0.tool.json_schema",
-    "llm.token_count.prompt",
-    "llm.cost.total",
-    "tool.name",
-    "tool.parameters",
-    "tool.id",
-    "input.value",
-    "input.mime_type",
-    "output.value",
-    "output.mime_type",
-    "agent.name",
-    "session.id",
-    "metadata",
-    "tag.tags",
-    "gen_ai.operation.name",
-    "gen_ai.input.messages",
-    "gen_ai.output.messages",
-    "gen_ai.tool.call.arguments",
-    "gen_ai.usage.input_tokens",
-    "gen_ai.tool.definitions",
-    "gen_ai.system_instructions",
-    "server.port",
-    "server.address",
 ]
 WORDS = st.sampled_from(
     [
-        "LLM",
-        "TOOL",
-        "AGENT",
-        "chat",
-        "execute_tool",
-        "invoke_agent",
-        "application/json",
-        "user",
-        "assistant",
-        "tool",
-        "system",
+        *sorted({str(value) for span in CAPTURED_SPANS for value in span.attributes.values()}),
         '{"messages": [[[]]]}',
         '[{"role": "user", "parts": [{"type": "tool_call"}]}]',
         "__REDACTED__",
-        "…",
         "\x00\x1b[2J",
     ]
 )
@@ -201,7 +163,7 @@ def test_nesting_has_an_end(tmp_path: Path) -> None:
         trace.agent(number, number - 1 if number > 1 else None, **{"agent.name": f"a{number}"})
         trace.model(number + 1, number, [("user", "Go.")], ("assistant", "x"))
         trace.tool(number + 2, number, "t", {"a": 1}, "x")
-    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    run, recording = brought(trace, tmp_path)
     assert any("nested too deep" in reason for reason in run.source.reasons)
     assert 5 < len(recording.owners) <= limits.MAX_NESTING + 2
 
@@ -217,7 +179,7 @@ def test_calls_that_are_all_the_same_take_no_time(tmp_path: Path) -> None:
     for number in range(3, 2_003):
         trace.tool(number, 1, "t", {}, "x")
     began = time.monotonic()
-    _, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    _, recording = brought(trace, tmp_path)
     assert len(recording.root.calls) == 2_000
     assert time.monotonic() - began < bound(20)
 
@@ -286,7 +248,7 @@ def test_nothing_is_evaluated_and_nothing_leaves_the_folder(tmp_path: Path) -> N
         result='{"$type": "blob", "sha256": "' + "0" * 64 + '", "bytes": 9}', attributes={"tool.name": f"../../{evil}"}
     )
     trace.spans[2]["attributes"].append({"key": "output.mime_type", "value": {"stringValue": "application/json"}})
-    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    run, recording = brought(trace, tmp_path)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [run.path.name]
     assert recording.problems == ()
     assert f"../../{evil}" in [made.started.tool for made in recording.root.calls.values()]

@@ -36,6 +36,19 @@ def imported(spans: list[ForeignSpan], folder: Path, **options: Any) -> tuple[Im
     return run, read_recording(run.path)
 
 
+def brought(trace: Trace, folder: Path) -> tuple[ImportedRun, Recording]:
+    """Import a trace that was put together here into `folder/runs`."""
+    return imported(trace.foreign(folder / "spans"), folder / "runs")
+
+
+def called(recording: Recording) -> list[Any]:
+    """Return every call of the outermost agent, with what it returned."""
+    return [
+        (call.started.tool, call.started.args, call.completed and call.completed.observation())
+        for call in recording.root.calls.values()
+    ]
+
+
 def imported_file(path: Path, folder: Path) -> tuple[ImportedRun, Recording]:
     """Import a file of one trace."""
     source = read_source(path)
@@ -120,23 +133,6 @@ def calling(*made: tuple[str | None, str, Any], text: str = "") -> dict[str, Any
     return {"role": "assistant", "content": text or None, "calls": made}
 
 
-def shop(**changes: Any) -> Trace:
-    """Return a whole run of one call; `changes` replace what the tool's span says."""
-    tool = {"arguments": {"key": "Zed"}, "result": "4,180 feet", **changes}
-    prompt: list[Any] = [("system", "Use the tools."), ("user", "How high is Zed?")]
-    asked = calling(("c1", "lookup", {"key": "Zed"}))
-    told = {"role": "tool", "content": "4,180 feet", "tool_call_id": "c1"}
-    schema = {"type": "function", "function": {"name": "lookup", "parameters": {"type": "object", "properties": {}}}}
-    tools = {"llm.tools.0.tool.json_schema": json.dumps(schema)}
-    return (
-        Trace()
-        .agent(1, None, **{"output.value": "4,180 feet."})
-        .model(2, 1, prompt, asked, **tools)
-        .tool(3, 1, "lookup", **tool)
-        .model(4, 1, [*prompt, asked, told], ("assistant", "4,180 feet."), **tools)
-    )
-
-
 def offering(*names: str, words: str = "A tool.", **parameters: Any) -> dict[str, Any]:
     """Return the attributes of a request that offers tools, and has parameters."""
     schema = {"type": "object", "properties": {}}
@@ -147,15 +143,48 @@ def offering(*names: str, words: str = "A tool.", **parameters: Any) -> dict[str
     return said | ({"llm.invocation_parameters": json.dumps(parameters)} if parameters else {})
 
 
+SYSTEM, QUESTION = ("system", "Use the tools."), ("user", "How high is Zed?")
+ASKED: Final = calling(("c1", "lookup", {"key": "Zed"}))
+TOLD: Final = {"role": "tool", "content": "4,180 feet", "tool_call_id": "c1"}
+LOOKUP: Final = offering("lookup")
+
+
+def shop(
+    *,
+    task: Any = QUESTION,
+    asked: Any = ASKED,
+    then: list[Any] | None = None,
+    first: dict[str, Any] | None = None,
+    second: dict[str, Any] | None = None,
+    **tool: Any,
+) -> Trace:
+    """Return a whole run of one call.
+
+    Args:
+        task: the user's message.
+        asked: the answer that asks for the call.
+        then: what the second prompt has after the task; by default the call and its result.
+        first: attributes of the first request beside its messages; by default the tool that it offers.
+        second: the same of the second request.
+        tool: replaces what the tool's span says.
+    """
+    tool = {"arguments": asked["calls"][0][2], "result": "4,180 feet", **tool}
+    more = [asked, TOLD] if then is None else then
+    return (
+        Trace()
+        .agent(1, None, **{"output.value": "4,180 feet."})
+        .model(2, 1, [SYSTEM, task], asked, **(LOOKUP if first is None else first))
+        .tool(3, 1, "lookup", **tool)
+        .model(4, 1, [SYSTEM, task, *more], ("assistant", "4,180 feet."), **(LOOKUP if second is None else second))
+    )
+
+
+def chat(trace: Trace, number: int, parent: int | None, told: dict[str, Any], operation: str = "chat") -> Trace:
+    """Add a span of the GenAI conventions, of a model call unless another operation is named."""
+    said = {f"gen_ai.{name}": each if isinstance(each, str) else json.dumps(each) for name, each in told.items()}
+    more = {"gen_ai.operation.name": operation, "gen_ai.request.model": "m-1", **said}
+    return trace.add(number, parent, operation, more)
+
+
 def _value(value: Any) -> dict[str, Any]:
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [_value(each) for each in value]}}
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": [{"key": key, "value": _value(each)} for key, each in value.items()]}}
-    return {"stringValue": value}
+    return {{str: "stringValue", bool: "boolValue", int: "intValue", float: "doubleValue"}[type(value)]: value}
