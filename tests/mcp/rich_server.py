@@ -1,11 +1,7 @@
-"""An MCP server made with the official package: every kind of result, over stdio or streamable HTTP.
-
-python rich_server.py stdio | python rich_server.py PORT
-"""
+"""An MCP server made with the official package, with every kind of result; as a script it speaks over stdio."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import anyio
@@ -13,7 +9,7 @@ from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents, ToolAnnotations
 from pydantic import BaseModel
 
-server = MCPServer("rich")
+server = MCPServer("rich", log_level="CRITICAL")
 
 
 class Height(BaseModel):
@@ -84,7 +80,4 @@ def header(name: str, context: Context) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "stdio":
-        server.run("stdio")
-    else:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+    server.run("stdio")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import runpy
 import socket
-import subprocess
 import sys
 import tempfile
-import time
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import uvicorn
 
 from playhead import Agent
 from playhead.mcp import mcp_tools
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from playhead.mcp import McpServer
 
-RICH = [sys.executable, str(Path(__file__).with_name("rich_server.py")), "stdio"]
+RICH = [sys.executable, str(Path(__file__).with_name("rich_server.py"))]
 RAW = [sys.executable, "-S", str(Path(__file__).with_name("raw_server.py"))]
 ANY = {"type": "object"}
 
@@ -42,22 +44,16 @@ def one(answer: dict[str, Any], *, case: dict[str, Any] | None = None, **choices
 
 
 @contextmanager
-def http_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Yield the address and the process of a real streamable-HTTP server on this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen([*RICH[:2], str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            until = time.monotonic() + 30
-            while time.monotonic() < until:
-                with socket.socket() as trial:
-                    if trial.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.02)
-            yield f"http://127.0.0.1:{port}/mcp", process
-        finally:
-            process.kill()
+def http_server() -> Iterator[str]:
+    """Yield the address of a real streamable-HTTP server in a thread; it is gone when the block ends."""
+    app = runpy.run_path(RICH[1])["server"].streamable_http_app()
+    served = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=served.run, args=([listening],))
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        served.should_exit = served.force_exit = True
+        thread.join()
 
 
 def told(tools: Any, tool: str, /, **arguments: Any) -> tuple[bool, str]:

@@ -18,7 +18,6 @@ from playhead.errors import ToolDefinitionError
 from playhead.mcp.choices import Choices, cleaned, one_line, server_name
 from playhead.mcp.tools import MAX_DESCRIPTION, define_all, tool_name
 from playhead.testing import ScriptedModel
-from tests.mcp.serving import raw
 
 SERVER: Any = SimpleNamespace(name="srv", secrets={})
 
@@ -35,22 +34,17 @@ def defined(*tools: Tool, **choices: Any) -> Any:
 
 @given(st.text(max_size=100))
 def test_every_name_becomes_one_that_providers_take(name: str):
-    """Whatever a server calls its tool, the offered name is valid; a valid one stays as it is."""
+    """Whatever a server calls its tool, the offered name is valid; a valid one is kept, and long ones stay different."""
     offered = tool_name(name)
     assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", offered)
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name):
         assert offered == name
+    assert len({tool_name(name + "x" * 64 + end) for end in "12"}) == 2
 
 
 @pytest.mark.parametrize(
     ("name", "offered"),
-    [
-        ("files/read.all", "files_read_all"),
-        ("2fast", "_2fast"),
-        ("", "tool"),
-        ("größe\x1b[2J", "gr__e__2J"),
-        ("-x", "_-x"),
-    ],
+    [("files/read.all", "files_read_all"), ("2fast", "_2fast"), ("", "tool"), ("größe\x1b[2J", "gr__e__2J")],
 )
 def test_a_name_that_is_changed_is_said(name: str, offered: str, caplog: pytest.LogCaptureFixture):
     """The change is a warning, in which the name cannot do harm."""
@@ -61,20 +55,10 @@ def test_a_name_that_is_changed_is_said(name: str, offered: str, caplog: pytest.
     assert "\x1b" not in caplog.text
 
 
-def test_long_names_stay_different():
-    """Names that differ only at their end are not cut to the same."""
-    one, other = tool_name("x" * 100 + "1"), tool_name("x" * 100 + "2")
-    assert one != other
-    assert len(one) == len(other) == 64
-
-
 def test_names_that_would_be_the_same_are_refused():
     """Two tools of an agent never share a name; the user can choose one."""
-    with (
-        raw({"name": "a.b"}, {"name": "a/b"}) as tools,
-        pytest.raises(ToolDefinitionError, match="two tools are called"),
-    ):
-        Agent(ScriptedModel([]), tools=tools)
+    with pytest.raises(ToolDefinitionError, match="two tools are called"):
+        Agent(ScriptedModel([]), tools=defined(listed("a.b"), listed("a/b")))
     assert [each.listed_name for each in defined(listed("a.b"), listed("a/b"), names=("a/b",))] == ["a/b"]
 
 
@@ -122,11 +106,7 @@ UNUSABLE = {
 def test_a_schema_that_cannot_be_used_is_refused(schema: dict[str, Any], why: str):
     """One bad tool is named, with the way to leave it out."""
     with pytest.raises(ToolDefinitionError, match=r"Leave it out with names=") as raised:
-        defined(
-            Tool.model_construct(
-                name="bad", input_schema=schema, annotations=None, description=None, title=None, output_schema=None
-            )
-        )
+        defined(listed("bad").model_copy(update={"input_schema": schema}))
     assert why in str(raised.value)
 
 
@@ -147,17 +127,12 @@ def test_results_that_strangers_may_have_written():
     ("command", "name"),
     [
         (["/usr/bin/python3.12", "-S", "servers/weather.py", "stdio"], "weather.py"),
-        (["python", "x.py"], "x.py"),
         (["python", "-m", "mcp_server_time", "--local-timezone", "UTC"], "mcp_server_time"),
         (["python"], "python"),
-        (["node", "--no-warnings", "dist/index.js"], "index.js"),
-        (["bash", "serve.sh"], "serve.sh"),
         (["npx", "-y", "@scope/server-files", "."], "server-files"),
-        (["uvx", "mcp-server-time"], "mcp-server-time"),
         (["uv", "run", "serve.py"], "uv"),
         (["/opt/bin/mcp-server-time", "x.py"], "mcp-server-time"),
     ],
-    ids=range(10),
 )
 def test_what_a_server_is_called(command: list[str], name: str):
     """An interpreter says nothing of what it runs: messages name the script, the module or the package."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,17 +14,23 @@ from playhead.errors import ToolServerError
 from playhead.mcp import mcp_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
 
 
 @contextmanager
-def answering(answer: Callable[[Any], None]) -> Iterator[str]:
+def answering(status: int, headers: dict[str, str], body: Iterable[bytes]) -> Iterator[str]:
     """Yield the address of a server that answers every request so."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            answer(self)
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):  # nobody reads on
+                for part in body:
+                    self.wfile.write(part)
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -38,51 +45,18 @@ def answering(answer: Callable[[Any], None]) -> Iterator[str]:
         server.server_close()
 
 
-def _endless(handler: Any) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.end_headers()
-    try:
-        while True:
-            handler.wfile.write(b"[" * 65536)
-    except OSError:
-        pass
-
-
-def _compressed(handler: Any) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Encoding", "gzip")
-    handler.send_header("Content-Length", "2")
-    handler.end_headers()
-    handler.wfile.write(b"{}")
-
-
-def _other(handler: Any) -> None:
-    body = b"<html>hello \x1b[2J</html>"
-    handler.send_response(200)
-    handler.send_header("Content-Type", "text/html")
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
-
-
-def _refusing(handler: Any) -> None:
-    handler.send_error(401, "who are you?")
-
-
-ADDRESSES = {
-    "endless": (_endless, "it sent a message of more than 67108864 bytes"),
-    "compressed": (_compressed, "it sent a compressed answer"),
-    "a web page": (_other, "cannot be used: "),
-    "unauthorized": (_refusing, "cannot be used: "),
+ADDRESSES: dict[str, tuple[Any, str]] = {
+    "endless": ((200, {}, repeat(b"[" * 65536)), "it sent a message of more than 67108864 bytes"),
+    "compressed": ((200, {"Content-Encoding": "gzip"}, [b"{}"]), "it sent a compressed answer"),
+    "a web page": ((200, {"Content-Type": "text/html"}, [b"<html>hello \x1b[2J</html>"]), "cannot be used: "),
+    "unauthorized": ((401, {}, []), "cannot be used: "),
 }
 
 
 @pytest.mark.parametrize(("answer", "why"), ADDRESSES.values(), ids=ADDRESSES)
-def test_it_is_one_clear_error(answer: Callable[[Any], None], why: str) -> None:
-    """The reason is said, and the address without what may be secret in it."""
-    with answering(answer) as url, pytest.raises(ToolServerError) as raised:
+def test_it_is_one_clear_error(answer: Any, why: str) -> None:
+    """The reason is given, and the address without what may be secret in it."""
+    with answering(*answer) as url, pytest.raises(ToolServerError) as raised:
         mcp_tools(url=url, start_timeout_s=5).__enter__()
     assert why in str(raised.value)
     assert "secret" not in str(raised.value)

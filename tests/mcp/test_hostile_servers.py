@@ -21,15 +21,13 @@ from playhead.errors import MissingDependencyError, ToolDefinitionError, ToolSer
 from playhead.mcp import mcp_tools
 from playhead.testing import ScriptedModel, call, text
 from tests.mcp.serving import RAW, one, raw, told
-from tests.proving import bound
 
 TEXT = {"content": [{"type": "text", "text": "fine"}]}
 
 
-def survivors(mark: str) -> list[str]:
-    """Return the command lines in which this mark stands."""
-    lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
-    return [line for line in lines if mark in line]
+def survivors(mark: str) -> int:
+    """Return how many processes have this mark in their command line."""
+    return sum(mark in " ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
 
 
 def gone(mark: str) -> bool:
@@ -43,37 +41,28 @@ def gone(mark: str) -> bool:
 @pytest.fixture(autouse=True)
 def _in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give servers that do not want to end less time than users do."""
-    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.2)
-    monkeypatch.setattr("mcp.client.stdio.FORCE_KILL_TIMEOUT", 0.2)
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.05)
+    monkeypatch.setattr("mcp.client.stdio.FORCE_KILL_TIMEOUT", 0.05)
 
 
-def test_a_server_that_dies_says_what_it_said_last():
-    """The last words are in the message, without what would paint a terminal; no restart."""
-    with one({"do": "die"}) as tools:
+@pytest.mark.parametrize(("how", "said"), [("die", "said last: [31mout of memory[0m"), ("crash", "said nothing")])
+def test_a_server_that_dies_says_what_it_said_last(how: str, said: str):
+    """Its last words are in the message, if there are any, without what would paint a terminal; no restart."""
+    with one({"do": how}) as tools:
         for _ in range(2):
             ok, observed = told(tools, "act")
             assert not ok
-            assert "is gone: Connection closed; it said last: [31mout of memory[0m. " in observed
-            assert "Whether the call took effect is not known. It is not started again" in observed
-
-
-def test_a_server_that_crashes_without_a_word_is_gone():
-    """There is nothing to quote, and that is said."""
-    with one({"do": "crash"}) as tools:
-        assert (
-            "the MCP server raw_server.py is gone: Connection closed; it said nothing. Whether" in told(tools, "act")[1]
-        )
+            assert f"the MCP server raw_server.py is gone: Connection closed; it {said}. Whether the call " in observed
+            assert "took effect is not known. It is not started again" in observed
 
 
 @pytest.mark.parametrize("how", ["hang", "deaf"])
 def test_a_server_that_hangs_is_a_timeout(how: str):
     """The call ends at its limit, and leaving the block ends the process although it does not listen."""
     mark = uuid.uuid4().hex
-    with one({"do": how}, case={"mark": mark}, timeout_s=0.2) as tools:
-        began = time.monotonic()
+    with one({"do": how}, case={"mark": mark}, timeout_s=0.1) as tools:
         ok, observed = told(tools, "act")
-        assert time.monotonic() - began < bound(5)
-        assert (ok, "did not finish within 0.2 s" in observed) == (False, True)
+        assert (ok, "did not finish within 0.1 s" in observed) == (False, True)
     assert gone(mark)
 
 
@@ -89,7 +78,7 @@ def test_no_process_survives_the_block(start: list[str]):
     """Neither a server that ignores its end and SIGTERM, nor what it has started."""
     mark = uuid.uuid4().hex
     with one(TEXT, case={"start": start, "mark": mark}, env={"MARK": mark}) as tools:
-        assert len(survivors(mark)) == (2 if "child" in start else 1)
+        assert survivors(mark) == (2 if "child" in start else 1)
         assert told(tools, "act") == (True, "fine")
     assert gone(mark)
 
@@ -101,14 +90,16 @@ def test_no_process_survives_an_error_or_a_cancellation():
         _ = 1 / 0
 
     async def main() -> None:
-        for mark, seconds in zip(marks[1:], (0.5, 0.02, 0), strict=True):  # in the block, while it starts, before that
+        with anyio.CancelScope() as scope:
+            async with one(TEXT, case={"mark": marks[1]}):
+                scope.cancel()
+                await anyio.sleep_forever()
+        for mark, seconds in zip(marks[2:], (0.02, 0), strict=True):  # while it starts, before that
             with anyio.move_on_after(seconds):
                 async with one(TEXT, case={"mark": mark}):
                     await anyio.sleep_forever()
 
-    began = time.monotonic()
     anyio.run(main)
-    assert time.monotonic() - began < bound(10)
     assert all(map(gone, marks))
 
 
@@ -178,7 +169,7 @@ STARTS = {
     "no such program": (["no-such-program-at-all"], "no-such-program-at-all: not found"),
     "no server": ([sys.executable, "-c", "print('hi')"], "Connection closed; it said nothing"),
     "dies": ([*RAW, '{"tools": [], "start": ["die"]}'], "Connection closed; it said last: [31mout of memory[0m"),
-    "hangs": ([*RAW, '{"tools": [], "start": ["hang"]}'], "did not answer as such a server within 0.4 s"),
+    "hangs": ([*RAW, '{"tools": [], "start": ["hang"]}'], "did not answer as such a server within 0.1 s"),
     "no pages end": ([*RAW, '{"tools": [], "pages": true}'], "pages of tools without end"),
 }
 
@@ -186,7 +177,7 @@ STARTS = {
 @pytest.mark.parametrize(("command", "why"), STARTS.values(), ids=STARTS)
 def test_a_server_that_cannot_be_used_is_one_clear_error(command: list[str], why: str):
     """What cannot be started, ends, hangs or is no server says so when the block is entered, sync or async."""
-    server = mcp_tools(command=command, start_timeout_s=0.4 if "hang" in command[-1] else 20)
+    server = mcp_tools(command=command, start_timeout_s=0.1 if "hang" in command[-1] else 20)
 
     async def main() -> None:
         async with server:
@@ -207,11 +198,8 @@ MISUSE: dict[str, tuple[dict[str, Any], str]] = {
     "headers for a command": ({"command": "a", "headers": {}}, "headers= are for a server at a url="),
     "empty": ({"command": []}, "command: Tuple should have at least 1 item"),
     "no quotes": ({"command": "a 'b"}, "is not a command line"),
-    "no text": ({"command": ["a", 1]}, "command.1: Input should be a valid string"),
     "one name": ({"command": "a", "names": "add"}, "names: Input should be a valid tuple"),
-    "no bool": ({"command": "a", "read_only": 1}, "read_only"),
     "no time": ({"command": "a", "timeout_s": 0}, "timeout_s: Input should be greater than 0"),
-    "no env": ({"command": "a", "env": {"A": 1}}, "env.A: Input should be a valid string"),
 }
 
 
@@ -224,9 +212,6 @@ def test_misuse_is_said_before_anything_is_started(choices: dict[str, Any], why:
 
 def test_without_the_package_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch):
     """Who has not installed the extra is told how."""
-    for name in [name for name in sys.modules if name.startswith("playhead.mcp.")]:
-        if name.endswith(".connection"):
-            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[mcp\]'"):
         mcp_tools(command="a")

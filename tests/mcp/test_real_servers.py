@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from playhead.kernel.approval import Approval
 from playhead.mcp import mcp_tools
 from playhead.replay import Overrides, replay_sync, reproduce_sync
 from playhead.testing import ScriptedModel, call, calls, text
-from tests.mcp.serving import RICH, http_server, told
+from tests.mcp.serving import RICH, http_server, one, told
 
 TIME = [str(Path(sys.executable).with_name("mcp-server-time")), "--local-timezone", "UTC"]
 
@@ -24,7 +25,7 @@ TIME = [str(Path(sys.executable).with_name("mcp-server-time")), "--local-timezon
 @pytest.fixture(scope="module")
 def served() -> Any:
     """A real HTTP server."""
-    with http_server() as (url, _):
+    with http_server() as url:
         yield url
 
 
@@ -60,33 +61,25 @@ def test_a_server_from_pypi_is_used_and_its_recording_is_reproduced_without_it(t
     assert (replayed.grounded, replayed.run.status) == (1.0, "done")
 
 
+DOCUMENT = {"uri": "memo://zed", "mimeType": "text/plain", "text": "Zed is high."}
 RESULTS = {
     "structured": ("height", {"name": "Zed"}, {"feet": 4180, "name": "Zed"}),
-    "null inside": ("height", {"name": ""}, {"feet": 4180, "name": ""}),
     "number": ("add", {"a": 1, "b": 2}, 3),
     "list": ("names", {}, ["Zed", "Ypsilon"]),
     "image": ("picture", {}, {"content": [{"type": "image", "data": "iVBORwD/", "mimeType": "image/png"}]}),
     "resource": (
         "document",
         {},
-        {
-            "content": [
-                {"type": "text", "text": "see"},
-                {
-                    "type": "resource",
-                    "resource": {"uri": "memo://zed", "mimeType": "text/plain", "text": "Zed is high."},
-                },
-            ]
-        },
+        {"content": [{"type": "text", "text": "see"}, {"type": "resource", "resource": DOCUMENT}]},
     ),
 }
 
 
 @pytest.mark.parametrize(("tool", "arguments", "expected"), RESULTS.values(), ids=RESULTS)
 def test_results_come_back_whole(rich: Any, tool: str, arguments: dict[str, Any], expected: Any):
-    """Text, structured content, images and resources are ours without loss, over both transports."""
+    """Text, structured content, images and resources lose nothing, over both transports."""
     ok, observed = told(rich, tool, **arguments)
-    assert (ok, observed if isinstance(expected, str) else json.loads(observed)) == (True, expected)
+    assert (ok, json.loads(observed)) == (True, expected)
 
 
 def test_a_failing_tool_is_a_failed_call(rich: Any):
@@ -103,20 +96,9 @@ def test_wrong_arguments_never_reach_the_server(rich: Any):
     assert "add takes {a: integer, b: integer}" in observed
 
 
-def test_a_broken_call_is_repaired_by_the_servers_schema(rich: Any):
-    """A number that the model wrote as text is put right, as for a function of one's own."""
-    assert told(rich, "add", a="1", b=2) == (True, "3")
-
-
 def test_a_large_result_is_kept(rich: Any):
     """Two megabytes pass, whole."""
     assert told(rich, "big", size=2_000_000) == (True, "x" * 2_000_000)
-
-
-def test_headers_go_with_every_request(served: str):
-    """An HTTP server gets what `headers` says."""
-    with mcp_tools(url=served, headers={"X-Who": "me"}) as tools:
-        assert told(tools, "header", name="x-who") == (True, "me")
 
 
 def test_tools_work_in_any_loop(rich: Any, model: Any):
@@ -131,40 +113,36 @@ def test_tools_work_in_any_loop(rich: Any, model: Any):
 async def test_an_async_block_serves_runs_side_by_side(model: Any):
     """Several runs of one loop use one connection; the server ends with the block."""
     before = set(psutil.Process().children())
-    async with mcp_tools(command=RICH) as tools:
+    async with one({"echo": 1}) as tools:
         results: list[Any] = []
 
         async def run(number: int) -> None:
-            results.append(await Agent(model(call("add", a=number, b=0)), tools=tools, trace=None).run("Add."))
+            results.append(await Agent(model(call("act", n=number)), tools=tools, trace=None).run("Act."))
 
         async with anyio.create_task_group() as group:
             for number in range(5):
                 group.start_soon(run, number)
-        assert sorted(result.steps[-1].content for result in results) == ["0", "1", "2", "3", "4"]
+        assert sorted(result.steps[-1].content for result in results) == [f'{{"n": {n}}}' for n in range(5)]
     assert set(psutil.Process().children()) <= before
 
 
-def test_a_call_that_takes_too_long_is_stopped_on_the_server(tmp_path: Path):
+def test_a_call_that_takes_too_long_is_stopped_on_the_server(served: str, tmp_path: Path):
     """At the time limit the call fails, and the server is told so: its tool is cancelled."""
-    with mcp_tools(command=RICH, timeout_s=1) as tools:
+    with mcp_tools(url=served, timeout_s=0.2) as tools:
         ok, observed = told(tools, "slow", folder=str(tmp_path))
         assert not ok
-        assert observed.startswith("error: slow did not finish within 1 s; ")
+        assert observed.startswith("error: slow did not finish within 0.2 s; ")
         anyio.run(_there, tmp_path / "stopped")
     assert {path.name for path in tmp_path.iterdir()} == {"began", "stopped"}
 
 
-async def test_cancelling_the_run_stops_the_call_on_the_server(tmp_path: Path, model: Any):
-    """Whoever cancels a run has the server hear of it."""
-    async with mcp_tools(command=RICH) as tools:
-        agent = Agent(model(call("slow", folder=str(tmp_path))), tools=tools, trace=None)
-        with anyio.move_on_after(5) as scope:
-            async with anyio.create_task_group() as group:
-                group.start_soon(agent.run, "Wait.")
-                await _there(tmp_path / "began")
-                group.cancel_scope.cancel()
-        assert not scope.cancelled_caught
-        await _there(tmp_path / "stopped")
+async def test_cancelling_the_run_stops_the_call_on_the_server(served: str, tmp_path: Path, model: Any):
+    """Whoever cancels a run cancels the call on the server."""
+    async with mcp_tools(url=served) as tools, anyio.create_task_group() as group:
+        group.start_soon(Agent(model(call("slow", folder=str(tmp_path))), tools=tools, trace=None).run, "Wait.")
+        await _there(tmp_path / "began")
+        group.cancel_scope.cancel()
+    await _there(tmp_path / "stopped")
 
 
 async def _there(path: Path) -> None:
@@ -208,10 +186,10 @@ def test_approval_names_and_prefix(served: str):
 
 def test_a_server_that_goes_away_is_a_failed_call():
     """The address answers no more: a failure with a reason, then and afterwards, and nothing hangs."""
-    with http_server() as (url, process), mcp_tools(url=url) as tools:
-        assert told(tools, "add", a=1, b=2) == (True, "3")
-        process.kill()
-        process.wait()
+    with ExitStack() as stack:
+        with http_server() as url:
+            tools = stack.enter_context(mcp_tools(url=url))
+            assert told(tools, "add", a=1, b=2) == (True, "3")
         for _ in range(2):
             ok, observed = told(tools, "add", a=1, b=2)
             assert not ok
