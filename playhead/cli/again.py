@@ -103,9 +103,15 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     if outcome.changed_sources:
         yield Line(("but: ", "bold yellow"), "; ".join(map(str, outcome.changed_sources)))
     for owner in outcome.raced:
-        yield Line(("in part: ", "yellow"), f"{owner} was ended by a switch that fired beside it: compared up to there")
+        yield Line(
+            ("in part: ", "yellow"),
+            f"a killswitch ended {owner} at a moment that no reproduction repeats: compared up to there",
+        )
     for owner in outcome.not_entered:
-        yield Line(("not entered: ", "yellow"), f"{owner} ran inside a tool's body, which stays frozen")
+        yield Line(
+            ("not entered: ", "yellow"),
+            f"{owner} stays frozen: inside a tool's body, or ended by a killswitch at a moment",
+        )
 
 
 @options.command(

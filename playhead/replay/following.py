@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
+
+import anyio
 
 from playhead.diagnose.divergence import Comparison, Divergence
 from playhead.diagnose.lanes import call_of
 from playhead.errors import DivergedError
-from playhead.replay.guards import Arrivals, raced
+from playhead.kernel.lifecycle.threads import running_loop
+from playhead.replay.guards import Races
 from playhead.replay.prefix import TOLD
 from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallCompleted
 from playhead.trace.parameters import without_fingerprints
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.session import Session
     from playhead.replay.prefix import Prefix
     from playhead.trace.line import Record
@@ -36,16 +42,16 @@ class Follower:
 
     def __init__(self, prefix: Prefix) -> None:
         self._prefix = prefix
-        self._beside = raced(prefix.recording)
+        self._until = Races(prefix.recording).until
         given = [_without_values(record) for record in prefix.recording.records if self._is_given(record)]
         records = [record for record in given if record.seq != TOLD]
         self._told = {(record.owner, call_of(record.event)) for record in given if record.seq == TOLD}
-        self._comparison = Comparison(records, open_ended=True, open_owners=self._beside)
+        self._comparison = Comparison(records, open_ended=True, open_owners=self._until)
         self.left = Counter(record.owner for record in records if self._comparison.is_comparable(record))
         """Events of each agent that have not come again yet."""
         self.left.update(owner for owner, _ in self._told)
         self._different: Divergence | None = None
-        self._arrivals = Arrivals()
+        self._waiting: list[Callable[[], object]] = []
         self.error: Exception | None = None
         """What went wrong with the comparison itself."""
 
@@ -55,7 +61,9 @@ class Follower:
             self._hear(record)
         except Exception as error:  # noqa: BLE001 - a recorder only logs what a subscriber raises
             self.error = self.error or error
-        self._arrivals.tell()
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
 
     async def all_come(self, session: Session | None) -> None:
         """Wait until everything that is given has come again; what waits for that while its agent ends does not begin.
@@ -64,16 +72,19 @@ class Follower:
             RunEndedError: the agent has ended meanwhile.
             DivergedError: the code does something else than was recorded.
         """
-
-        def is_so() -> bool:
+        while True:
             self.require_same()
             if session is not None:
                 session.require_running()
-            return not any(self.left.values())
-
-        if not await self._arrivals.until(is_so, PATIENCE_S):
             left = ", ".join(f"{count} of {owner}" for owner, count in self.left.items() if count)
-            raise DivergedError(f"the recorded events do not all come again with this code: {left} are missing")
+            if not left:
+                return
+            next_event = anyio.Event()
+            self._waiting.append(partial(running_loop().call_soon_threadsafe, next_event.set))
+            with anyio.move_on_after(PATIENCE_S) as silence:
+                await next_event.wait()
+            if silence.cancelled_caught:
+                raise DivergedError(f"the recorded events do not all come again with this code: {left} are missing")
 
     def require_same(self, *, complete: bool = False) -> None:
         """Raise for the first event that is another than the recorded one; with `complete` also for one that did not come.
@@ -93,7 +104,7 @@ class Follower:
         """Return whether the event has to come again: not what timing decided, nor what bodies of tools did."""
         if record.kind in HEADERS or self._prefix.frozen(record.owner) is None:
             return False
-        return record.owner not in self._beside or record.seq <= self._beside[record.owner]
+        return record.owner not in self._until or record.seq <= self._until[record.owner]
 
     def _hear(self, record: Record) -> None:
         event, recorded = record.event, self._prefix.frozen(record.owner)

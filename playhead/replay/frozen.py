@@ -13,19 +13,20 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
-from playhead.replay.calls import facts_of, inside_bodies, meta_tool
-from playhead.replay.guards import Interrupts, ended_from_outside, recorded_guards
+from playhead.replay.calls import facts_of, meta_tool
+from playhead.replay.guards import Races, recorded_guards
 from playhead.replay.hooks import Passed, RecordedHooks
 from playhead.replay.misses import describe_miss
-from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, LlmFailed, LlmResponded
+from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
+    from playhead.trace.events import EventBase
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import AgentHeader, FallbackInfo, Prices, Request, SourceInfo, ToolSpec
     from playhead.trace.values import JsonValue
@@ -59,12 +60,15 @@ class FrozenWorld(World):
         for owner in recording.owners.values():
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
-        self._bodies: dict[str, list[EventBase]] = defaultdict(list)
-        for name, scope in inside_bodies(recording).items():
-            self._bodies[scope] += [record.event for record in recording.owners[name].records]
-        self._ended_from_outside = ended_from_outside(recording)
-        self.interrupts = Interrupts(recording)
-        """Ends agents that were ended from outside."""
+        self.races = Races(recording)
+        self._spent: dict[str, list[EventBase]] = defaultdict(list)
+        self._fired: dict[str, list[KillswitchFired]] = defaultdict(list)
+        for name, scope in self.races.inside.items():
+            for record in recording.owners[name].records:
+                if isinstance(record.event, (LlmResponded, LlmFailed)):
+                    self._spent[scope].append(record.event)
+                elif isinstance(record.event, KillswitchFired) and record.event.ends:
+                    self._fired[scope].append(record.event)
         self.hooks: dict[str, Hooks | None] = {}
         """The hooks of the code, by owner; they are not called."""
         self.sources: dict[str, tuple[SourceInfo, ...]] = {}
@@ -104,17 +108,12 @@ class FrozenWorld(World):
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return guards that repeat what this owner's killswitches did."""
         recorded = self._recording.owners.get(session.owner)
-        self.interrupts.sessions[session.owner] = session
-        if recorded is None:
-            return ()
-        return recorded_guards(session, recorded, self.interrupts)
+        return () if recorded is None else recorded_guards(session, recorded, self._fired)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
-        await self.answers(owner, key, name)
         answers = self._facts[owner, name, key]
         if not answers:
-            await self.reach_end(owner)
             raise self.unanswered(owner, f"{owner} asked for the fact {name!r} once more than it is recorded")
         return answers.popleft()
 
@@ -155,26 +154,13 @@ class FrozenWorld(World):
         """Return whether the recording holds this agent."""
         return owner in self._recording.owners
 
-    def spent_in(self, scope: str) -> Iterator[EventBase]:
-        """Yield the events that tell what was spent inside a tool's body, which a replay does not run."""
-        yield from (event for event in self._bodies.get(scope, ()) if isinstance(event, (LlmResponded, LlmFailed)))
+    def is_served(self, scope: str) -> bool:
+        """Return whether an agent is not entered, but served as a whole."""
+        return self.races.inside.get(scope) == scope
 
-    async def answers(self, owner: str, what: object, at: str) -> None:
-        """Be about to answer something: where a switch fired at that, when all that came before it has come."""
-        await self.interrupts.fires((owner, what, at))
-
-    async def reach_end(self, owner: str) -> None:
-        """End the agent again that something ended from outside, where its recording ends; else return."""
-        await self.interrupts.reached(owner)
-
-    async def until_ended(self, session: Session) -> None:
-        """Wait for the switch that ended an agent while a body of its still used the ports.
-
-        Raises:
-            RunEndedError: it has ended, which is how that call ended then.
-        """
-        await self.interrupts.until_ended(session)
-        session.require_running()
+    def spent_in(self, scope: str) -> Sequence[EventBase]:
+        """Return the events that tell what was spent inside a call that is served as a whole."""
+        return self._spent.get(scope, ())
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for an answer that the recording ends before."""
@@ -185,8 +171,10 @@ class FrozenWorld(World):
         """Return the error for an answer that is not recorded: the recording ends before it, or the run differs."""
         if self._recording.status in ("open", "truncated"):
             return self.ended(owner, f"{message}: the recording is {self._recording.status}, it ends before that")
-        if any(is_within(owner, ended) for ended in self._ended_from_outside):
-            return self.ended(owner, f"{message}: its run was ended from outside before that")
+        ending = self._recording.ending
+        cancelled = ending is not None and ending.terminated_by == "cancelled"
+        if cancelled or any(is_within(owner, each) for each in self.races.until):
+            return self.ended(owner, f"{message}: its run was ended from outside, or beside other calls, before that")
         return UnrecordedCallError(message)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
@@ -227,10 +215,7 @@ class FrozenModel:
 
     async def complete(self, request: Request) -> Completion:
         """Return the recorded answer, or raise the recorded failure; whether the request is the same is compared."""
-        await self._world.answers(self._owner, (request.number, request.attempt), "response")
         exchange = self._exchanges.pop((request.number, request.attempt), None)
-        if exchange is None or exchange.outcome is None or getattr(exchange.outcome, "cancelled", False):
-            await self._world.reach_end(self._owner)
         if exchange is None:
             raise self._world.unanswered(self._owner, f"{self._owner} asked the model once more than it is recorded")
         outcome = exchange.outcome
@@ -267,19 +252,12 @@ class FrozenTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result, or run the agent's loop again on what was recorded of it."""
-        if self.spec.kind == "agent":
+        if self.spec.kind == "agent" and not self._world.is_served(context.child_owner):
             return await self._enter(arguments, context)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         for event in self._world.spent_in(context.child_owner):
             context.session.bill(event)
-        await self._world.answers(context.owner, context.call_id, "result")
-        call = self.recorded(arguments, context)
-        if call.completed is not None and call.completed.ended == "cancelled":
-            if call.completed.abandoned:
-                context.session.toolset.abandoned.add(context.call_id)
-            await self._world.reach_end(context.owner)
-            await self._world.until_ended(context.session)
-        return self.outcome(call, context)
+        return self.outcome(self.recorded(arguments, context), context)
 
     def outcome(self, call: RecordedCall, context: ToolContext) -> Outcome:
         """Return how the recorded call ended.

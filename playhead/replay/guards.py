@@ -1,24 +1,18 @@
 """Repeats what killswitches did in a recorded run, at the same places and without their code.
 
-Where a switch fired while other things went on, it waits until all of them have come as far as they had then; what would
-go further waits for it. Of the root that was ended from outside (by a deadline, a file, another process) there is nothing
-to compare from that moment on. An agent below the root is ended again, because the one above it went on.
+What fired at a port fires there again. What came from outside (a deadline, a file, another process), or ended calls that
+ran beside each other, is a race that no reproduction repeats: `Races` says how far such agents are compared.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from functools import partial
-from typing import TYPE_CHECKING, Final
-
-import anyio
+from typing import TYPE_CHECKING, NamedTuple
 
 from playhead.compose.killswitches.output_cap import with_output_cap
-from playhead.diagnose.lanes import Lane, LaneOrder, is_compared
 from playhead.kernel.guards import Place, termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
-from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.session import Guard
 from playhead.replay.calls import inside_bodies, scope_of
 from playhead.trace.events import (
@@ -33,148 +27,41 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from playhead.trace.owners import is_within
+from playhead.trace.owners import is_within, lineage, parent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.events import EventBase
-    from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import Request, ToolSpec
 
-PATIENCE_S: Final = 5.0
-"""Seconds without any event after which a frozen run stops waiting."""
-At = tuple[str, object, str]
-"""An agent, its request and attempt or its call, and when: `request`, `response`, `call`, `approval` or `result`."""
 
+def recorded_guards(
+    session: Session, owner: OwnerRecording, fired_inside: Mapping[str, Sequence[KillswitchFired]]
+) -> tuple[Guard, ...]:
+    """Return the guards that repeat the killswitches of an agent, and of those above it, at this agent's ports.
 
-class Arrivals:
-    """Wakes waiting tasks at every event of a run."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Callable[[], object]] = []
-
-    def tell(self) -> None:
-        """Wake the waiting tasks. From any thread."""
-        waiting, self._waiting = self._waiting, []
-        for wake in waiting:
-            wake()
-
-    async def until(self, is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
-        """Wait until a condition holds; False if no event came for that long."""
-        while not is_so():
-            event = anyio.Event()
-            self._waiting.append(partial(running_loop().call_soon_threadsafe, event.set))
-            with anyio.move_on_after(patience_s) as silence:
-                await event.wait()
-            if silence.cancelled_caught:
-                return False
-        return True
-
-
-class Interrupts:
-    """Ends agents once everything beside them has come as far as when the run was recorded."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.sessions: dict[str, Session] = {}
-        """The agents that run, by owner."""
-        self._arrivals = Arrivals()
-        self._order, self._come = LaneOrder(), Counter[Lane]()
-        self._fires: dict[At, tuple[str, Mapping[Lane, int]]] = {}
-        self._outside: dict[str, tuple[KillswitchFired, Mapping[Lane, int]]] = {}
-        self._done: set[str] = set()
-        self.in_bodies: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
-        """What fired inside the bodies of tools, by owner and call: those do not run again."""
-        if recording.counts().get("killswitch-fired"):
-            self._read(recording)
-
-    @property
-    def any(self) -> bool:
-        """Whether any switch fired at a place that has to be awaited."""
-        return bool(self._fires or self._outside)
-
-    def follow(self, record: Record) -> None:
-        """Take in an event of the run."""
-        if self.any:
-            self._come[self._order.place(record).lane] += is_compared(record.event)
-            self._arrivals.tell()
-
-    async def fires(self, place: At) -> bool:
-        """Wait, where a switch fired, until all that came before it has come; False where none did."""
-        if place not in self._fires:
-            return False
-        await self._all_come(self._fires[place][1])
-        return True
-
-    async def reached(self, owner: str) -> None:
-        """End the agent that an owner belongs to, and wait for that; return at once when nothing ended it so."""
-        name = next((each for each in self._outside if is_within(owner, each)), None)
-        if name is None:
-            return
-        event, needed = self._outside[name]
-        await self._all_come(needed)
-        if name not in self._done:
-            self._done.add(name)
-            self.sessions[name].interrupt(termination_of(event.switch, ending_of(event)), event)
-        await anyio.sleep_forever()
-
-    async def until_ended(self, session: Session) -> None:
-        """Wait until a switch has ended an agent, if one did. If none fires, it was not for them."""
-        if any(is_within(session.owner, ends) for ends, _ in self._fires.values()):
-            await self._arrivals.until(lambda: session.ended)
-
-    async def _all_come(self, needed: Mapping[Lane, int]) -> None:
-        await self._arrivals.until(lambda: all(self._come[lane] >= count for lane, count in needed.items()))
-
-    def _read(self, recording: Recording) -> None:
-        """Note where switches fired, and what had come by then of whom they ended."""
-        calls = {
-            scope_of(owner.owner, call): (owner.owner, call.started.call_id, "result")
-            for owner in recording.owners.values()
-            for call in owner.calls.values()
-        }
-        scopes = inside_bodies(recording)
-        order, come = LaneOrder(), Counter[Lane]()
-        for record in recording.records:
-            event, lane, scope = record.event, order.place(record).lane, scopes.get(record.owner)
-            if isinstance(event, KillswitchFired) and event.at != "phase":
-                ends = event.ends or record.owner
-                # Its own lane is at this place: the answer at which it fired is recorded before it, and comes after it waited.
-                needed = {each: count for each, count in come.items() if is_within(each[0], ends) and each != lane}
-                if scope in calls and event.ends:
-                    self.in_bodies[calls[scope][:2]].append(event)
-                if event.at != "outside":
-                    at = (record.owner, event.call_id or (event.request, event.attempt), event.at)
-                    self._fires[calls.get(scope or "", at)] = (ends, needed)
-                elif _goes_on(recording, ends):
-                    self._outside[ends] = (event, needed)
-            if scope is None and is_compared(event):  # a body does not run again
-                come[lane] += 1
-
-
-def recorded_guards(session: Session, owner: OwnerRecording, interrupts: Interrupts) -> tuple[Guard, ...]:
-    """Return the guards that repeat the killswitches of an agent, and of those above it, at this agent's ports."""
+    `fired_inside` are the switches that fired in what is served as a whole, by its scope.
+    """
     fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
-    asked: dict[str | None, Counter[str]] = defaultdict(Counter)
-    ports = RecordedPorts(session, owner, interrupts)
+    approvals: dict[str | None, Counter[str]] = defaultdict(Counter)
+    ports = RecordedPorts(session, owner, fired_inside)
     for record in owner.records:
         match record.event:
             case KillswitchFired(at="request" | "response" | "call" | "approval" | "result") as event:
                 fired[event.switch, event.ends or owner.owner].append(event)
             case ApprovalRequested() as event:
-                asked[event.switch][event.call_id] += 1
+                approvals[event.switch][event.call_id] += 1
     guards: list[Guard] = [ports] if ports.needed else []
-    by_tools = frozenset(asked.pop(None, ()))
+    by_tools = frozenset(approvals.pop(None, ()))
     known = {call_id for call_id, call in owner.calls.items() if call.completed is not None}
-    known |= {call_id for calls in asked.values() for call_id in calls} | by_tools
-    for switch, ends in [*fired, *((switch, owner.owner) for switch in asked if switch)]:
-        endings, times = fired.pop((switch, ends), []), asked.pop(switch, Counter())
-        for stacked in range(
-            max(times.values(), default=1)
-        ):  # as often as the switch is stacked, as far as one can see
+    known |= {call_id for calls in approvals.values() for call_id in calls} | by_tools
+    for switch, ends in [*fired, *((switch, owner.owner) for switch in approvals if switch)]:
+        endings, times = fired.pop((switch, ends), []), approvals.pop(switch, Counter())
+        for stacked in range(max(times.values(), default=1)):  # as often as the switch is known to be stacked
             calls = {call for call, count in times.items() if count > stacked}
             guard = RecordedGuard(_above(session, ends), switch, endings, calls)
             guard.asked_by_tools = {call: call in by_tools for call in known}
@@ -183,17 +70,21 @@ def recorded_guards(session: Session, owner: OwnerRecording, interrupts: Interru
 
 
 class RecordedPorts(Guard):
-    """What came about at an agent's ports without a switch that fired there: caps, refusals, ends inside bodies, waiting."""
+    """Repeats what happened at an agent's ports without a switch that fired there: caps, refusals, and ends inside bodies."""
 
     name = "recorded"
 
-    def __init__(self, session: Session, owner: OwnerRecording, interrupts: Interrupts) -> None:
+    def __init__(
+        self, session: Session, owner: OwnerRecording, fired_inside: Mapping[str, Sequence[KillswitchFired]]
+    ) -> None:
         super().__init__(session)
-        self._interrupts = interrupts
-        self._known: set[object] = {(each.requested.request, each.requested.attempt) for each in owner.exchanges}
-        self._known |= {call.started.call_id for call in owner.calls.values()}
         self._reserved: dict[tuple[int, int], list[BudgetReserved]] = defaultdict(list)
         self._refused: dict[str, str] = {}
+        self._ended_by = {
+            call_id: fired
+            for call_id, call in (owner.calls.items() if fired_inside else ())
+            if (fired := fired_inside.get(scope_of(owner.owner, call)))
+        }
         for record in owner.records:
             match record.event:
                 case BudgetReserved() as event:
@@ -204,15 +95,7 @@ class RecordedPorts(Guard):
     @property
     def needed(self) -> bool:
         """Whether anything has to be repeated."""
-        return bool(self._reserved or self._refused or self._interrupts.any)
-
-    async def measure(self, session: Session, request: Request) -> None:
-        """Wait before a request: where a switch fired, and where the recording ends, until one has."""
-        await self._wait(session, (request.number, request.attempt), "request")
-
-    async def before_call(self, session: Session, planned: PlannedCall) -> None:
-        """Wait before a call."""
-        await self._wait(session, planned.call.id, "call")
+        return bool(self._reserved or self._refused or self._ended_by)
 
     def admit_request(self, session: Session, request: Request) -> Request:  # noqa: ARG002
         """Lower the output cap as the recorded budgets did."""
@@ -231,18 +114,11 @@ class RecordedPorts(Guard):
         return None if why is None else Refuse(why)
 
     def heard(self, session: Session, event: EventBase) -> None:
-        """End whom switches ended inside a body; that is no event of an agent's own, so none is recorded."""
+        """End the agents that a switch ended inside this call; the recording has the event there, so none is written here."""
         if isinstance(event, ToolCallCompleted):
-            for each in self._interrupts.in_bodies.get((session.owner, event.call_id), ()):
-                ends = each.ends or session.owner
-                if is_within(session.owner, ends):
-                    _above(session, ends).ending.end(termination_of(each.switch, ending_of(each)))
-
-    async def _wait(self, session: Session, what: object, at: str) -> None:
-        fired = await self._interrupts.fires((session.owner, what, at))
-        if not fired and what not in self._known:
-            await self._interrupts.reached(session.owner)
-            await self._interrupts.until_ended(session)
+            for each in self._ended_by.get(event.call_id, ()):
+                if each.ends and is_within(session.owner, each.ends):
+                    _above(session, each.ends).ending.end(termination_of(each.switch, ending_of(each)))
 
 
 class RecordedGuard(Guard):
@@ -307,71 +183,72 @@ def _above(session: Session, owner: str) -> Session:
     return found or session
 
 
-def raced(recording: Recording) -> dict[str, int]:
-    """Return the agents whose last moments are timing, each with the `seq` up to which it is compared.
+class Races:
+    """Where killswitches ended agents at a moment: from outside, or while several of their calls ran.
 
-    A switch ended them from outside or while several of their calls ran, or cancelled a call: what they still did before they
-    noticed is timing.
+    What such an agent still did before it noticed is timing. If the agent above it went on, a frozen run serves it as a
+    whole, like the body of a tool. Otherwise it is compared up to the moment that the switch fired.
     """
-    found: dict[str, int] = {}
-    ends: dict[str, int] = {}
-    open_calls: dict[str, set[str]] = defaultdict(set)
+
+    def __init__(self, recording: Recording) -> None:
+        self.inside = inside_bodies(recording)
+        """The owners that a frozen run does not enter, each with the outermost call that is served in its place."""
+        self.until: dict[str, int] = {}
+        """The agents that are compared in part, each with the last `seq` that is."""
+        self.beside: set[str] = set()
+        """The agents that a switch ended at a port while other calls ran: how far those came is timing as well."""
+        fired = _racing(recording) if recording.counts().get("killswitch-fired") else {}
+        outermost = [each for each in fired if not any(is_within(parent_of(each), other) for other in fired)]
+        whole = {each for each in outermost if _was_answered(recording, each)}
+        for owner in recording.owners if fired else ():
+            scope = next((each for each in lineage(owner) if each in whole or each == self.inside.get(owner)), None)
+            if scope is not None:
+                self.inside[owner] = scope
+            elif ends := [each for each in fired if is_within(owner, each)]:
+                self.until[owner] = min(fired[each].seq for each in ends)
+                self.beside |= {each for each in ends if not fired[each].outside}
+
+
+class _Fired(NamedTuple):
+    """The first switch that ended an agent."""
+
+    seq: int
+    """The last event that came before it, or its own where it comes again."""
+    outside: bool
+
+
+def _racing(recording: Recording) -> dict[str, _Fired]:
+    """Return the agents that a switch ended from outside, or while more than one of their calls ran."""
+    fired: dict[str, _Fired] = {}
+    racing: set[str] = set()
+    running: dict[str, set[str]] = defaultdict(set)
     for record in recording.records:
         event, owner = record.event, record.owner
         match event:
             case LlmRequested():
-                open_calls[owner].clear()
+                running[owner].clear()
             case ToolCallStarted():
-                open_calls[owner].add(event.call_id)
+                running[owner].add(event.call_id)
             case MessageAdded():
-                open_calls[owner].discard(event.tool_call_id or "")  # its result has joined the thread
+                running[owner].discard(event.tool_call_id or "")  # its result has joined the thread
             case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
-                late = [seq for name, seq in ends.items() if is_within(owner, name)]
-                found.update({} if owner in found or not late else {owner: min(late)})
-            case KillswitchFired():
-                found = {**_timing(recording, record, open_calls, ends), **found}
-                ends.setdefault(event.ends or owner, record.seq)
-    return _with_those_above(found, recording)
+                racing |= {ends for ends in fired if is_within(owner, ends)}
+            case KillswitchFired(at=at) if at != "phase":
+                ends, outside = event.ends or owner, at == "outside"
+                fired.setdefault(ends, _Fired(record.seq - outside, outside))
+                if outside:
+                    racing |= {each for each in fired if is_within(ends, each)}
+                elif any(len(calls) > 1 for name, calls in running.items() if is_within(name, ends)):
+                    racing.add(ends)
+    return {ends: each for ends, each in fired.items() if ends in racing}
 
 
-def _timing(
-    recording: Recording, record: Record, open_calls: Mapping[str, set[str]], ends: Mapping[str, int]
-) -> dict[str, int]:
-    """Return the agents whose last moments are timing because a switch fired here."""
-    assert isinstance(record.event, KillswitchFired)  # noqa: S101 - the caller matched it
-    ended, outside = record.event.ends or record.owner, record.event.at == "outside"
-    if not outside and all(len(calls) <= 1 for name, calls in open_calls.items() if is_within(name, ended)):
-        return {}
-    below = dict.fromkeys((each for each in recording.owners if is_within(each, ended)), record.seq - outside)
-    # Where an agent above had ended, which of the two ends this one is timing, too.
-    return {**below, **({name: seq for name, seq in ends.items() if is_within(ended, name)} if outside else {})}
-
-
-def _with_those_above(found: dict[str, int], recording: Recording) -> dict[str, int]:
-    """Add the agents that were given the output of one of these: which of its results was the newest is timing, too."""
-    for record in recording.records:
-        event = record.event
-        if isinstance(event, ToolCallCompleted) and event.ok:
-            call = recording.owners[record.owner].calls.get(event.call_id)
-            if call is not None and scope_of(record.owner, call) in found:
-                found.setdefault(record.owner, record.seq - 1)
-    return found
-
-
-def ended_from_outside(recording: Recording) -> set[str]:
-    """Return the agents whose end cannot be made again: the root, and agents that the recording holds no end of."""
-    fired = ((record.owner, record.event) for record in recording.records if isinstance(record.event, KillswitchFired))
-    outside = {event.ends or owner for owner, event in fired if event.at == "outside"}
-    ended = {owner for owner in outside if not _goes_on(recording, owner)}
-    if recording.ending is not None and recording.ending.terminated_by == "cancelled":
-        ended.add(recording.root.owner)
-    return ended
-
-
-def _goes_on(recording: Recording, owner: str) -> bool:
-    """Return whether an agent above this one went on."""
-    recorded = recording.owners.get(owner)
-    return owner != recording.root.owner and recorded is not None and recorded.completed is not None
+def _was_answered(recording: Recording, owner: str) -> bool:
+    """Return whether the call that entered an agent has an answer, so that the agent above it went on."""
+    above = recording.owners.get(parent_of(owner))
+    calls = () if above is None else above.calls.values()
+    done = next((each.completed for each in calls if scope_of(parent_of(owner), each) == owner), None)
+    return done is not None and done.ended != "cancelled"
 
 
 def recorded_stops(recording: Recording) -> RecordedStops | None:

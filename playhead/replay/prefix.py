@@ -13,6 +13,7 @@ from playhead.diagnose.divergence import is_ending
 from playhead.diagnose.lanes import call_of
 from playhead.errors import NotReplayableError
 from playhead.replay.calls import inside_bodies, scope_of
+from playhead.replay.guards import Races
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
@@ -58,7 +59,7 @@ class Prefix:
     recording: Recording
     """The same without what was open: what comes again, event by event."""
     inside: frozenset[str]
-    """Owners inside the bodies of tools, which do not run again."""
+    """Owners inside calls that are served as a whole: they do not run again."""
     requests: dict[Attempt, LlmRequested]
     """Requests that were sent and not answered."""
     set_aside: dict[Attempt, BudgetReserved]
@@ -100,7 +101,7 @@ def prefix_of(recording: Recording) -> Prefix:
 
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
     """Return what is given of a recording that goes no further than to where another world takes over."""
-    inside = frozenset(inside_bodies(whole))
+    inside = frozenset(Races(whole).inside)
     exchanges = {
         (name, each.requested.request, each.requested.attempt): each
         for name, owner in whole.owners.items()

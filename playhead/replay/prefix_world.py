@@ -141,7 +141,6 @@ class PrefixWorld(FrozenWorld):
         """Return the recorded answer, in the order in which this question was asked, and after that ask."""
         answers = self._facts[owner, name, key] if self.prefix.frozen(owner) is not None else None
         if answers:
-            await self.answers(owner, key, name)
             return self.rebinding.restored(answers.popleft())
         await self.take_over(owner)
         return await self._then.fact(owner, name, key, answer)
@@ -165,7 +164,6 @@ class PrefixWorld(FrozenWorld):
         """
         agent, recorded = self._agents.get(owner), self.prefix.frozen(owner)
         if not self.is_live:
-            await self.reach_end(owner)
             await self.follower.all_come(None if ended or agent is None else agent.session)
             if not self.is_live:
                 self._hand_over()

@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from playhead.agent.running import record_run
-from playhead.diagnose.divergence import Comparison, Divergence, is_ending
+from playhead.diagnose.divergence import Comparison, Divergence, Parting, is_ending
 from playhead.errors import NotReplayableError, PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
-from playhead.replay.calls import inside_bodies
 from playhead.replay.declared import SourceChange, changed_sources
 from playhead.replay.frozen import FrozenWorld, as_declared
-from playhead.replay.guards import ended_from_outside, raced, recorded_stops
+from playhead.replay.guards import Races, recorded_stops
 from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import without_end
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import BudgetReserved
+from playhead.trace.events import BudgetReserved, KillswitchFired
 from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within
 from playhead.trace.recorder import Recorder, Subscriptions
@@ -64,10 +63,10 @@ class Reproduction:
     """Whether rules of the user's were applied to the recording: where one changed a text that Playhead itself writes or
     reads, the replay differs, and that proves nothing."""
     not_entered: tuple[str, ...]
-    """Owners inside the bodies of tools, whose events were not compared: a frozen tool has no body."""
+    """Owners that were served as a whole, and whose events were not compared: the bodies of tools, and agents that a switch
+    ended from outside, or while several of their calls ran."""
     raced: tuple[str, ...]
-    """Agents that a switch ended which fired beside them: what they still got to before they noticed was timing, and is
-    not compared."""
+    """Agents that a switch ended in this way, and with them the run: they are compared up to there."""
     changed_sources: tuple[SourceChange, ...]
     """With `agent=`: code that differs from that of the recording, or may, and that a reproduction does not run."""
     not_compared: tuple[str, ...]
@@ -104,22 +103,24 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent)
-    inside = inside_bodies(recording)
+    races = Races(recording)
     stopped = recording.ending is not None and recording.ending.terminated_by in (STOPPED, "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
-    beside = raced(recording)
     recorded = (
         record
         for record in known.records
-        if record.owner not in inside and (record.owner not in beside or _before(record, beside[record.owner], known))
+        if record.owner not in races.inside
+        and (record.owner not in races.until or _before(record, races.until[record.owner], known))
     )
-    open_ended = known.status in ("open", "truncated") or bool(ended_from_outside(recording))
-    follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=beside))
+    cancelled = recording.ending is not None and recording.ending.terminated_by == "cancelled"
+    open_ended = known.status in ("open", "truncated") or cancelled
+    follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=races.until), races)
     world = await run_frozen(known, agent, follower, follower.ended.append, passed=passed)
     if follower.errors:
         raise follower.errors[0]
     cut_short = bool(follower.ended) or known is not recording
-    divergences = follower.comparison.divergences(cut_short=cut_short)
+    partings = follower.comparison.partings(cut_short=cut_short)
+    divergences = tuple(each.divergence() for each in partings if not follower.may_miss(each))
     return Reproduction(
         run_id=recording.run_id,
         identical=not divergences,
@@ -128,8 +129,8 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
         status=recording.status,
         cut_short=cut_short,
         redacted=recording.header.redacted,
-        not_entered=tuple(sorted(set(inside.values()))),
-        raced=tuple(sorted(beside)),
+        not_entered=tuple(sorted(set(races.inside.values()))),
+        raced=tuple(sorted(races.until)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
         changed_sources=tuple(changed_sources(recording, world.sources)),
     )
@@ -160,20 +161,41 @@ class _Follower:
     that was not compared must not count as the same.
     """
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: Comparison, races: Races) -> None:
         self.comparison = comparison
+        self._races = races
+        self._over: set[str] = set()
         self.ended: list[str] = []
         """Owners that reached a question which the recording ends before."""
         self.errors: list[Exception] = []
 
     def __call__(self, record: Record) -> None:
         try:
-            # What an agent wrote only because the recording ended for it, or for one below it, is not compared; what runs
-            # beside it may go on properly, and is.
-            if not (is_ending(record) and any(is_within(owner, record.owner) for owner in self.ended)):
+            if not self._is_timing(record):
                 self.comparison.add(record)
         except Exception as error:  # noqa: BLE001 - raised again when the replay is over
             self.errors.append(error)
+
+    def _is_timing(self, record: Record) -> bool:
+        """Return whether an agent wrote this because its recording ends, or after a switch fired beside it."""
+        if is_ending(record) and any(is_within(owner, record.owner) for owner in self.ended):
+            return True  # what runs beside it may go on properly, and is compared
+        race = next((each for each in self._races.beside if is_within(record.owner, each)), None)
+        if race is None or race in self._over:
+            return race is not None
+        fired = isinstance(record.event, KillswitchFired) and record.event.ends == race
+        if fired or is_ending(record):
+            self._over.add(race)
+        return not fired and race in self._over
+
+    def may_miss(self, parting: Parting) -> bool:
+        """Return whether an event did not come again that came before a switch fired beside it: that is timing, too."""
+        recorded = parting.recorded
+        return (
+            parting.now is None
+            and recorded is not None
+            and any(is_within(recorded.record.owner, each) for each in self._races.beside)
+        )
 
 
 async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
@@ -189,7 +211,6 @@ async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
     subscriptions = Subscriptions()
     subscriptions.add(None, hear)
     world = FrozenWorld(recording, on_end, tools_from_code=agent is not None, passed=passed)
-    subscriptions.add(None, world.interrupts.follow)
     recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = recording.header.agent, dict[str, "Tool"]()

@@ -141,7 +141,7 @@ async def _resume(
         secrets = tuple(rebinding.values.items())
         await _rehearse(agent, prefix, task, secrets)
         world = PrefixWorld(prefix, World(), rebinding, tools_from_code=True)
-        heard = filter(None, [world.follower, world.interrupts.follow, options.get("on_record")])
+        heard = filter(None, [world.follower, options.get("on_record")])
         stops = recorded_stops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
         beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
