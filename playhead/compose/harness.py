@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from playhead.compose.registration import Check, Policy, Registration
+from playhead.compose.patterns import read_pattern
+from playhead.compose.registration import Check, Policy, Registration, nothing
 from playhead.compose.tags import check_tag
 from playhead.compose.typed import Options, Registrar, Undo, checked_options
 from playhead.errors import UsageError, nearest
@@ -38,7 +39,6 @@ class Harness(Registrar):
 
     def __init__(self) -> None:
         self._registrations: tuple[Registration, ...] = ()
-        self._seeds: tuple[tuple[str, Any], ...] = ()
         self._guards: tuple[GuardMaker, ...] = ()
         self._hooks: ComposedHooks | None = None
         self._blocks: list[_Block] = []
@@ -79,15 +79,9 @@ class Harness(Registrar):
         Raises:
             UsageError: there is no such tag, or the payload is none for it.
         """
-        seed = (check_tag(tag), _checked_seed(tag, payload))
-        self._seeds = (*self._seeds, seed)
-        self._hooks = None
-
-        def undo() -> None:
-            self._seeds = tuple(each for each in self._seeds if each is not seed)
-            self._hooks = None
-
-        return self._collected(undo)
+        (matcher,) = read_pattern(check_tag(tag))
+        payload = _checked_seed(tag, payload)
+        return self.add([Registration(nothing, "emit", "emit", matcher, inherit=False, payload=payload)])
 
     def switch(
         self, phase: PhaseName, function: PhaseHook, name: str, settings: dict[str, Any], *, required: bool = False
@@ -210,11 +204,11 @@ class Harness(Registrar):
 
     def hooks(self) -> ComposedHooks | None:
         """Return what a run is to ask, as it is registered now; None when nothing is."""
-        if self._hooks is None and (self._registrations or self._seeds):
+        if self._hooks is None and self._registrations:
             ordered = sorted(self._registrations, key=lambda each: each.policy is not None)
             from playhead.compose.runtime import ComposedHooks  # noqa: PLC0415 - what only a composed agent needs
 
-            self._hooks = ComposedHooks(tuple(ordered), self._seeds)
+            self._hooks = ComposedHooks(tuple(ordered))
         return self._hooks
 
     def guards(self) -> tuple[GuardMaker, ...]:

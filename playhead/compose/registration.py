@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.compose.patterns import Breadth
 from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
-from playhead.trace.types import HookInfo, ToolSpec
+from playhead.trace.parameters import fingerprint
+from playhead.trace.types import HookInfo, SourceInfo, ToolSpec
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from playhead.compose.patterns import Matcher, Predicate
     from playhead.kernel.hooks import PhaseName
     from playhead.kernel.session import Tool
-    from playhead.trace.types import AgentHeader, SourceInfo
+    from playhead.trace.types import AgentHeader
 
 DEFAULT_TIMEOUT_S: Final = 5.0
 """Seconds that an asynchronous hook may take."""
@@ -69,11 +71,11 @@ class Registration:
 
     function: Callable[..., Any]
     role: str
-    """`on`, `tap`, `before`, `after`, `on-error`, `unmet`."""
+    """`on`, `tap`, `before`, `after`, `on-error`, `unmet`, `emit`."""
     name: str
     """What the trace calls it."""
     matcher: Matcher | None = None
-    """For which tags, for `on` and `tap`."""
+    """For which tags, for `on`, `tap` and `emit`."""
     phase: PhaseName | None = None
     """At which phase; None for all of them."""
     required: bool = False
@@ -84,6 +86,8 @@ class Registration:
     """Whether it also is for the agents below."""
     settings: dict[str, Any] | None = None
     """What a killswitch of Playhead's own was given."""
+    payload: Any = None
+    """What an `emit` emits when the agent starts."""
     block: Policy | None = None
     """The block that it belongs to, if that says what it is."""
 
@@ -101,7 +105,7 @@ class Registration:
 
     def end(self) -> None:
         """See to it that the function is not called any more, in no run."""
-        self.function = _nothing
+        self.function = nothing
 
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
@@ -117,9 +121,12 @@ class Registration:
         )
 
     def source(self) -> SourceInfo:
-        """Return the fingerprint of its function, and of the function of the tag that says where it is asked."""
+        """Return the fingerprint of its function, and of the function that says for which tags it is; of an `emit`, of its payload."""
         from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
+        if self.role == "emit":
+            values = fingerprint(to_json(self.payload))
+            return SourceInfo(kind="emission", name=self._at(), fingerprint="", values=values)
         predicate = () if self._predicate is None else (self._predicate,)
         return source_info("hook", f"{self.name} ({self.role} {self._at()})", self.function, *predicate)
 
@@ -133,7 +140,7 @@ class Registration:
         return self.matcher.matches if self.matcher is not None and is_predicate else None
 
 
-def _nothing(*_: object) -> None:
+def nothing(*_: object) -> None:
     """Stand in for a hook that was undone."""
 
 

@@ -32,9 +32,7 @@ from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
-from playhead.trace.parameters import fingerprint
-from playhead.trace.types import HookInfo, SourceInfo
-from playhead.trace.values import scrub, to_json
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import PhaseName, Timing
     from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
+    from playhead.trace.types import HookInfo, SourceInfo
 
 log = logging.getLogger("playhead")
 
@@ -75,7 +74,6 @@ class ComposedHooks(Hooks):
     def __init__(
         self,
         registrations: tuple[Registration, ...],
-        seeds: tuple[tuple[str, Any], ...] = (),
         *,
         first: Hooks | None = None,
         live: Hooks | None = None,
@@ -84,7 +82,6 @@ class ComposedHooks(Hooks):
         self.registrations = registrations
         self.live: Hooks = live or self
         self._first = first
-        self._seeds = seeds
         self._by_tag: dict[str, _Route | None] = {}
         self._phases = frozenset(
             name
@@ -97,17 +94,12 @@ class ComposedHooks(Hooks):
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
         own = (each.info() for each in self.registrations if each.policy is None)
-        seeds = (HookInfo(role="emit", at=tag, name="emit") for tag, _ in self._seeds)
-        return (*own, *seeds, *(each.info() for each in self._blocks()))
+        return (*own, *(each.info() for each in self._blocks()))
 
     def sources(self) -> tuple[SourceInfo, ...]:
         """Return the fingerprints of the functions, and of what is emitted at the start."""
-        seeds = (
-            SourceInfo(kind="emission", name=tag, fingerprint="", values=fingerprint(to_json(payload)))
-            for tag, payload in self._seeds
-        )
         given = (source_info(*each) for block in self._blocks() for each in block.functions)
-        return (*(each.source() for each in self.registrations if each.policy is None), *given, *seeds)
+        return (*(each.source() for each in self.registrations if each.policy is None), *given)
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent below: those of this one that are for it too, then its own."""
@@ -115,21 +107,22 @@ class ComposedHooks(Hooks):
             return self._first.below(own)
         registrations = tuple(each for each in self.registrations if each.inherit)
         if isinstance(own, ComposedHooks):
-            return ComposedHooks((*registrations, *own.registrations), own.seeds())
+            return ComposedHooks((*registrations, *own.registrations))
         return ComposedHooks(registrations) if registrations else None
 
     def parted(self) -> tuple[ComposedHooks | None, ComposedHooks | None]:
         """Return the caller's hooks, and those of policies, which run in a replay too."""
         own = tuple(each for each in self.registrations if each.policy is None)
         policies = tuple(each for each in self.registrations if each.policy is not None)
-        return (
-            ComposedHooks(own, self._seeds) if own or self._seeds else None,
-            ComposedHooks(policies) if policies else None,
-        )
+        return ComposedHooks(own) if own else None, ComposedHooks(policies) if policies else None
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what is to be emitted when the agent starts."""
-        return self._seeds if self._first is None else self._first.seeds()
+        if self._first is not None:
+            return self._first.seeds()
+        return tuple(
+            (each.matcher.shown, each.payload) for each in self.registrations if each.role == "emit" and each.matcher
+        )
 
     def wants(self, tag: str) -> bool:
         """Return whether anybody listens to this tag."""
@@ -228,7 +221,8 @@ class ComposedHooks(Hooks):
         return dict.fromkeys(each.block for each in self.registrations if each.block is not None)
 
     def _route(self, tag: str) -> _Route | None:
-        matching = [each for each in self.registrations if each.matcher is not None and each.matcher.matches(tag)]
+        listening = [each for each in self.registrations if each.matcher is not None and each.role != "emit"]
+        matching = [each for each in listening if each.matcher is not None and each.matcher.matches(tag)]
         transforms = [each for each in matching if each.role == "on"]
         # Stable: ties as registered. What policies look at is as the caller's hooks left it.
         transforms.sort(key=lambda each: (each.policy is not None, each.matcher.breadth if each.matcher else 0))

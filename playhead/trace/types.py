@@ -231,16 +231,19 @@ _COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_w
 _counts_of: Final = itemgetter(*_COUNTS)
 
 
+_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class Prices(Value):
     """US dollars per token when the run started, so that a replay costs what it cost then."""
 
-    input_usd: float
+    input_usd: _Usd
     """Per token of the prompt that is not cached."""
-    output_usd: float
+    output_usd: _Usd
     """Per token of the answer."""
-    cache_read_usd: float | None = None
+    cache_read_usd: _Usd | None = None
     """Per token read from the cache; None: as `input_usd`."""
-    cache_write_usd: float | None = None
+    cache_write_usd: _Usd | None = None
     """Per token written to the cache; None: as `input_usd`."""
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead.compose import Harness, killswitches
-from playhead.compose.killswitches.expressions import LONGEST, NOT_AS_TEXT, SWITCHES, parse_switch
+from playhead.compose.killswitches.expressions import LONGEST, NOT_BACKTESTED, SWITCHES, parse_switch
 from playhead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,19 +49,19 @@ def test_prices(form: str):
 
 WRONG = {
     "budgetlimit(max_tokens=1)": "there is no switch 'budgetlimit'. Did you mean 'budget_limit'?",
-    "budget_limit(max_token=1)": "budget_limit has no argument 'max_token'. Did you mean 'max_tokens'?",
+    "budget_limit(max_token=1)": "unexpected keyword argument 'max_token'",
     "budget_limit(max_tokens=1, prices={'a/b': [1]})": "are no prices of 'a/b'",
     "budget_limit(max_tokens=1, prices={'a/b': [1e999, 0]})": "are no prices of 'a/b'",
     "budget_limit(max_tokens=1, prices={'a/b': FREE})": "[0, 0] for the prices of a model that costs nothing",
-    "budget_limit(max_tokens=1, max_tokens=2)": "'max_tokens' is given twice",
+    "budget_limit(max_tokens=1, max_tokens=2)": "an argument is given twice. It is budget_limit(budget, max_tokens=",
     f"budget_limit(max_cost_usd={'9' * 500})": "budget_limit cannot be called with these arguments",
     "tool_limit({**{}})": "takes literals in an expression",
     "timeout_after()": "timeout_after cannot be called with these arguments",
-    "max_iterations()": "; it is max_iterations(limit, on_trigger=)",
+    "max_iterations()": ". It is max_iterations(limit, on_trigger=)",
     "max_iterations(1, 2)": "max_iterations cannot be called with these arguments",
     "max_iterations(2 ** 999)": "takes literals in an expression",
     "max_iterations(n)": "takes literals in an expression",
-    "max_iterations(**{'limit': 1})": "max_iterations has no argument '**'",
+    "max_iterations(**{'limit': 1})": "unexpected keyword argument '**'",
     "max_iterations(lambda: 1)": "takes literals in an expression",
     "max_iterations": "is not the call of a switch",
     "max_iterations(1": "is no expression: '(' was never closed",
@@ -87,7 +87,7 @@ def test_an_invalid_expression_is_refused(text: str):
     assert len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize("name", NOT_AS_TEXT)
+@pytest.mark.parametrize("name", NOT_BACKTESTED)
 def test_switches_that_no_recording_can_answer(name: str):
     """The error says why the switch cannot be backtested."""
     with pytest.raises(UsageError, match=f"{name} cannot be backtested: it "):

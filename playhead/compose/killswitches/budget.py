@@ -11,15 +11,15 @@ import anyio
 from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
 from playhead.compose.killswitches.output_cap import output_cap as stated_cap
 from playhead.compose.killswitches.output_cap import past_the_cap, with_output_cap
-from playhead.compose.killswitches.prices import checked_prices, known_prices
+from playhead.compose.killswitches.prices import FREE, checked_prices, cost_of, worst_cost
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
+from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.checks import at_least
 from playhead.kernel.hooks import Terminate, Wait
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
-from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
-    from playhead.trace.types import Request, Usage
+    from playhead.trace.types import Prices, Request
 
-FREE: Final = Prices(input_usd=0.0, output_usd=0.0)
-"""Prices of a model that costs nothing, such as one of your own: `prices={"openai/my-model": FREE}`."""
 OUTPUT_CAP: Final = 4096
 """Tokens of an answer at most, for requests that state no cap of their own."""
 MIN_OUTPUT_TOKENS: Final = 16
@@ -50,7 +48,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
     output_cap: int = OUTPUT_CAP,
     min_output_tokens: int = MIN_OUTPUT_TOKENS,
     prompt_bound: PromptBound | None = None,
-    prices: Mapping[str, Prices | Sequence[float]] | None = None,
+    prices: Mapping[str, Prices | Mapping[str, float] | Sequence[float]] | None = None,
     on_trigger: OnTrigger = "stop",
 ) -> Block:
     """End the run before a request that might spend more than is left.
@@ -100,7 +98,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
     async def check(model: Model) -> None:
         if limits.max_cost_usd is None or model.name in terms.prices:
             return
-        if known_prices(await model.prices()) is None:
+        if await prices_of(model) is None:
             raise UsageError(
                 f"the price of {model.name} is not known, so its cost cannot be limited: give "
                 f"prices={{{model.name!r}: [input_usd, output_usd]}} in US dollars per token, or [0, 0] for a model of your own"
@@ -283,7 +281,7 @@ class BudgetGuard(Switch):
         """Return what the tokens of an agent's model cost; None when that is not known and matters."""
         if self.budget.max_cost_usd is None:
             return FREE
-        return self.terms.prices.get(session.header.model) or known_prices(session.header.prices)
+        return self.terms.prices.get(session.header.model) or session.header.prices
 
     def _wait(self) -> Wait:
         event, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
@@ -322,28 +320,3 @@ def affordable(budget: Budget, prompt: int, prices: Prices) -> int:
         price = femtodollars(prices.output_usd)
         caps.append(left // price if price else (1 << 53 if left >= 0 else -1))
     return min(caps)
-
-
-def worst_cost(prompt: int, cap: int, prices: Prices) -> int:
-    """Return the most that a request may cost, in femtodollars: nothing comes from a cache, all may be written to it."""
-    dearest = max(prices.input_usd, prices.cache_write_usd or 0.0, prices.cache_read_usd or 0.0)
-    return prompt * femtodollars(dearest) + cap * femtodollars(prices.output_usd)
-
-
-def cost_of(usage: Usage, prices: Prices) -> int:
-    """Return what an answer cost, in femtodollars: cached tokens at their own price, reasoning as the output it is.
-
-    No more of a prompt is cached than there is of it.
-    """
-    prompt = usage.input_tokens
-    written = min(usage.cache_write_tokens, prompt)
-    cached = min(usage.cache_read_tokens, prompt - written)
-    plain = prompt - cached - written
-    read_usd = prices.input_usd if prices.cache_read_usd is None else prices.cache_read_usd
-    write_usd = prices.input_usd if prices.cache_write_usd is None else prices.cache_write_usd
-    return (
-        plain * femtodollars(prices.input_usd)
-        + cached * femtodollars(read_usd)
-        + written * femtodollars(write_usd)
-        + usage.output_tokens * femtodollars(prices.output_usd)
-    )

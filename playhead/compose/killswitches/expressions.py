@@ -31,26 +31,24 @@ SWITCHES: Final[dict[str, Callable[..., Block]]] = {
     for each in (
         budget_limit,
         circuit_breaker,
+        kill_file,
         max_iterations,
+        require_approval_for,
         timeout_after,
         tool_limit,
         watchdog,
     )
 }
 """The switches that can be written so, by name."""
-_ALL: Final[dict[str, Callable[..., Block]]] = {
-    **SWITCHES,
-    kill_file.__name__: kill_file,
-    require_approval_for.__name__: require_approval_for,
-}
-NOT_AS_TEXT: Final = {
+NOT_BACKTESTED: Final = {
     "kill_file": "it depends on a file of that time, which no recording holds",
     "require_approval_for": "it depends on an approver's answer, which no recording holds",
     "stop_when": "it is code of yours, and an expression holds none",
 }
-"""The other switches, and why they cannot be looked for in a recording."""
+"""Why these switches cannot be looked for in a recording."""
 LONGEST: Final = 2000
 """Characters of an expression."""
+LONGEST_REASON: Final = 200
 _SHOWN: Final = 60
 _EXAMPLE: Final = "Write it as in code, such as budget_limit(max_tokens=20000)"
 
@@ -78,23 +76,23 @@ def parse_switch(text: str, *, live: bool = False) -> SwitchExpression:
         UsageError: it is no call of a known switch with literal arguments, or the switch does not take these.
     """
     call = _parsed(text)
-    name = _name_of(call.func, live=live)
-    named = [(each.arg or "**", each.value) for each in call.keywords]
-    for argument, _ in named:
-        _check_argument(name, argument, [each for each, _ in named])
+    switch = _switch(call.func, live=live)
+    name = switch.__name__
     try:
         positional = [ast.literal_eval(each) for each in call.args]
-        arguments = {argument: ast.literal_eval(value) for argument, value in named}
+        named = {each.arg or "**": ast.literal_eval(each.value) for each in call.keywords}
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise UsageError(
             f"{name} takes literals in an expression: numbers, texts in quotes, lists, dicts, None, True and False, and [0, 0] "
             "for the prices of a model that costs nothing"
         ) from None
+    if len(named) < len(call.keywords):
+        raise UsageError(f"{name}: an argument is given twice. It is {_usage(switch)}")
     try:
-        return SwitchExpression(text.strip(), name, _ALL[name](*positional, **arguments))
+        return SwitchExpression(text.strip(), name, switch(*positional, **named))
     except (ArithmeticError, TypeError, ValueError) as error:
-        why = _short(str(error))
-        raise UsageError(f"{name} cannot be called with these arguments: {why}; it is {_usage(name)}") from None
+        why = str(error)[:LONGEST_REASON]
+        raise UsageError(f"{name} cannot be called with these arguments: {why}. It is {_usage(switch)}") from None
 
 
 def _parsed(text: str) -> ast.Call:
@@ -112,31 +110,22 @@ def _parsed(text: str) -> ast.Call:
     return expression
 
 
-def _name_of(function: ast.expr, *, live: bool) -> str:
+def _switch(function: ast.expr, *, live: bool) -> Callable[..., Block]:
     if not isinstance(function, ast.Name):
         raise UsageError(f"a switch is called by its bare name. {_EXAMPLE}")
-    known = _ALL if live else SWITCHES
-    if function.id in known:
-        return function.id
-    if function.id in NOT_AS_TEXT:
-        cannot = "be given as text" if live else "be backtested"
-        raise UsageError(f"{function.id} cannot {cannot}: {NOT_AS_TEXT[function.id]}")
-    raise UsageError(f"there is no switch {_short(function.id)}.{nearest(function.id, known)}")
+    name = function.id
+    if name in NOT_BACKTESTED and not (live and name in SWITCHES):
+        raise UsageError(f"{name} cannot be {'given as text' if live else 'backtested'}: {NOT_BACKTESTED[name]}")
+    if name not in SWITCHES:
+        raise UsageError(f"there is no switch {_short(name)}.{nearest(name, SWITCHES)}")
+    return SWITCHES[name]
 
 
-def _check_argument(switch: str, argument: str, given: list[str]) -> None:
-    parameters = inspect.signature(_ALL[switch]).parameters
-    if argument not in parameters:
-        raise UsageError(f"{switch} has no argument {_short(argument)}.{nearest(argument, parameters)}")
-    if given.count(argument) > 1:
-        raise UsageError(f"{switch}: {_short(argument)} is given twice")
-
-
-def _usage(switch: str) -> str:
+def _usage(switch: Callable[..., Block]) -> str:
     """Return how a switch is called."""
-    parameters = inspect.signature(_ALL[switch]).parameters.values()
+    parameters = inspect.signature(switch).parameters.values()
     shown = (each.name if each.kind is not each.KEYWORD_ONLY else f"{each.name}=" for each in parameters)
-    return f"{switch}({', '.join(shown)})"
+    return f"{switch.__name__}({', '.join(shown)})"
 
 
 def _short(text: str) -> str:

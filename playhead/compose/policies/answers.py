@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -58,6 +58,10 @@ Validator = Callable[[Any], "bool | Verdict | Awaitable[bool | Verdict]"]
 """Takes the output; True or `Verdict(True)` lets it stand."""
 
 
+Judge = Callable[["PhaseContext"], Awaitable["Answer | Terminate | str | None"]]
+"""Returns why an answer is refused, another answer, how the run ends, or None to let it stand."""
+
+
 class Verification(BaseModel):
     """Whether an answer does what the task asks for."""
 
@@ -82,7 +86,7 @@ def validate_by(validators: list[str], given: tuple[Validator, ...] = ()) -> Pol
 
     def register(harness: Harness) -> None:
         for place, name in enumerate(validators):
-            _ask_code(harness, name, given[place] if given else None, f"{name} does not accept it.", None)
+            _ask_code(harness, name, given[place] if given else None, f"{name} does not accept it.")
 
     held = tuple(("validator", name, each) for name, each in zip(validators, given, strict=False))
     return Policy("validate", {"validators": validators}, register, stacks=True, functions=held)
@@ -118,10 +122,9 @@ def min_iterations(turns: int) -> Policy:
     """Accept no answer before this many turns."""
     at_least("min_iterations", turns, 0)
 
-    def look(context: PhaseContext) -> Nudge | Terminate | None:
+    async def look(context: PhaseContext) -> str | None:
         left = turns - context.turns
-        why = f"It is too early to answer: work on the task for {left} more turns."
-        return _sent_back("min_iterations", why, again=True) if context.answered and left > 0 else None
+        return f"It is too early to answer: work on the task for {left} more turns." if left > 0 else None
 
     def check(header: AgentHeader, _: object) -> None:
         if turns > header.max_iterations:
@@ -130,7 +133,9 @@ def min_iterations(turns: int) -> Policy:
                 "raise max_iterations"
             )
 
-    return Policy("min_iterations", {"turns": turns}, lambda harness: harness.before("complete", look), check=check)
+    return Policy(
+        "min_iterations", {"turns": turns}, lambda harness: _judge(harness, "min_iterations", look, inf), check=check
+    )
 
 
 def verify(mode: Literal["reflect", "loop"]) -> Policy:
@@ -138,27 +143,17 @@ def verify(mode: Literal["reflect", "loop"]) -> Policy:
     if mode not in ("reflect", "loop"):
         raise UsageError(f"verify must be 'reflect' or 'loop'; it is {mode!r}")
 
-    def register(harness: Harness) -> None:
-        refused = harness.per_run(Counter[str])
+    async def check(context: PhaseContext) -> str | None:
+        answer = as_text(context.state.output)
+        prompt = f"Check an answer.\n\nTask:\n{text_of(context.task)}\n\nAnswer:\n{answer}\n\nDoes the answer solve the whole task?"
+        said = await context.model.ask_for(prompt, Verification, purpose="verify")
+        verified = context.notes[VERIFIED] = said is not None and said.verified
+        summary = "no verdict of the model could be read" if said is None else said.reason
+        context.record(VerifierVerdict(verified=verified, summary=summary))
+        is_refused = said is not None and not verified and mode == "loop"
+        return f"A check found that the answer does not solve the task: {summary}" if is_refused else None
 
-        async def check(context: PhaseContext) -> Nudge | Terminate | None:
-            if not context.answered:
-                return None
-            answer = as_text(context.state.output)
-            prompt = f"Check an answer.\n\nTask:\n{text_of(context.task)}\n\nAnswer:\n{answer}\n\nDoes the answer solve the whole task?"
-            said = await context.model.ask_for(prompt, Verification, purpose="verify")
-            verified = context.notes[VERIFIED] = said is not None and said.verified
-            summary = "no verdict of the model could be read" if said is None else said.reason
-            context.record(VerifierVerdict(verified=verified, summary=summary))
-            if said is None or verified or mode == "reflect":
-                return None
-            refused(context)["verify"] += 1
-            why = f"A check found that the answer does not solve the task: {summary}"
-            return _sent_back("verify", why, again=refused(context)["verify"] == 1)
-
-        harness.before("complete", check)
-
-    return Policy("verify", {"mode": mode}, register)
+    return Policy("verify", {"mode": mode}, lambda harness: _judge(harness, "verify", check, 1))
 
 
 def adapter_of(output_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
@@ -184,25 +179,17 @@ def of_type(output_type: Any, adapter: TypeAdapter[Any]) -> Policy:  # noqa: ANN
 def of_form(form: dict[str, Any], adapter: TypeAdapter[Any] | None = None, classes: tuple[type, ...] = ()) -> Policy:
     """Return the same of a JSON Schema; without the type a replay serves what was found in an answer."""
 
+    async def read(context: PhaseContext) -> Answer | str:
+        context.notes[_ADAPTER] = adapter
+        output = context.state.output
+        said = await context.facts.ask(_key("output_type", output), lambda: _read(adapter, output))
+        return Answer(said["output"]) if said["valid"] else str(said["feedback"])
+
     def register(harness: Harness) -> None:
         harness.on(
             "prompt.system", lambda text, _: f"{text}\n\n{FORM.format(json.dumps(form, ensure_ascii=False))}".lstrip()
         )
-        refused = harness.per_run(Counter[str])
-
-        async def read(context: PhaseContext) -> Answer | Nudge | Terminate | None:
-            if not context.answered:
-                return None
-            context.notes[_ADAPTER] = adapter
-            output = context.state.output
-            said = await context.facts.ask(_key("output_type", output), lambda: _read(adapter, output))
-            if said["valid"]:
-                return Answer(said["output"])
-            refused(context)["output_type"] += 1
-            again = refused(context)["output_type"] <= context.notes.get(_RETRIES, OUTPUT_RETRIES)
-            return _sent_back("output_type", said["feedback"], again=again)
-
-        harness.before("complete", read)
+        _judge(harness, "output_type", read)
 
     held = () if adapter is None else (("output-type", "output_type", *classes),)
     return Policy("output_type", {"form": form}, register, functions=held)
@@ -215,39 +202,48 @@ def _classes_in(annotation: Any) -> Iterator[type]:  # noqa: ANN401 - any type
         yield from _classes_in(each)
 
 
-def _sent_back(name: str, why: str, *, again: bool) -> Nudge | Terminate:
-    """Return what becomes of an answer that is refused."""
-    rejected = Terminate(f"{name}: {why}", terminated_by="output_rejected")
-    text = f"Your answer was not accepted: {why} Answer again."
-    return Nudge(text, "output-rejected", "warn", otherwise=rejected) if again else rejected
+def _judge(harness: Harness, name: str, judge: Judge, retries: float | None = None) -> None:
+    """Ask about each answer of the model; one that is refused goes back, `retries` times (None: as `output_retries` says)."""
+    refused = harness.per_run(lambda: [0])
+
+    async def look(context: PhaseContext) -> Answer | Nudge | Terminate | None:
+        said = await judge(context) if context.answered else None
+        if not isinstance(said, str):
+            return said
+        times = refused(context)
+        times[0] += 1
+        rejected = Terminate(f"{name}: {said}", terminated_by="output_rejected")
+        if times[0] > (context.notes.get(_RETRIES, OUTPUT_RETRIES) if retries is None else retries):
+            return rejected
+        text = f"Your answer was not accepted: {said} Answer again."
+        return Nudge(text, "output-rejected", "warn", otherwise=rejected)
+
+    harness.before("complete", look)
 
 
 def _key(name: str, output: JsonValue) -> str:
     return f"{name}:{hashlib.sha256(as_text(output).encode()).hexdigest()[:16]}"
 
 
-def _ask_code(harness: Harness, name: str, function: Validator | None, feedback: str, retries: int | None) -> None:
-    """Ask a function of the caller's about each answer."""
-    refused = harness.per_run(Counter[str])
+def _ask_code(
+    harness: Harness, name: str, function: Validator | None, feedback: str, retries: int | None = None
+) -> None:
+    """Ask a function of the caller's about each answer; one that fails ends the run, for no other answer would help."""
 
-    async def look(context: PhaseContext) -> Nudge | Terminate | None:
-        if not context.answered:
-            return None
+    async def look(context: PhaseContext) -> str | Terminate | None:
         output, adapter = context.state.output, context.notes.get(_ADAPTER)
 
         async def ask() -> JsonValue:
+            assert function is not None  # noqa: S101 - a replay without it serves the recorded answer
             given = output if adapter is None else adapter.validate_python(from_json(output))
-            return {"broke": f"{name} is not at hand"} if function is None else await _said(function, given, feedback)
+            return await _said(function, given, feedback)
 
         said = await context.facts.ask(_key(name, output), ask)
-        if said.get("valid"):
-            return None
-        refused(context)[name] += 1
-        most = context.notes.get(_RETRIES, OUTPUT_RETRIES) if retries is None else retries
-        why = said.get("broke") or said.get("feedback") or "no reason given"
-        return _sent_back(name, why, again="broke" not in said and refused(context)[name] <= most)
+        if "broke" in said:
+            return Terminate(f"{name}: {said['broke']}", terminated_by="output_rejected")
+        return None if said["valid"] else said["feedback"] or "no reason given"
 
-    harness.before("complete", look)
+    _judge(harness, name, look, retries)
 
 
 async def _said(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from playhead.compose.killswitches import Budget
-from playhead.compose.killswitches.budget import affordable, cost_of, worst_cost
+from playhead.compose.killswitches.budget import affordable
 from playhead.compose.killswitches.ledger import FEMTO, Amount
+from playhead.compose.killswitches.prices import cost_of, worst_cost
 from playhead.trace.types import Prices, Usage
 from tests.proving import sample
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from playhead import Agent
 from playhead.compose.killswitches import Budget, budget_limit
-from playhead.compose.killswitches.budget import cost_of
 from playhead.compose.killswitches.output_cap import NAMES, output_cap, with_output_cap
-from playhead.compose.killswitches.prices import known_prices
+from playhead.compose.killswitches.prices import cost_of
 from playhead.errors import UsageError
 from playhead.testing import ScriptedModel, text
 from playhead.trace.types import Completion, Prices, Request, Usage
@@ -137,19 +136,23 @@ def test_a_cap_of_nothing(name: str, stated: int):
 
 
 BAD_PRICES = [
-    Prices(input_usd=-1e-06, output_usd=1e-06),
-    Prices(input_usd=1e-06, output_usd=NAN),
-    Prices(input_usd=1e-06, output_usd=1e-06, cache_read_usd=-1.0),
+    {"input_usd": -1e-06, "output_usd": 1e-06},
+    {"input_usd": 1e-06, "output_usd": NAN},
+    {"input_usd": 1e-06, "output_usd": 1e-06, "cache_read_usd": -1.0},
 ]
 
 
 @pytest.mark.parametrize("prices", BAD_PRICES)
-def test_prices_that_cannot_be(prices: Prices):
+def test_prices_that_cannot_be(prices: dict[str, float]):
     """Given ones are an error at once; those of an adapter count as not known, which is one when the run starts."""
     with pytest.raises(UsageError, match="are no prices of 'scripted/model'"):
         budget_limit(max_cost_usd=1, prices={"scripted/model": prices})
-    assert known_prices(prices) is None
-    model = Reporting(prices=prices)
+
+    class Wrong(Reporting):
+        async def prices(self) -> Prices:
+            return Prices(**prices)
+
+    model = Wrong()
     with pytest.raises(UsageError, match="the price of scripted/model is not known"):
         Agent(model, **grouped(compose=[budget_limit(max_cost_usd=1)], **OPTIONS)).run_sync("Go.")
     assert model.requests == []
