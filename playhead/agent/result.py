@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from playhead.kernel.state import Step
-from playhead.trace.events.run import FIXES
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
 from playhead.trace.recording import read_recording
@@ -79,12 +78,6 @@ class RunResult(BaseModel):
         for record in self._records:
             fold.add(record)
         return fold.result()
-
-    @property
-    def fix(self) -> str | None:
-        """What may be done about an ending without an answer, where that is known: `Fix: …`."""
-        said = "Fix: " in (self.terminated_because or "")
-        return None if said else FIXES.get(self.terminated_by)
 
     @property
     def success(self) -> bool:

@@ -67,8 +67,6 @@ def result_rows(result: RunResult) -> Iterator[Line]:
     if not result.success and result.output is not None:
         what = "model's words" if result.terminated_by.startswith("output_") else "tool result"
         yield Line(("newest  ", "dim"), f"{what}: {preview(result.output)}")
-    if result.fix is not None:
-        yield Line(("fix     ", "dim"), result.fix.removeprefix("Fix: "))
     spent = result.usage
     counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
     usage = pair_text(*counts, spent.unknown, "{} in, {} out") or "not known"

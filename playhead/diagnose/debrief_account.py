@@ -9,7 +9,7 @@ from playhead.diagnose.debrief_entries import reason_of
 from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.numbers import MOST
 from playhead.diagnose.parts import LONG, content_text, cost_text, counted, finite, short, shown, spent, total_text
-from playhead.trace.events.run import FIXES, NOT_KNOWN, TERMINATED_BY
+from playhead.trace.events.run import NOT_KNOWN, TERMINATED_BY
 from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
@@ -128,8 +128,6 @@ def _termination(run: RunFacts) -> m.Termination | None:
         return None
     seq, end = run.ending
     meaning = TERMINATED_BY.get(end.terminated_by) or f"{end.terminated_source} ended it"
-    if "Fix: " not in (end.terminated_because or "") and end.terminated_by in FIXES:
-        meaning = f"{meaning}. {FIXES[end.terminated_by]}"
     return m.Termination(
         by=short(end.terminated_by, 100),
         source=short(end.terminated_source, 100),

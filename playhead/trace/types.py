@@ -61,6 +61,24 @@ class EventBase(BaseModel):
     kind: str
 
 
+class RequestEvent(EventBase):
+    """A fact about one attempt at a request to the model."""
+
+    request: Integer
+    """The request: dense per owner, 0, 1, 2 …; a retried request keeps its number."""
+    attempt: Integer = 0
+    """The attempt: 0 for the first one, then 1, 2 …"""
+
+
+class CallEvent(EventBase):
+    """A fact about one tool call."""
+
+    call_id: Id
+    """Id of the call, unique within its owner."""
+    tool: Id
+    """The tool's name."""
+
+
 @cache
 def volatile_fields(event_type: type[EventBase]) -> frozenset[str]:
     """Return the fields of a kind that are not compared."""

@@ -17,7 +17,7 @@ from playhead.diagnose.numbers import MOST
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.events.run import FIXES, TERMINATED_BY
+from playhead.trace.events.run import TERMINATED_BY
 from playhead.trace.reader import Problem
 from playhead.trace.types import Alternative, Rationale, ToolSpec, Usage
 from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, lookup, made, sample
@@ -59,7 +59,7 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert debrief.termination is not None
     assert debrief.termination.by == name
     meaning = TERMINATED_BY.get(name, f"{debrief.termination.source} ended it")
-    assert debrief.termination.meaning == (f"{meaning}. {FIXES[name]}" if name in FIXES else meaning)
+    assert debrief.termination.meaning == meaning
     assert debrief.caveats == ()
 
 

@@ -182,4 +182,3 @@ def _more() -> Iterable[EventBase]:
     yield e.RunResumed(reason=f"{SECRET}-reason~WORD~")
     yield e.NudgeIssued(nudge="nudge", text=f"{SECRET}-text~WORD~")
     yield e.HookFired(hook="hook", phase="think", timing="before", action="stop", reason=f"{SECRET}-reason~WORD~")
-    yield e.DebriefCompleted(debrief={"summary": f"{SECRET}-summary~WORD~"})

@@ -37,7 +37,7 @@ KINDS = [
     "strategy-selected", "strategy-switch-evaluated", "strategy-switched", "decision-evaluated", "curator-decision", "context-synthesized",
     "nudge-issued", "guardrail-violation", "verifier-verdict", "approval-requested", "approval-decided", "budget-reserved", "killswitch-fired",
     "fact-recorded", "kernel-state-snapshot",
-    "final-answer", "debrief-completed", "erased",
+    "final-answer", "erased",
     "replay-served", "replay-diverged",
 ]  # fmt: skip
 

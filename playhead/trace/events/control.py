@@ -1,10 +1,10 @@
 """What steered the run: decisions, limits, approvals, and every fact that is neither model nor tool."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from playhead.trace.types import VOLATILE, Dollars, EventBase, Id, Integer, Rationale, StrategyFacts, Usage
+from playhead.trace.types import Dollars, EventBase, Id, Integer, Rationale, RequestEvent, StrategyFacts, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -50,7 +50,14 @@ class StrategySwitched(EventBase):
     """What the strategy used from now on says of itself."""
 
 
-class DecisionEvaluated(EventBase):
+class Judgement(EventBase):
+    """What Playhead, or a user's hook, found."""
+
+    by: str | None = None
+    """The user's hook that recorded it; None for Playhead itself."""
+
+
+class DecisionEvaluated(Judgement):
     """A controller judged the run and decided something."""
 
     kind: Literal["decision-evaluated"] = "decision-evaluated"
@@ -58,8 +65,6 @@ class DecisionEvaluated(EventBase):
     """What was decided."""
     rationale: str | None = None
     """Why."""
-    by: str | None = None
-    """The hook of the user's that recorded it; None for Playhead itself."""
 
 
 class CuratorDecision(EventBase):
@@ -104,7 +109,7 @@ class NudgeIssued(EventBase):
     """How grave the occasion is."""
 
 
-class GuardrailViolation(EventBase):
+class GuardrailViolation(Judgement):
     """A guard refused an input or an output."""
 
     kind: Literal["guardrail-violation"] = "guardrail-violation"
@@ -114,11 +119,9 @@ class GuardrailViolation(EventBase):
     """What it found."""
     blocked: bool
     """Whether the run was stopped for it."""
-    by: str | None = None
-    """The hook of the user's that recorded it; None for Playhead itself."""
 
 
-class VerifierVerdict(EventBase):
+class VerifierVerdict(Judgement):
     """A check of the answer before it leaves."""
 
     kind: Literal["verifier-verdict"] = "verifier-verdict"
@@ -128,48 +131,12 @@ class VerifierVerdict(EventBase):
     """The verdict in a sentence."""
     checks: tuple[JsonValue, ...] = ()
     """The checks, in order: name, passed, reason."""
-    by: str | None = None
-    """The hook of the user's that recorded it; None for Playhead itself."""
 
 
-class ApprovalRequested(EventBase):
-    """Somebody has to allow a call before it runs."""
-
-    kind: Literal["approval-requested"] = "approval-requested"
-    call_id: Id
-    """The call."""
-    tool: Id
-    """The tool."""
-    args_hash: Annotated[Id, VOLATILE]
-    """Hash of exactly the arguments that are to be approved."""
-    switch: Id | None = None
-    """The killswitch that wants it; None when the tool itself requires approval."""
-
-
-class ApprovalDecided(EventBase):
-    """The answer to an approval request; anything but an explicit yes is a no."""
-
-    kind: Literal["approval-decided"] = "approval-decided"
-    call_id: Id
-    """The call."""
-    approved: bool
-    """Whether the call may run."""
-    why: str | None = None
-    """The reason given."""
-    by: str | None = None
-    """Who decided."""
-    switch: Id | None = None
-    """As in the request."""
-
-
-class BudgetReserved(EventBase):
+class BudgetReserved(RequestEvent):
     """The ledger set aside the worst case of a call before it is made."""
 
     kind: Literal["budget-reserved"] = "budget-reserved"
-    request: Integer
-    """The request."""
-    attempt: Integer = 0
-    """0 for the first attempt, then 1, 2 …"""
     switch: Id = "budget_limit"
     """Whose ledger it is, by the killswitch's name."""
     tokens: Integer | None = None

@@ -12,6 +12,7 @@ from playhead.trace.types import (
     Id,
     Integer,
     Range,
+    RequestEvent,
     Role,
     SpanIds,
     ToolCall,
@@ -80,14 +81,10 @@ class ErrorInfo(Value):
     """What a model was told of it, where that is not this message: an imported run's own words."""
 
 
-class LlmRequested(EventBase):
+class LlmRequested(RequestEvent):
     """A request is about to be handed to the adapter; written before it is sent."""
 
     kind: Literal["llm-requested"] = "llm-requested"
-    request: Integer
-    """Dense per owner: 0, 1, 2 …; a retried request keeps its number."""
-    attempt: Integer = 0
-    """0 for the first attempt, then 1, 2 …"""
     model: Id
     """`provider/model` as asked for."""
     messages: tuple[Range, ...]
@@ -106,14 +103,10 @@ class LlmRequested(EventBase):
     """The span that the application's own tracer opened for it; absent: none is known."""
 
 
-class LlmResponded(EventBase):
+class LlmResponded(RequestEvent):
     """The adapter returned an answer."""
 
     kind: Literal["llm-responded"] = "llm-responded"
-    request: Integer
-    """The request that this answers."""
-    attempt: Integer = 0
-    """The attempt that this answers."""
     text: str = ""
     """What the model said."""
     thinking: str | None = None
@@ -132,14 +125,10 @@ class LlmResponded(EventBase):
     """The model that answered, in the provider's word."""
 
 
-class LlmFailed(EventBase):
+class LlmFailed(RequestEvent):
     """An attempt ended without an answer."""
 
     kind: Literal["llm-failed"] = "llm-failed"
-    request: Integer
-    """The request that failed."""
-    attempt: Integer = 0
-    """The attempt that failed."""
     error: ErrorInfo
     """What went wrong."""
     retryable: bool = False
@@ -156,14 +145,10 @@ class LlmFailed(EventBase):
     """Seconds after which the provider asks to be asked again; absent when it did not say."""
 
 
-class LlmRetried(EventBase):
-    """The same request will be sent again."""
+class LlmRetried(RequestEvent):
+    """The same request will be sent again, as this attempt."""
 
     kind: Literal["llm-retried"] = "llm-retried"
-    request: Integer
-    """The request."""
-    attempt: Integer
-    """The attempt that comes next."""
     delay_s: float
     """Seconds waited before it."""
 

@@ -6,34 +6,42 @@ from playhead.trace.types import EventBase, Id, Integer
 from playhead.trace.values import JsonValue
 
 
-class PhaseEntered(EventBase):
-    """A phase of the strategy begins; what the agent does until it is over belongs to it."""
+class PhaseEvent(EventBase):
+    """What the beginning and the end of a strategy's phase have in common."""
 
-    kind: Literal["phase-entered"] = "phase-entered"
     phase: str
     """The phase's name, such as `attempt`."""
     number: Integer
     """Which one it is, from 1."""
 
 
-class PhaseCompleted(EventBase):
+class PhaseEntered(PhaseEvent):
+    """A phase of the strategy begins; what the agent does until it is over belongs to it."""
+
+    kind: Literal["phase-entered"] = "phase-entered"
+
+
+class PhaseCompleted(PhaseEvent):
     """A phase of the strategy is over; one that the end of the run cut short has no such event."""
 
     kind: Literal["phase-completed"] = "phase-completed"
-    phase: str
-    """The phase's name."""
-    number: Integer
-    """Which one it was."""
 
 
-class HookFired(EventBase):
+class HookEvent(EventBase):
+    """What a hook did."""
+
+    hook: str
+    """The hook's name."""
+    policy: str | None = None
+    """The policy of Playhead's own that the hook belongs to: a replay asks it again."""
+
+
+class HookFired(HookEvent):
     """A phase hook returned something that steers the run."""
 
     kind: Literal["hook-fired"] = "hook-fired"
-    hook: str
-    """The hook's name."""
     phase: str
-    """Where it stands."""
+    """The phase."""
     timing: Literal["before", "after", "on-error"]
     """On which side of the phase."""
     action: str
@@ -46,17 +54,13 @@ class HookFired(EventBase):
     """The reason code, for `stop` and `terminate`."""
     changes: dict[str, JsonValue] | None = None
     """For `recover`, the fields of the state that the hook set; for `nudge`, `answer` and `switch-to` what it gave."""
-    policy: str | None = None
-    """The policy of Playhead's own that the hook belongs to: a replay asks it anew."""
 
 
-class HookFailed(EventBase):
-    """A hook or subscriber raised, took too long, or returned what cannot be used. Said once for each place."""
+class HookFailed(HookEvent):
+    """A hook or subscriber raised, took too long, or returned what cannot be used. Recorded once for each place."""
 
     incidental: ClassVar = True
     kind: Literal["hook-failed"] = "hook-failed"
-    hook: str
-    """The hook's name."""
     where: str
     """The tag, phase or event kind at which it failed."""
     key: Id = ""
@@ -65,41 +69,30 @@ class HookFailed(EventBase):
     """What it raised, or what else was wrong."""
     ends: tuple[str, ...] = ()
     """The owners that end for it, because they require the hook."""
-    policy: str | None = None
-    """As in `hook-fired`."""
 
 
-class EmissionChanged(EventBase):
-    """A transform replaced a payload."""
+class EmissionEvent(HookEvent):
+    """What a transform did to a payload."""
 
-    kind: Literal["emission-changed"] = "emission-changed"
     tag: Id
     """The tag of the payload."""
     key: Id = ""
     """Which emission of this tag: the call's id, or the place among the owner's emissions of the tag, from 0."""
-    hook: str
-    """Who replaced it."""
     before: JsonValue = None
     """The payload before."""
+
+
+class EmissionChanged(EmissionEvent):
+    """A transform replaced a payload."""
+
+    kind: Literal["emission-changed"] = "emission-changed"
     after: JsonValue = None
     """The payload after."""
-    policy: str | None = None
-    """As in `hook-fired`."""
 
 
-class EmissionSuppressed(EventBase):
+class EmissionSuppressed(EmissionEvent):
     """A transform removed a payload."""
 
     kind: Literal["emission-suppressed"] = "emission-suppressed"
-    tag: Id
-    """The tag of the payload."""
-    key: Id = ""
-    """Which emission of this tag, as in `emission-changed`."""
-    hook: str
-    """Who removed it."""
-    before: JsonValue = None
-    """The payload that was removed."""
     why: str | None = None
     """For a call that is refused, what the model is told."""
-    policy: str | None = None
-    """As in `hook-fired`."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from playhead.trace.types import Alternative, EventBase, Id, Integer, Rationale
+from playhead.trace.types import Alternative, CallEvent, EventBase, Id, Integer, Rationale
 from playhead.trace.values import JsonValue
 
 
@@ -96,16 +96,12 @@ class AlternativesConsidered(EventBase):
     """The thoughts of a search that are followed, best first; absent elsewhere."""
 
 
-class RationaleMissing(EventBase):
+class RationaleMissing(CallEvent):
     """A call came without the reason that was asked for."""
 
     kind: Literal["rationale-missing"] = "rationale-missing"
     path: Literal["native", "text", "plan"]
     """How the call was asked for."""
-    call_id: Id
-    """The call."""
-    tool: Id
-    """The tool."""
 
 
 class StructuredOutputFailed(EventBase):

@@ -1,11 +1,10 @@
 """Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each; and what a replay served instead."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Final, Literal, NamedTuple
 
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import VOLATILE, EventBase, Id, Integer, Rationale, Role, SpanIds
+from playhead.trace.types import VOLATILE, CallEvent, EventBase, Id, Integer, Rationale, Role, SpanIds
 from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
@@ -32,16 +31,14 @@ class CallEndMeaning(NamedTuple):
     """Whether the body may have gone on after the call was over."""
 
 
-CALL_ENDS: Final[Mapping[CallEnd | None, CallEndMeaning]] = MappingProxyType(
-    {
-        None: CallEndMeaning(body_ran=True, admitted=True, served=True, may_go_on=False),
-        "timeout": CallEndMeaning(body_ran=True, admitted=True, served=True, may_go_on=True),
-        "cancelled": CallEndMeaning(body_ran=True, admitted=True, served=False, may_go_on=True),
-        "denied": CallEndMeaning(body_ran=False, admitted=True, served=False, may_go_on=False),
-        "refused": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
-        "stopped": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
-    }
-)
+CALL_ENDS: Final[Mapping[CallEnd | None, CallEndMeaning]] = {
+    None: CallEndMeaning(body_ran=True, admitted=True, served=True, may_go_on=False),
+    "timeout": CallEndMeaning(body_ran=True, admitted=True, served=True, may_go_on=True),
+    "cancelled": CallEndMeaning(body_ran=True, admitted=True, served=False, may_go_on=True),
+    "denied": CallEndMeaning(body_ran=False, admitted=True, served=False, may_go_on=False),
+    "refused": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
+    "stopped": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
+}
 """None: the body returned, or raised."""
 
 
@@ -56,14 +53,10 @@ def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
     return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None
 
 
-class ToolCallStarted(EventBase):
+class ToolCallStarted(CallEvent):
     """A call is about to be checked and run; written before its body may start."""
 
     kind: Literal["tool-call-started"] = "tool-call-started"
-    call_id: Id
-    """Id of the call, unique within its owner."""
-    tool: Id
-    """The tool's name."""
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     args: JsonValue = None
@@ -98,14 +91,10 @@ class ToolCallRepaired(EventBase):
     """What it was read as."""
 
 
-class ToolCallCompleted(EventBase):
+class ToolCallCompleted(CallEvent):
     """A call is over: it returned, failed, was refused or was given up."""
 
     kind: Literal["tool-call-completed"] = "tool-call-completed"
-    call_id: Id
-    """The call."""
-    tool: Id
-    """The tool's name."""
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     ok: bool
@@ -151,11 +140,9 @@ class ToolCallCompleted(EventBase):
         A call that was asked for in text has no id that a provider would know, so its result is a user message, which
         has to say what it is.
         """
-        text = (
-            self.observation()
-            if self.understood is None
-            else f"(understood as {self.understood})\n{self.observation()}"
-        )
+        text = self.observation()
+        if self.understood is not None:
+            text = f"(understood as {self.understood})\n{text}"
         return text if role == "tool" else result_in_text(self.tool, text)
 
 
@@ -164,15 +151,37 @@ def result_in_text(tool: str, result: str) -> str:
     return f"Result of {tool}:\n{result}"
 
 
-class ToolCallLate(EventBase):
+class ApprovalRequested(CallEvent):
+    """Somebody has to allow a call before it runs."""
+
+    kind: Literal["approval-requested"] = "approval-requested"
+    args_hash: Annotated[Id, VOLATILE]
+    """Hash of exactly the arguments that are to be approved."""
+    switch: Id | None = None
+    """The killswitch that wants it; None when the tool itself requires approval."""
+
+
+class ApprovalDecided(EventBase):
+    """The answer to an approval request; anything but an explicit yes is a no."""
+
+    kind: Literal["approval-decided"] = "approval-decided"
+    call_id: Id
+    """The call."""
+    approved: bool
+    """Whether the call may run."""
+    why: str | None = None
+    """The reason given."""
+    by: str | None = None
+    """Who decided."""
+    switch: Id | None = None
+    """As in the request."""
+
+
+class ToolCallLate(CallEvent):
     """The body of an abandoned call came back; its result was not used."""
 
     incidental: ClassVar = True
     kind: Literal["tool-call-late"] = "tool-call-late"
-    call_id: Id
-    """The call."""
-    tool: Id
-    """The tool's name."""
     ok: bool
     """Whether it returned or raised."""
     duration_ms: Annotated[float, VOLATILE]
