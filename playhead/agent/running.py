@@ -270,7 +270,7 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     if control is not None:
         control.listen(recorder, of_this_run)
     if _is_exported():
-        from playhead.spans.current import export_run  # noqa: PLC0415 - for those who export
+        from playhead.spans.live import export_run  # noqa: PLC0415 - for those who export
 
         if writer is None:
             export_run(run_id, recorder, of_this_run)
@@ -292,7 +292,7 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
 def _is_exported() -> bool:
     """Return whether the program or the environment may ask for live export: all that every run pays for it."""
     names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-    return any(map(os.environ.get, names)) or "playhead.spans.current" in sys.modules
+    return any(map(os.environ.get, names)) or "playhead.spans.live" in sys.modules
 
 
 def settings_now() -> Settings:

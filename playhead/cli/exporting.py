@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.cli import exits
 from playhead.cli.output import note
 from playhead.spans import SpanBuilder
-from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Pump
-from playhead.spans.notices import Undelivered, count_undelivered, notices
-from playhead.spans.run_export import RunExport
+from playhead.spans.run_export import Cursor, RunExport, Undelivered, count_undelivered, notices
 from playhead.spans.sources import TraceSource, is_over, is_running, unseen_host
 from playhead.trace.blobs import run_id_of
 

@@ -179,21 +179,20 @@ def _began_us(path: Path) -> int:
 @contextmanager
 def _sink(destination: Destination | None, form: str, output: Path | None) -> Iterator[Sink]:
     """Open what takes the spans; a file is opened when there is something to write, and only its owner can read it."""
-    from playhead.spans.delivery import Otlp
-    from playhead.spans.files import SpanFile
+    from playhead.spans.delivery import Otlp, ToFile
 
     if destination is not None:
         with closing(Otlp(destination)) as sink:
             yield sink
     elif output is None:
-        yield SpanFile(sys.stdout, form)
+        yield ToFile(sys.stdout, form)
     else:
         try:
             file = open(output, "x", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115
         except OSError as error:  # nothing is overwritten
             raise UsageError(f"-o {str(output)!r}: {error.strerror}") from None
         with file:
-            yield SpanFile(file, form)
+            yield ToFile(file, form)
 
 
 MEANING: Final = {

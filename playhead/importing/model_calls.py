@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from playhead.importing.headers import model_name
 from playhead.importing.messages import ForeignMessage, tool_calls
-from playhead.importing.values import count_of, digest
+from playhead.importing.values import digest
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, MessageAdded
 from playhead.trace.types import Usage, text_of
 from playhead.trace.values import to_json
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from playhead.trace.types import Range, ToolSpec
 
 Outcome = LlmResponded | LlmFailed
-IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
-"""The attribute in which Playhead's own export counts images that were too large for a span."""
 
 
 class ForeignThread:
@@ -133,8 +131,6 @@ class ModelCalls:
         findings.doubt(
             "messages that prompts had and do not show (`playhead export --all-messages`)", times=reading.cut
         )
-        images = count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
-        findings.doubt("images of prompts were left out of the spans", times=images)
         for kind in (kind for each in messages for kind in each.lost):
             findings.doubt("prompts hold what is neither text nor image, which a replay cannot send", kind)
         for name in reading.unrecorded:

@@ -1,16 +1,27 @@
-"""Spans on their way to one destination: requests that it takes, what became of each span, and pauses when it takes nothing."""
+"""Spans on their way to one destination: requests, what each answer means, and pauses while the destination takes nothing."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from playhead.errors import TraceError
-from playhead.spans.encoding import encode, size_of
-from playhead.spans.wire import Answer, Wire
+import requests
+from google.protobuf.json_format import Parse, ParseError
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from requests import exceptions as known
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
+
+from playhead.errors import PlayheadError
+from playhead.spans.destination import plain
+from playhead.spans.encoding import encode, openinference_json, otlp_json, size_of
+from playhead.trace import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,20 +31,46 @@ if TYPE_CHECKING:
     from playhead.spans.destination import Destination
     from playhead.spans.run_export import Closed, RunExport
 
+Meaning = Literal["accepted", "too-large", "refused", "failed", "unavailable", "unusable"]
+"""`refused`: some of these spans, for good. `failed`: the collector broke, for now or because of these spans. `unavailable`:
+for now. `unusable`: the endpoint takes no request until somebody changes its address, key or certificate."""
+
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Of one request, before it is compressed: the limit of some collectors."""
 MAX_SPANS: Final = 512
 """Spans of one delivery."""
 MAX_REQUESTS: Final = 32
-"""Requests of one delivery; the spans that are left go into the next."""
+"""Requests of one delivery; spans that are left go into the next."""
 MAX_REMARKS: Final = 10
-"""Texts of a destination that are passed on; it may count something in each."""
+"""Different warnings of a destination that are passed on."""
 _ROOM: Final = MAX_BYTES * 3 // 4
-"""Bytes of one delivery by estimate; a request that is larger after all is split."""
+"""Estimated bytes of one delivery; a request that turns out larger is split."""
 _FIRST_PAUSE_S: Final = 1.0
 """Seconds after the first failure; doubled each time."""
 _LONGEST_PAUSE_S: Final = 60.0
 _JITTER: Final = 0.2
+_FOR_NOW: Final = frozenset({408, 425, 429, 502, 503, 504})
+_OF_THE_ENDPOINT: Final = frozenset({401, 402, 403, 404, 405, 406, 407, 410, 415, 421, 426, 451})
+"""Statuses that are about a key, an address or a protocol, and not about the spans."""
+_LARGEST_ANSWER: Final = 64 * 1024
+"""Bytes of an answer that are read."""
+_LONGEST_RETRY_AFTER_S: Final = 300.0
+_GZIP_LEVEL: Final = 1
+"""The text of spans shrinks to a fifth at the fastest level, and little more at the slowest."""
+_PROTOBUF: Final = ("", "application/x-protobuf", "application/protobuf", "application/octet-stream")
+"""Content types of OTLP's own answer; some servers send none."""
+_WRONG_ADDRESS: Final = "the address is that of a page, a proxy or a login: name the collector's own, and its key"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a request."""
+
+    meaning: Meaning
+    reason: str = ""
+    """In words, safe to show; for an accepted request, the collector's warning."""
+    retry_after_s: float | None = None
+    """Seconds that the collector asks to wait."""
 
 
 @dataclass
@@ -45,9 +82,9 @@ class Delivered:
     refused: dict[int, str] = field(default_factory=dict)
     """Why spans were refused for good, by their places."""
     remarks: list[str] = field(default_factory=list)
-    """What the destination said of spans that it took."""
+    """Warnings of the destination about spans that it took."""
     stopped: Answer | None = None
-    """Why the rest was not delivered; None when there is no rest, or it is only to be handed over again."""
+    """Why the rest was not delivered; None when there is no rest, or it only has to be handed over again."""
 
 
 class Sink(Protocol):
@@ -79,15 +116,41 @@ class ToProcessor:
         return delivered
 
     def close(self) -> None:
-        """Do nothing: the processor is its application's."""
+        """Do nothing: the application owns the processor."""
+
+
+class ToFile:
+    """Writes spans as text: one request of OTLP's JSON a line, or one span of OpenInference's."""
+
+    def __init__(self, file: IO[str], form: str) -> None:
+        self._file, self._form = file, form
+
+    def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
+        """Write spans, with everything but ASCII escaped."""
+        values = [otlp_json(spans)] if self._form == "otlp-json" else map(openinference_json, spans)
+        for value in values:
+            self._file.write(json.dumps(value).replace("\x7f", "\\u007f") + "\n")
+        self._file.flush()
+        return Delivered(settled=len(spans))
+
+    def close(self) -> None:
+        """Do nothing: whoever opened the file closes it."""
 
 
 class Otlp:
-    """Delivers spans by OTLP over HTTP. For one thread."""
+    """Delivers spans by OTLP over HTTP, over one connection. For one thread."""
 
     def __init__(self, destination: Destination) -> None:
-        self._wire = Wire(destination)
+        self._destination = destination
         self._broke = False
+        self._session = session = requests.Session()
+        session.auth = lambda request: request  # else a .netrc would replace the headers
+        session.cert = destination.client
+        session.headers.update({"accept-encoding": "identity", "content-type": "application/x-protobuf"})
+        session.headers["user-agent"] = f"playhead/{VERSION}"
+        if destination.compression == "gzip":
+            session.headers["content-encoding"] = "gzip"
+        session.headers.update(destination.headers)
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now.
@@ -120,14 +183,14 @@ class Otlp:
             else:
                 delivered.stopped = answer
         if blamed is not None and not accepted:
-            meaning: Literal["failed", "unusable"] = "failed" if blamed.meaning == "failed" else "unusable"
+            meaning: Meaning = "failed" if blamed.meaning == "failed" else "unusable"
             delivered = Delivered(stopped=Answer(meaning, blamed.reason, blamed.retry_after_s))
         self._broke = delivered.stopped is not None and delivered.stopped.meaning == "failed"
         return delivered
 
     def close(self) -> None:
-        """Close the connection."""
-        self._wire.close()
+        """Close the connection; the next request opens another."""
+        self._session.close()
 
     def _send(self, spans: Sequence[ReadableSpan], late_at: float | None) -> Answer:
         body = encode(spans)
@@ -136,7 +199,114 @@ class Otlp:
         left_s = None if late_at is None else late_at - time.monotonic()
         if left_s is not None and left_s <= 0:
             return Answer("unavailable", "there was no time left")
-        return self._wire.post(body, timeout_s=left_s)
+        return self.post(body, timeout_s=left_s)
+
+    def post(self, body: bytes, *, timeout_s: float | None = None) -> Answer:
+        """Send a request; errors of the network or the collector never raise."""
+        there = self._destination
+        seconds = min(there.timeout_s, timeout_s or there.timeout_s)
+        try:
+            with self._session.post(
+                there.address,
+                data=gzip.compress(body, _GZIP_LEVEL, mtime=0) if there.compression == "gzip" else body,
+                timeout=seconds,
+                verify=there.certificate or True,  # here: REQUESTS_CA_BUNDLE overrides a session's
+                allow_redirects=False,  # the headers are for this address
+                stream=True,
+            ) as response:
+                return self._answer_of(response, _start_of(response, time.monotonic() + seconds))
+        except known.SSLError:
+            return Answer("unusable", "the TLS certificate is not trusted, or TLS is not spoken there")
+        except known.Timeout:
+            return Answer("unavailable", "it did not answer in time")
+        except (known.InvalidURL, known.InvalidSchema, known.InvalidHeader, known.MissingSchema) as error:
+            return Answer("unusable", f"the request cannot be made ({type(error).__name__})")
+        except known.RequestException as error:
+            return Answer("unavailable", _cause(error) + there.hint)
+        except OSError as error:  # requests' own words, which name the file of a certificate that does not exist
+            return Answer("unusable", self._safe(str(error)))
+
+    def _answer_of(self, response: requests.Response, body: bytes) -> Answer:
+        status = response.status_code
+        line = f"{status} {response.reason or ''}".strip()
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.ok and not response.is_redirect and status < 300:  # noqa: PLR2004 - as HTTP has it
+            answer = read_answer(body, kind)
+            if answer is not None:
+                return Answer(answer.meaning, self._safe(answer.reason))
+            what = self._safe(kind) or "something else"  # a login page, which answers 200, too
+            return Answer("unusable", f"{status}, but with {what} instead of OTLP's answer; {_WRONG_ADDRESS}")
+        text = body.decode("utf-8", "replace").strip()
+        reason = self._safe(f"{line}: {text}" if text else line)
+        if status == requests.codes.request_entity_too_large:
+            return Answer("too-large", reason)
+        if status in _FOR_NOW or status >= 500:  # noqa: PLR2004 - as HTTP has it
+            pause_s = _retry_after_s(response.headers.get("retry-after", ""))
+            return Answer("unavailable" if status in _FOR_NOW else "failed", reason, pause_s)
+        if status < 400:  # noqa: PLR2004 - as HTTP has it
+            return Answer("unusable", f"{line}: redirects are not followed; {_WRONG_ADDRESS}")
+        return Answer("unusable" if status in _OF_THE_ENDPOINT else "refused", reason)
+
+    def _safe(self, text: str) -> str:
+        """Return somebody else's text as one plain line without secrets."""
+        return plain(self._destination.without_secrets(text))
+
+
+def _start_of(response: requests.Response, late_at: float) -> bytes:
+    """Return the start of an answer; raises `Timeout` when it comes too slowly."""
+    body = b""
+    for chunk in response.iter_content(64):
+        body += chunk
+        if time.monotonic() > late_at:
+            raise known.Timeout
+        if len(body) >= _LARGEST_ANSWER:
+            break
+    return body
+
+
+def _retry_after_s(header: str) -> float | None:
+    """Return the seconds of a `Retry-After`: a number, or a date."""
+    try:
+        return min(Retry().parse_retry_after(header), _LONGEST_RETRY_AFTER_S)
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
+
+
+def _cause(error: BaseException) -> str:
+    """Return the system's word for why there is no connection: the innermost error's, as the others repeat headers."""
+    found: Any = error
+    for _ in range(10):
+        if isinstance(found, OSError) and isinstance(found.strerror, str):
+            return plain(found.strerror).lower()
+        inner = (getattr(found, "reason", None), *found.args, found.__cause__, found.__context__)
+        found = next((each for each in inner if isinstance(each, BaseException)), None)
+        if found is None:
+            break
+    return "there is no connection"
+
+
+def read_answer(content: bytes, kind: str) -> Answer | None:
+    """Return what the body of a successful answer of this content type says; None when it is no collector's.
+
+    OTLP's answer is an `ExportTraceServiceResponse`, as protobuf or as JSON, and nearly always empty. One that rejects spans
+    does not say which.
+    """
+    message = ExportTraceServiceResponse()
+    try:
+        if not content.strip():
+            pass
+        elif kind.endswith("json") or content.lstrip().startswith(b"{"):
+            Parse(content, message, ignore_unknown_fields=True)
+        elif kind in _PROTOBUF:
+            message.ParseFromString(content)
+        else:
+            return None
+    except (DecodeError, ParseError, ValueError, RecursionError):
+        return None
+    partial = message.partial_success
+    if partial.rejected_spans > 0:
+        return Answer("refused", partial.error_message or "no reason given")
+    return Answer("accepted", partial.error_message)
 
 
 Step = Literal["sent", "stuck", "idle"]
@@ -149,9 +319,9 @@ class Pump:
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.runs: list[RunExport] = []
-        """Those that are not done, in the order in which they came."""
+        """The runs that are not done, in the order in which they came."""
         self.remarks: list[str] = []
-        """What the destination said of spans that it took, each text once; the first `MAX_REMARKS`."""
+        """Warnings of the destination about spans that it took, each text once; the first `MAX_REMARKS`."""
         self.stopped: Answer | None = None
         """Why the destination took nothing the last time; None when it did."""
         self.again_at = 0.0
@@ -163,7 +333,7 @@ class Pump:
         self._batch: list[Closed] = []
 
     def step(self, *, timeout_s: float | None = None) -> Step:
-        """Deliver once, unless there is nothing to deliver or the destination is not to be tried yet."""
+        """Deliver once, unless there is nothing to deliver or the pause after a failure is not over."""
         if time.monotonic() < self.again_at:
             return "stuck"
         self._gather()
@@ -214,7 +384,7 @@ class Pump:
 def _next_of(run: RunExport) -> Closed | None:
     try:
         return run.take()
-    except (TraceError, OSError) as error:
+    except (PlayheadError, OSError) as error:
         run.failure = str(error)
     except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
         run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]

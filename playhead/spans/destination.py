@@ -106,33 +106,27 @@ def require_opentelemetry() -> None:
         raise MissingDependencyError("exporting needs: pip install 'playhead[otel]'") from None
 
 
-def is_wanted() -> bool:
-    """Return whether the environment turns live export on; quick, because every run calls it."""
-    return _has_endpoint() and (not (exporters := _exporters()) or "otlp" in exporters)
+def live_destination() -> Destination | None:
+    """Return where the environment wants the spans of running agents sent; None when it does not, or turns that off.
 
-
-def other_exporters() -> str | None:
-    """Return a sentence about exporters that the environment names and Playhead does not have; None when there are none."""
-    exporters = [name for name in _exporters() if name != "none"]
-    if not exporters or not _has_endpoint() or is_wanted():
+    Raises:
+        SettingsError: a variable has an invalid value, or names an exporter that Playhead does not have.
+    """
+    if not any(map(os.environ.get, (f"{_TRACES}ENDPOINT", f"{_ALL}ENDPOINT"))):
         return None
-    names = ",".join(exporters)
-    return (
-        f"OTEL_TRACES_EXPORTER={names[:_LONGEST]} names no exporter that Playhead has: it sends OTLP. Add `otlp` to send spans, "
-        "or set it to `none`"
-    )
-
-
-def _has_endpoint() -> bool:
-    environment = os.environ
-    if not (environment.get(f"{_TRACES}ENDPOINT") or environment.get(f"{_ALL}ENDPOINT")):
-        return False
-    return environment.get("OTEL_SDK_DISABLED", "").strip().lower() != "true"
-
-
-def _exporters() -> list[str]:
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower()
+    if disabled not in {"", "false", "true"}:
+        raise SettingsError(f"OTEL_SDK_DISABLED={plain(disabled)!r} is neither true nor false")
     names = os.environ.get("OTEL_TRACES_EXPORTER", "").lower().split(",")
-    return [name.strip() for name in names if name.strip()]
+    exporters = {name.strip() for name in names if name.strip()}
+    if disabled == "true" or exporters == {"none"}:
+        return None
+    if exporters and "otlp" not in exporters:
+        raise SettingsError(
+            f"OTEL_TRACES_EXPORTER={plain(','.join(names))!r} names no exporter that Playhead has: it sends OTLP. Add `otlp` to "
+            "send spans, or set it to `none`"
+        )
+    return from_environment()
 
 
 def from_environment() -> Destination | None:

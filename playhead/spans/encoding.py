@@ -1,13 +1,17 @@
-"""Spans as OTLP's protobuf, in the message types of OpenTelemetry.
+"""Spans as bytes and as text: OTLP's protobuf, OTLP's JSON, and OpenInference's JSON with one span a line.
 
-Its own `encode_spans` makes the same bytes, which tests compare, but takes 3.2 times as long: 360 µs instead of 112 µs for a span
-with its 58 attributes. With it, an export sends about half as many spans a second.
+`encode` makes the bytes of OpenTelemetry's own `encode_spans`, which tests compare, three times as fast: with that one, an export
+sends 3,100 spans a second of CPU time instead of 5,100.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import TYPE_CHECKING, Any, Final
 
+from google.protobuf.json_format import MessageToDict
+from openinference.semconv.trace import SpanAttributes
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
 
@@ -28,33 +32,63 @@ _ATTRIBUTE: Final = 12
 _HAS_IS_REMOTE: Final = 0x100
 _IS_REMOTE: Final = 0x200
 """Bits of a span's flags that say where its parent is."""
+_IDS: Final = ("traceId", "spanId", "parentSpanId")
 
 
 def encode(spans: Sequence[ReadableSpan]) -> bytes:
-    """Return an `ExportTraceServiceRequest` of these spans."""
-    return request_of(spans).SerializeToString()
-
-
-def request_of(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
-    """Return the request that hands these spans over."""
-    request = ExportTraceServiceRequest()
-    scopes: dict[int, ScopeSpans] = {}
-    for span in spans:
-        if id(span.resource) not in scopes:
-            scopes[id(span.resource)] = _scope_of(request, span)
-        _encode(span, scopes[id(span.resource)].spans.add())
-    return request
+    """Return an `ExportTraceServiceRequest` with these spans."""
+    return _request_of(spans).SerializeToString()
 
 
 def size_of(span: ReadableSpan) -> int:
-    """Return about how many bytes a span takes; quick."""
+    """Return roughly how many bytes a span takes; quick."""
     attributes: Mapping[str, Any] = span.attributes or {}
     text = sum(map(len, attributes)) + sum(map(len, map(str, attributes.values())))
     return text + _ATTRIBUTE * len(attributes)
 
 
+def otlp_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
+    """Return a request as OTLP's JSON: ids in hexadecimal digits, 64-bit integers as text, enumerations as numbers."""
+    request: dict[str, Any] = MessageToDict(_request_of(spans), use_integers_for_enums=True)
+    for resource in request.get("resourceSpans", ()):
+        for span in resource["scopeSpans"][0]["spans"]:
+            for holder in (span, *span.get("links", ())):  # protobuf's own JSON writes ids in base 64
+                holder.update({name: base64.b64decode(holder[name]).hex() for name in _IDS if name in holder})
+    return request
+
+
+def openinference_json(span: ReadableSpan) -> dict[str, Any]:
+    """Return a span in the form that Phoenix shows and takes, with its attributes flat."""
+    said = json.loads(span.to_json())
+    status = said.pop("status")
+    for context in (said["context"], *(link["context"] for link in said["links"])):
+        context.update({name: context[name].removeprefix("0x") for name in ("trace_id", "span_id")})
+        del context["trace_state"]
+    fields: dict[str, Any] = said | {
+        "parent_id": said["parent_id"] and said["parent_id"].removeprefix("0x"),
+        "span_kind": said["attributes"].get(SpanAttributes.OPENINFERENCE_SPAN_KIND, "UNKNOWN"),
+        "status_code": status["status_code"],
+        "status_message": status.get("description", ""),
+        "resource": said["resource"]["attributes"],
+    }
+    return fields
+
+
+# --- protobuf ---------------------------------------------------------------------------------------------------------
+
+
+def _request_of(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
+    request = ExportTraceServiceRequest()
+    scopes: dict[int, ScopeSpans] = {}
+    for span in spans:
+        if id(span.resource) not in scopes:
+            scopes[id(span.resource)] = _scope_of(request, span)
+        _put_span(span, scopes[id(span.resource)].spans.add())
+    return request
+
+
 def _scope_of(request: ExportTraceServiceRequest, span: ReadableSpan) -> ScopeSpans:
-    """Add the resource of a span and what made the span; return where spans of this resource go."""
+    """Add the resource and the scope of a span; return where the spans of this resource go."""
     resource = request.resource_spans.add(schema_url=span.resource.schema_url)
     _put(resource.resource.attributes, span.resource.attributes)
     scope = resource.scope_spans.add()
@@ -63,7 +97,7 @@ def _scope_of(request: ExportTraceServiceRequest, span: ReadableSpan) -> ScopeSp
     return scope
 
 
-def _encode(span: ReadableSpan, message: Span) -> None:
+def _put_span(span: ReadableSpan, message: Span) -> None:
     context = span.get_span_context()
     assert context is not None  # noqa: S101 - every span that is built has one
     message.trace_id, message.span_id = context.trace_id.to_bytes(16), context.span_id.to_bytes(8)

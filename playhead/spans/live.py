@@ -1,4 +1,4 @@
-"""Live export: one thread sends the spans of this process's runs while they are running.
+"""Live export: one thread sends the spans of this process's runs while they are running. The environment or the program starts it.
 
 The thread reads the traces as they are written, so an event costs the agent nothing, and what waits for a collector that is
 down waits in the file. The records of a run without a file go into a bounded queue.
@@ -6,24 +6,29 @@ down waits in the file. The records of a run without a file go into a bounded qu
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import sys
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from playhead.errors import PlayheadError
-from playhead.spans.cursor import Cursor
-from playhead.spans.notices import Again, count_undelivered, message, notices
-from playhead.spans.run_export import RunExport
+from playhead.errors import PlayheadError, UsageError
+from playhead.spans.destination import live_destination, named, require_opentelemetry
+from playhead.spans.run_export import Again, Cursor, RunExport, count_undelivered, message, notices
 from playhead.spans.sources import QueueSource, TraceSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from opentelemetry.sdk.trace import SpanProcessor
+
+    from playhead.spans.builder import SpanBuilder
     from playhead.spans.delivery import Pump, Sink
     from playhead.spans.destination import Destination
-    from playhead.spans.run import SpanBuilder
+    from playhead.spans.masking import SpanOptions
     from playhead.trace.recorder import Recorder, Subscriptions
 
 log = logging.getLogger("playhead")
@@ -31,13 +36,14 @@ log = logging.getLogger("playhead")
 _POLL_S: Final = 0.5
 """Seconds between two looks at the traces of running runs."""
 _EXIT_S: Final = 2.0
-"""Seconds that the end of a process waits at most."""
+"""Seconds by which the end of a process is delayed at most."""
 _TO_COUNT_S: Final = 0.4
-"""Seconds of these in which what was not delivered is counted."""
+"""Seconds of these in which undelivered spans are counted."""
 _WARN_AFTER_S: Final = 30.0
-"""Seconds after which a destination that takes nothing is warned of; a restart of it takes less."""
+"""Seconds after which a warning names a destination that takes nothing; a restart of it takes less."""
 MAX_RUNS: Final = 10_000
 """Runs that wait for a destination; later ones wait for `playhead export --resume`."""
+_TO_COLLECTOR: Final = Again("--to URL", "a processor is handed no recorded run, but a collector can be sent all of it")
 
 
 class LiveExport:
@@ -73,7 +79,6 @@ class LiveExport:
         self._lock, self._ending = threading.Lock(), threading.Lock()
         self._new: list[RunExport] = []
         self._remarks = 0
-        self._readers = 2
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
@@ -183,8 +188,6 @@ class LiveExport:
             self._break(str(error))
         except Exception as error:  # noqa: BLE001 - live export ends, and nothing else
             self._break(f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300])
-        finally:
-            self._close_runs()
 
     def _round(self, pump: Pump) -> None:
         """Send until nothing is left, the destination takes nothing, or the process ends."""
@@ -259,7 +262,6 @@ class LiveExport:
             self._warn_of_run(run)
         if undelivered := count_undelivered([run for run in runs if not run.done], started + timeout_s):
             log.warning("%s", message(undelivered, self.name, self._why_not(), self._again))
-        self._close_runs()
 
     def _why_not(self) -> str | None:
         """Return why there are spans that were not delivered, if that is known."""
@@ -267,14 +269,6 @@ class LiveExport:
         if reason is None and self._thread is not None and self._thread.is_alive():
             return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
         return reason
-
-    def _close_runs(self) -> None:
-        """Close the runs when both of their readers have ended: the thread, and the count of what is left."""
-        with self._lock:
-            self._readers -= 1
-        if not self._readers:
-            for run in self._runs():
-                run.close()
 
     def _flush(self, late_at: float) -> bool:
         try:
@@ -296,3 +290,147 @@ def _suppress_instrumentation() -> None:
     from opentelemetry import context  # noqa: PLC0415 - in the thread
 
     context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))  # noqa: SLF001, FBT003 - as its SDK does
+
+
+# --- turning it on ----------------------------------------------------------------------------------------------------
+
+
+class _Current:
+    """The export of this process."""
+
+    export: LiveExport | None = None
+    registered = False
+    lock = threading.Lock()
+    refused = False
+    """Whether a warning said that what the environment asks for is impossible."""
+
+
+def live_export(
+    endpoint: str | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    service_name: str | None = None,
+    options: SpanOptions | None = None,
+) -> LiveExport:
+    """Send the spans of the runs that begin in this process from now on, while they are running.
+
+    With `OTEL_EXPORTER_OTLP_ENDPOINT` set, runs are sent without this call; it is for programs that name the endpoint
+    themselves, or that call `flush` and `shutdown`. No run waits for it, and none fails because of it.
+
+    Args:
+        endpoint: the collector, such as `http://localhost:4318`; None: the one of the environment. Without either, nothing
+            is sent.
+        headers: sent with every request, such as `{"authorization": "Bearer …"}`; never shown.
+        service_name: `service.name` of the spans; None: that of the environment or of the application's own tracing, or
+            `playhead`.
+        options: what the spans show.
+
+    Raises:
+        UsageError: the endpoint is no URL, a variable has an invalid value, or other spans are exported already.
+    """
+    destination = named(endpoint, headers) if endpoint is not None else live_destination()
+    if destination is None:
+        nothing = LiveExport("nowhere", _never)
+        nothing.shutdown()
+        return nothing
+    header = " --header NAME=env:VARIABLE" if headers else ""
+    again = Again() if endpoint is None else Again(f"--resume --to {destination.name}{header}")
+    return _begin(_to(destination, service_name, options, again))
+
+
+def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -> LiveExport:
+    """Hand the spans of the runs that begin in this process from now on to an application's own span processor.
+
+    Its `on_end` is called from Playhead's thread. Whether the spans arrive, only the processor knows: no cursor is kept.
+    A recorded run cannot be handed to it later; `playhead export RUN --to URL` sends it to a collector, as a whole.
+
+    Raises:
+        UsageError: other spans are exported already.
+    """
+
+    def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
+        from playhead.spans.delivery import ToProcessor  # noqa: PLC0415 - in the thread
+
+        return ToProcessor(processor), _builders(None, options)
+
+    name = f"the span processor {type(processor).__name__}"
+    return _begin(
+        LiveExport(name, connect, again=_TO_COLLECTOR, on_flush=lambda s: processor.force_flush(int(s * 1000)))
+    )
+
+
+def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
+    """Send a run that begins now, if the program or the environment turned that on; never raises."""
+    try:
+        export = _Current.export or _automatic()
+        if export is not None and not _is_suppressed():
+            export.add(run_id, recorder, subscriptions)
+    except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
+        if not _Current.refused:
+            _Current.refused = True
+            why = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
+            log.warning("spans are not exported: %s", why)
+
+
+def at_exit() -> None:
+    """Deliver what is left, for two seconds at most, and warn of what could not be delivered."""
+    if _Current.export is not None:
+        _Current.export.shutdown()
+
+
+def _automatic() -> LiveExport | None:
+    """Return the live export that the environment turns on, if it does."""
+    with _Current.lock:  # several first runs may begin at once
+        if _Current.export is None and not _Current.refused and (destination := live_destination()) is not None:
+            return _begin(_to(destination, None, None, Again()))
+        return _Current.export
+
+
+def _to(destination: Destination, service: str | None, options: SpanOptions | None, again: Again) -> LiveExport:
+    def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
+        require_opentelemetry()
+        from playhead.spans.delivery import Otlp  # noqa: PLC0415 - in the thread
+
+        return Otlp(destination), _builders(service, options)
+
+    return LiveExport(destination.name, connect, destination, again=again)
+
+
+def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:
+    from playhead.spans.builder import SpanBuilder  # noqa: PLC0415 - in the thread
+    from playhead.spans.masking import SpanOptions  # noqa: PLC0415 - the same
+
+    return partial(SpanBuilder, options or SpanOptions(), service=service)
+
+
+def _begin(export: LiveExport) -> LiveExport:
+    if _Current.export is not None and not _Current.export.stopped:
+        raise UsageError(f"spans are exported to {_Current.export.name} already; call its shutdown() first")
+    _Current.export = export
+    if not _Current.registered:
+        _Current.registered = True
+        atexit.register(at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forget_parent)
+    return export
+
+
+def _forget_parent() -> None:
+    """Begin anew in a forked child: it sends its own runs, and none of its parent's."""
+    _Current.lock = threading.Lock()
+    if _Current.export is not None:
+        _Current.export.forget_parent()
+
+
+def _is_suppressed() -> bool:
+    """Return whether the run begins under `suppress_tracing`, or inside a trace that its application does not sample."""
+    context, trace = sys.modules.get("opentelemetry.context"), sys.modules.get("opentelemetry.trace")
+    if context is None or trace is None:  # an application that never loaded them suppresses nothing
+        return False
+    outer = trace.get_current_span().get_span_context()
+    suppressed = context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY)  # noqa: SLF001 - as the libraries read it
+    return bool(suppressed) or (outer.is_valid and not outer.trace_flags.sampled)
+
+
+def _never() -> tuple[Sink, Callable[[], SpanBuilder]]:
+    raise UsageError("there is nowhere to export to")

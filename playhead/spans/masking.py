@@ -1,22 +1,20 @@
-"""What spans show, and what they must not: the switches of OpenInference, held for everything that repeats what they hide.
+"""What spans show: the switches of OpenInference, applied wherever the hidden text stands again.
 
-`TraceConfig.mask` knows attributes one by one. An answer stands in `output.value`, and again in the next prompt; arguments in
-the answer and on the span of the call: what the kernel or the recording repeats is hidden wherever it stands. What may quote
-anything is hidden with any switch: rationales, errors, the name of a tool that is not there. Both switches are needed for what
-nobody can tell apart: what a model or a tool repeats in words of its own, arguments of calls that a model writes into its text,
-and the argument of `final-answer`, which is the run's output.
+`TraceConfig.mask` knows attributes one by one. But an answer stands in `output.value` and again in the next prompt, arguments in
+the answer and on the span of the call: what the kernel or the recording repeats is hidden everywhere. Text that may quote
+anything is hidden by any switch: rationales, errors, the name of a tool that does not exist. Some text nobody can tell apart,
+and needs both switches: what a model or a tool repeats in words of its own, arguments of calls that a model writes into its
+text, and the argument of `final-answer`, which is the run's output.
 
-Tags, metadata and templates of the application are inputs, although no switch of OpenInference's is about them. Never hidden
-are ids (of sessions, users, runs, calls and steps) and the names that the program gave: agents, tools, models, strategies,
+Tags, metadata and templates of the application count as inputs, although no switch of OpenInference is about them. Never hidden
+are ids (of sessions, users, runs, calls and steps) and names that the program gave: agents, tools, models, strategies,
 exceptions.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.instrumentation import REDACTED_VALUE, TraceConfig
@@ -27,7 +25,7 @@ from openinference.semconv.trace import (
     SpanAttributes,
 )
 
-from playhead.errors import UsageError, did_you_mean
+from playhead.errors import SettingsError, UsageError, did_you_mean
 from playhead.spans.messages import INPUT, JSON, as_input, as_output, clean, message_attributes, shown
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
     from playhead.spans.messages import Shown
     from playhead.trace.events import LlmResponded
-    from playhead.trace.types import Content, ToolCall, ToolSpec
+    from playhead.trace.types import ToolCall, ToolSpec
 
 MAX_MESSAGES: Final = 20
 """Messages of a prompt that a span shows, unless told otherwise."""
@@ -47,27 +45,28 @@ class SpanOptions:
 
     content: bool = True
     """Whether prompts, answers, arguments, results, the words of errors, and the application's tags and metadata are shown;
-    without it names, ids, times, tokens, costs and statuses are left."""
+    without them, names, ids, times, tokens, costs and statuses are left."""
     max_messages: int | None = MAX_MESSAGES
-    """Messages of a prompt that its span shows: those of the system and the newest; `metadata` says how many were cut.
+    """Messages of a prompt that its span shows: those of the system and the newest; `metadata` counts those that were cut.
     None: all, which makes the spans of a long run grow with the square of its length."""
     gen_ai: bool = False
     """Whether spans carry the attributes of OpenTelemetry's GenAI conventions as well."""
     masking: TraceConfig | None = None
-    """What is masked; None: as the `OPENINFERENCE_HIDE_*` variables say when the builder is made."""
+    """What is masked; None: as the `OPENINFERENCE_HIDE_*` variables say now."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant.
+        """Read the variables.
 
         Raises:
-            UsageError: not even one message is to be shown; `content=False` shows none.
+            UsageError: `max_messages` shows not even one message; `content=False` shows none.
+            SettingsError: a variable is misspelt, or has an invalid value.
         """
         if self.max_messages is not None and self.max_messages < 1:
             raise UsageError(f"max_messages={self.max_messages}: at least 1, or None for all; content=False shows none")
+        if self.masking is None:
+            object.__setattr__(self, "masking", masking_of_environment() if self.content else _EVERYTHING)
 
 
-IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
-"""The attribute that counts images which were too large to be shown."""
 _PART: Final = f"{INPUT}.0.{MessageAttributes.MESSAGE_CONTENTS}.0"
 _IMAGE: Final = f"{_PART}.{MessageContentAttributes.MESSAGE_CONTENT_IMAGE}.{ImageAttributes.IMAGE_URL}"
 """Where an image stands: the switches for images are about places."""
@@ -80,7 +79,7 @@ class Masking:
     """What of a run is shown, decided once."""
 
     def __init__(self, options: SpanOptions) -> None:
-        config = (options.masking or masking_of_environment()) if options.content else _EVERYTHING
+        config = options.masking if options.masking and options.content else _EVERYTHING
         self._config = config
         self._says_so = options.content
         self.input_messages = not (config.hide_inputs or config.hide_input_messages or config.hide_prompts)
@@ -99,8 +98,6 @@ class Masking:
         """Whether schemas and descriptions of tools are shown, also in the words of a prompt."""
         self.parameters = not config.hide_llm_invocation_parameters
         """Whether parameters of requests are shown."""
-        self.everything = not any(value for name, value in vars(config).items() if name.startswith("hide_"))
-        """Whether nothing is hidden."""
         self.words = self.both and not config.hide_input_images
         """Whether text that may quote anything is shown: reasons, errors, descriptions."""
 
@@ -108,17 +105,6 @@ class Masking:
         """Return what stands for an image of a message."""
         said = self._config.mask(_IMAGE, url, externalize=False)
         return said if isinstance(said, str) else REDACTED_VALUE
-
-    def left_out(self, content: Content) -> dict[str, Any]:
-        """Return the attribute that says how many images of this content are too large to be shown."""
-        count = self.too_large(content) if self.inputs else 0
-        return {IMAGES_LEFT_OUT: count} if count else {}
-
-    def too_large(self, content: Content) -> int:
-        """Return how many images of this content are too large to be shown, when images are."""
-        if isinstance(content, str) or self._config.hide_input_images:
-            return 0
-        return sum(part.type == "image" and self.image(part.url) != part.url for part in content)
 
     def tool_name(self, name: str, tool: ToolSpec | None) -> str:
         """Return the name of a tool as it was called; one that no tool has is the model's own word."""
@@ -202,28 +188,19 @@ _NO: Final = frozenset(("false", "0", "no", "off", ""))
 _SWITCHES: Final = {
     f"OPENINFERENCE_{name.upper()}": name for name in TraceConfig.__dataclass_fields__ if name.startswith("hide_")
 }
-log = logging.getLogger("playhead")
 
 
 def masking_of_environment() -> TraceConfig:
     """Return what the `OPENINFERENCE_*` variables say.
 
-    OpenInference knows `true` and `false`, and hides nothing for any other word. Here a switch with another word hides, and
-    that is said; so is a variable that is named like a switch and is none.
+    Raises:
+        SettingsError: a variable is called like a switch and is none, or its value is neither yes nor no. (OpenInference itself
+            takes any value but `true` for no, and ignores the variable: what should be hidden would be sent.)
     """
-    return _masking(tuple(sorted(item for item in os.environ.items() if item[0].startswith("OPENINFERENCE_"))))
-
-
-@lru_cache(maxsize=8)
-def _masking(variables: tuple[tuple[str, str], ...]) -> TraceConfig:
-    given = {name: value for name, value in variables if name.startswith(PREFIX)}
-    for name in given.keys() - _SWITCHES.keys():
-        log.warning("%s hides nothing: there is no such switch.%s", name, did_you_mean(name, _SWITCHES))
-    return TraceConfig(**{_SWITCHES[name]: _hides(name, value) for name, value in given.items() if name in _SWITCHES})  # type: ignore[arg-type]
-
-
-def _hides(name: str, value: str) -> bool:
-    word = value.strip().lower()
-    if word not in _YES | _NO:
-        log.warning("%s is neither true nor false, so it is taken as true: what it is about is hidden", name)
-    return word not in _NO
+    given = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith(PREFIX)}
+    for name, value in given.items():
+        if name not in _SWITCHES:
+            raise SettingsError(f"{name} is no switch of OpenInference.{did_you_mean(name, _SWITCHES)}")
+        if value not in _YES | _NO:
+            raise SettingsError(f"{name} is neither true nor false")
+    return TraceConfig(**{_SWITCHES[name]: value in _YES for name, value in given.items()})  # type: ignore[arg-type]

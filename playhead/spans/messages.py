@@ -112,8 +112,6 @@ class Shown:
     """OpenAI's form."""
     message: dict[str, Any]
     """The same as data."""
-    images_left_out: int = 0
-    """Images that it has and that are too large to be shown."""
 
     @property
     def text(self) -> str | list[Any]:

@@ -1,26 +1,135 @@
-"""One run on its way to a destination: which of its spans are still to be delivered, in which order."""
+"""One run on its way to a destination: which of its spans are left to deliver, the cursor that keeps it, and what is reported.
+
+The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, written whole and readable by its owner only. It says
+that every span which closed up to the event `seq` is settled: accepted, or refused for good. A cursor that is missing, older or
+broken loses no span: spans that it does not mention are sent again, under the same ids.
+"""
 
 from __future__ import annotations
 
+import os
+import shlex
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.spans.cursor import NOTHING, Reached
+from pydantic import BaseModel
+
 from playhead.spans.destination import plain
+from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.events import RunCompleted
+from playhead.trace.format import checked_run_id
+from playhead.trace.store import summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
 
-    from playhead.spans.cursor import Cursor
-    from playhead.spans.run import SpanBuilder
+    from playhead.spans.builder import SpanBuilder
+    from playhead.spans.destination import Destination
     from playhead.spans.sources import Source
     from playhead.trace.reader import Problem
+
+FOLDER: Final = ".export"
+"""Beside the traces."""
+NOTHING: Final = -1
+_LARGEST: Final = 1024 * 1024
+"""Bytes of a cursor."""
+_RUNS: Final = 3
+"""Runs that a command names; more are chosen by their time."""
+_PROBLEMS: Final = 3
+"""Problems of a file that are shown."""
+_REASONS: Final = 10
+"""Reasons of refusals that are shown."""
+_SPANS: Final = 5
+"""Spans of a refusal that are named."""
+
+
+class Reached(BaseModel, strict=True):
+    """How far a run has come."""
+
+    seq: int = NOTHING
+    """Every span that closed up to this event is settled; -1: none."""
+    accepted: int = 0
+    """Spans that were accepted."""
+    refused: int = 0
+    """Spans that were refused for good."""
+    complete: bool = False
+    """Whether the run has ended and all of its spans are settled."""
+    interrupted_at: int | None = None
+    """The last event of the run when its open spans were sent as interrupted."""
+
+
+class _File(BaseModel, strict=True):
+    """The content of a cursor's file."""
+
+    destination: str
+    account: str
+    run: str
+    first: str
+    """The hash of the trace's first event."""
+    reached: Reached
+
+
+class Cursor:
+    """The file that says how far a run has come."""
+
+    def __init__(self, trace_path: Path, destination: Destination) -> None:
+        self._run, self._destination = checked_run_id(run_id_of(trace_path)), destination
+        self.path = trace_path.parent / FOLDER / destination.key / f"{self._run}.json"
+        self._saved = NOTHING
+        self.error: str | None = None
+        """Why it could not be written the last time; None when it could."""
+
+    def load(self, first: str) -> Reached:
+        """Return what was reached by the trace whose first event has this hash; nothing when the file is not about it."""
+        try:
+            file = _File.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
+        except (OSError, ValueError):
+            return Reached()
+        if file != self._file(first, file.reached):
+            return Reached()
+        self._saved = file.reached.seq
+        return file.reached
+
+    def save(self, first: str, reached: Reached) -> None:
+        """Write down what was reached; never less than before, and never raises. A full disk may have room later."""
+        if reached.seq < self._saved:
+            return
+        try:
+            _make(self.path.parent)
+            os.close(create_file(self.path, self._file(first, reached).model_dump_json().encode(), replace=True))
+        except OSError as error:
+            self.error = error.strerror or type(error).__name__
+            return
+        self._saved, self.error = reached.seq, None
+
+    def _file(self, first: str, reached: Reached) -> _File:
+        there = self._destination
+        return _File(destination=there.name, account=there.account, run=self._run, first=first, reached=reached)
+
+    @property
+    def warning(self) -> str:
+        """The sentence about a cursor that could not be written."""
+        return f"what was sent cannot be written down: {self.error}: {self.path}"
+
+
+def _make(folder: Path) -> None:
+    """Make the folder for its owner only; raises `OSError` when others can write into it."""
+    for each in (folder.parent, folder):
+        with suppress(FileExistsError):
+            each.mkdir(mode=0o700)
+        if not is_private(each, os.geteuid()):
+            raise PermissionError(1, "others can write into it", str(each))
+
+
+# --- the run --------------------------------------------------------------------------------------------------------
 
 
 class Closed(NamedTuple):
@@ -220,3 +329,102 @@ class RunExport:
 
 def _name_of(span: ReadableSpan) -> str:
     return f"{plain(span.name)} {span.context.span_id:016x}" if span.context else plain(span.name)
+
+
+# --- what is reported -----------------------------------------------------------------------------------------------
+
+
+def notices(run: RunExport, destination: str) -> Iterator[str]:
+    """Yield what was wrong with the file of a run that is done, or was refused, left out or lost."""
+    yield from map(str, run.problems[:_PROBLEMS])
+    if len(run.problems) > _PROBLEMS:
+        yield f"and {len(run.problems) - _PROBLEMS:,} more problems; `playhead check` says where"
+    if run.left_out:
+        yield f"events that are part of no span, as what they belong to never began: {run.left_out:,}"
+    if run.lost:
+        yield "it has no trace, and too many of its events waited: its later spans are lost"
+    if run.failure is not None:
+        yield f"its spans cannot be sent: {run.failure}"
+    reasons: dict[str, list[str]] = {}
+    for name, reason in run.refused:
+        reasons.setdefault(reason, []).append(name)
+    for reason, spans in list(reasons.items())[:_REASONS]:
+        names = ", ".join([*spans[:_SPANS], *(["…"] if len(spans) > _SPANS else [])])
+        yield f"{destination} refused {_count(len(spans))}: {reason} ({names})"
+    if len(reasons) > _REASONS:
+        yield f"{destination} refused more, for {len(reasons) - _REASONS:,} more reasons"
+
+
+def _count(spans: int) -> str:
+    return f"{spans:,} span{'' if spans == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """Spans of runs that did not arrive."""
+
+    runs: tuple[RunExport, ...]
+    """Their runs, in the order in which they began."""
+    spans: int
+    """How many were counted."""
+    all_counted: bool
+    """Whether that is all of them."""
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return self.spans > 0 or not self.all_counted
+
+
+@dataclass(frozen=True)
+class Again:
+    """The command that sends recorded runs that did not arrive."""
+
+    options: str = "--resume"
+    """Of `playhead export`; the environment names the collector, unless they do."""
+    how: str = "to send them"
+    """What the command does."""
+
+    def command(self, paths: Sequence[Path]) -> str:
+        """Return what sends these traces, of which the first began first; of several folders, a command for each."""
+        folders: dict[Path, list[Path]] = {}
+        for path in paths:
+            folders.setdefault(path.parent, []).append(path)
+        return f"{self.how}: {'; '.join(self._for_folder(*each) for each in folders.items())}"
+
+    def since(self, path: Path) -> str:
+        """Return what sends this trace and all that begin later."""
+        return self.command([path] * (_RUNS + 1))
+
+    def _for_folder(self, folder: Path, paths: list[Path]) -> str:
+        if len(paths) <= _RUNS:
+            return f"playhead export {' '.join(shlex.quote(str(path)) for path in paths)} {self.options}"
+        first_us = next((found for path in paths if (found := summarise(path).started_us)), 0)
+        since = datetime.fromtimestamp(first_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"playhead export --since {since} {self.options} --trace-dir {shlex.quote(str(folder))}"
+
+
+def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
+    """Count what is missing of runs that are not delivered any further, until `late_at` in monotonic seconds."""
+    found, spans, all_counted = [], 0, True
+    for run in runs:
+        number = run.count_rest(late_at)
+        all_counted = all_counted and number is not None
+        spans += number or 0
+        if number != 0:
+            found.append(run)
+    return Undelivered(tuple(found), spans, all_counted)
+
+
+def message(undelivered: Undelivered, destination: str, reason: str | None, again: Again) -> str:
+    """Return the sentence about spans that did not arrive, with the command that sends them."""
+    runs = undelivered.runs
+    spans = (
+        f"{'' if undelivered.all_counted else 'at least '}{_count(undelivered.spans)}" if undelivered.spans else "spans"
+    )
+    whose = f"run {runs[0].run_id}" if len(runs) == 1 else f"{len(runs):,} runs"
+    why = f" ({reason})" if reason else ""
+    sentence = f"{spans} of {whose} could not be delivered to {destination}{why}"
+    kept = [run.path for run in runs if run.path is not None]
+    if lost := len(runs) - len(kept):
+        sentence += f"; {f'those of {lost:,}' if kept else 'they'} are lost, as these runs have no trace"
+    return f"{sentence}. The trace keeps them; {again.command(kept)}" if kept else sentence

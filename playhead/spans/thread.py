@@ -31,11 +31,6 @@ class Prompt(NamedTuple):
     missing: int
     """Messages that the records do not hold."""
 
-    @property
-    def images_left_out(self) -> int:
-        """Images of these messages that are too large to be shown."""
-        return sum(message.images_left_out for message in self.messages)
-
 
 class Offered(NamedTuple):
     """The tools of a request."""
@@ -75,9 +70,7 @@ class SpanThread:
         content, calls = self._content_of(added)
         said = self._as_shown(added, content)
         name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
-        shown = shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
-        shown.images_left_out = self._masking.too_large(said)
-        return shown
+        return shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
 
     def _as_shown(self, added: MessageAdded, content: Content) -> Content:
         """Return what a message says, as far as it is shown in prompts."""

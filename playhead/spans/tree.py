@@ -68,22 +68,22 @@ class OpenSpan:
 class SpanTree:
     """The open spans of a run."""
 
-    def __init__(self, run_id: str, trace_id: int, resource: Resource, common: dict[str, Any], *, gen_ai: bool) -> None:
-        self._run_id = run_id
-        self._trace_id = trace_id
-        self._resource = resource
-        self._common = common
-        self._gen_ai = gen_ai
-        self._metadata: dict[str, Any] = {}
+    def __init__(  # noqa: PLR0913 - what the spans of a run have in common
+        self,
+        run_id: str,
+        trace_id: int,
+        resource: Resource,
+        common: dict[str, Any],
+        metadata: dict[str, Any],
+        *,
+        gen_ai: bool,
+    ) -> None:
+        """Begin the spans of a run; each carries the `common` attributes and the `metadata` of the application."""
+        self._run_id, self._trace_id, self._resource = run_id, trace_id, resource
+        self._common, self._gen_ai = common, gen_ai
+        self._metadata = {THEIRS if name == OURS else name: value for name, value in metadata.items()}
         self._seen: set[int] = set()
         self._roots: dict[int, OpenSpan] = {}
-
-    def with_metadata(self, metadata: dict[str, Any]) -> None:
-        """Put the application's metadata on every span; what it calls as we call ours keeps its value under another name."""
-        other = THEIRS
-        while other in metadata:
-            other = f"application.{other}"
-        self._metadata = {other if name == OURS else name: value for name, value in metadata.items()}
 
     def open(  # noqa: PLR0913 - what a span begins with
         self,

@@ -18,7 +18,7 @@ import pytest
 from playhead import Agent
 from playhead.errors import ModelRequestError, NotReplayableError, RunError, UsageError
 from playhead.kernel.models import resolve_model
-from playhead.spans import current, live_export
+from playhead.spans import live, live_export
 from playhead.testing import ScriptedModel, call, text
 from tests.findings.adapter import agent, cli, replay, reproduce, run
 from tests.options import grouped
@@ -187,7 +187,7 @@ def test_a_parameter_that_is_a_credential_stays_in_the_process(
     """Neither the trace nor its spans on the wire nor the exception nor a log line holds it, though it is sent."""
     parameters = SHAPES[shape]
     caplog.set_level(logging.DEBUG, "playhead")
-    monkeypatch.setattr(current._Current, "export", None)
+    monkeypatch.setattr(live._Current, "export", None)
     exported = live_export(f"http://127.0.0.1:{server.server_port}")
     model = Reflecting()
 

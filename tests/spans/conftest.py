@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from playhead.spans import current
+from playhead.spans import live
 from tests.spans.collector import Collector
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def nothing_exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if name.startswith(("OTEL_", "OPENINFERENCE_", "PHOENIX_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(current._Current, "export", None)
-    monkeypatch.setattr(current._Current, "refused", False)
+    monkeypatch.setattr(live._Current, "export", None)
+    monkeypatch.setattr(live._Current, "refused", False)
     yield
-    if current._Current.export is not None:
-        current._Current.export.shutdown(0.5)
+    if live._Current.export is not None:
+        live._Current.export.shutdown(0.5)
 
 
 @pytest.fixture

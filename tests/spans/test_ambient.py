@@ -109,14 +109,14 @@ async def test_nothing_is_nothing(tmp_path: Path) -> None:
 
 
 async def test_metadata_that_is_called_as_ours_is_kept_beside_it(tmp_path: Path) -> None:
-    """Whatever the application calls its metadata, it is on every span, and so is Playhead's own."""
-    theirs = {"playhead": {"team": "x"}, "application.playhead": 1, "seat": 4}
+    """Metadata that the application calls `playhead` is on every span under another name, and so is Playhead's own."""
+    theirs = {"playhead": {"team": "x"}, "seat": 4}
     with using_metadata(theirs):
         await scout(tmp_path).run("Go.", run_id="run")
     for span in spans_in(load_recording("run", tmp_path).records):
         metadata = json.loads(str((span.attributes or {})["metadata"]))
         assert metadata.pop("playhead")["owner"] == "root"
-        assert metadata == {"application.application.playhead": {"team": "x"}, "application.playhead": 1, "seat": 4}
+        assert metadata == {"application.playhead": {"team": "x"}, "seat": 4}
 
 
 async def test_the_template_of_prompts_is_on_model_calls(tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.spans import SpanBuilder, delivery
-from playhead.spans.delivery import Delivered, Otlp, Pump
+from playhead.spans.delivery import Answer, Delivered, Otlp, Pump, read_answer
 from playhead.spans.destination import Destination, named
 from playhead.spans.run_export import RunExport
 from playhead.spans.sources import QueueSource
-from playhead.spans.wire import Answer, Wire, read_answer
 from tests.proving import bound
 from tests.spans.collector import OK, Collector, Received, Reply, rejecting
 from tests.spans.span_runs import golden
@@ -93,7 +92,7 @@ def test_a_request_is_packed_as_asked(collect: Callable[..., Collector], compres
 def test_an_answer_means_what_its_status_says(collect: Callable[..., Collector], status: int, meaning: str) -> None:
     """What is wrong for now, what is wrong with these spans, and what is wrong with the endpoint are told apart."""
     collector = collect(usual=Reply(status, {"Location": "http://127.0.0.1:9/"}))
-    answer = Wire(named(collector.address)).post(b"")
+    answer = Otlp(named(collector.address)).post(b"")
     assert answer.meaning == meaning
     assert len(collector.requests) == 1
 
@@ -115,7 +114,7 @@ def test_a_collector_says_when_it_wants_to_be_asked_again(
 ) -> None:
     """In seconds or as a date; more than five minutes is cut, and nonsense counts as nothing."""
     collector = collect(usual=Reply(429, {} if header is None else {"Retry-After": header}))
-    assert Wire(named(collector.address)).post(b"").retry_after_s == seconds
+    assert Otlp(named(collector.address)).post(b"").retry_after_s == seconds
 
 
 @pytest.mark.parametrize(
@@ -128,20 +127,20 @@ def test_a_collector_says_when_it_wants_to_be_asked_again(
 )
 def test_that_there_is_no_connection_is_told_in_a_few_words(address: str, meaning: str, reason: str) -> None:
     """Not in those of the libraries, which repeat addresses and headers."""
-    answer = Wire(named(address)).post(b"")
+    answer = Otlp(named(address)).post(b"")
     assert (answer.meaning, reason in answer.reason) == (meaning, True), answer
 
 
 def test_tls_that_is_not_spoken_there_does_not_mend_itself(collect: Callable[..., Collector]) -> None:
     """So it is not tried for ever."""
-    answer = Wire(named(collect().address.replace("http:", "https:"))).post(b"")
+    answer = Otlp(named(collect().address.replace("http:", "https:"))).post(b"")
     assert answer == Answer("unusable", "the TLS certificate is not trusted, or TLS is not spoken there")
 
 
 def test_what_a_collector_repeats_of_a_key_is_hidden(collect: Callable[..., Collector]) -> None:
     """And its words are one line, that steers no terminal."""
     collector = collect(usual=Reply(401, body=f"bad key {SECRET}\r\n\x1b[2J".encode()))
-    answer = Wire(named(collector.address, {"Authorization": f"Bearer {SECRET}"})).post(b"")
+    answer = Otlp(named(collector.address, {"Authorization": f"Bearer {SECRET}"})).post(b"")
     assert answer == Answer("unusable", "401 Unauthorized: bad key [hidden]   [2J")
 
 
@@ -149,7 +148,7 @@ def test_a_slow_collector_is_waited_for_no_longer_than_asked(collect: Callable[.
     """A request takes as long as it may, and not longer."""
     collector = collect(usual=Reply(delay_s=1.0))
     started = time.monotonic()
-    assert Wire(named(collector.address)).post(b"", timeout_s=0.1) == Answer("unavailable", "it did not answer in time")
+    assert Otlp(named(collector.address)).post(b"", timeout_s=0.1) == Answer("unavailable", "it did not answer in time")
     assert time.monotonic() - started < bound(0.9)
 
 
@@ -167,7 +166,7 @@ def test_a_page_is_no_collector(collect: Callable[..., Collector]) -> None:
 def test_a_collector_that_hangs_up_is_asked_again_later(collect: Callable[..., Collector]) -> None:
     """The connection is lost, not the span; the next request has a new one."""
     collector = collect(Reply(hang_up=True))
-    wire = Wire(named(collector.address))
+    wire = Otlp(named(collector.address))
     assert [wire.post(b"").meaning, wire.post(b"").meaning] == ["unavailable", "accepted"]
 
 
@@ -178,7 +177,7 @@ def test_a_netrc_does_not_replace_the_headers(
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login other password other")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     collector = collect()
-    Wire(named(collector.address, {"Authorization": "mine"})).post(b"")
+    Otlp(named(collector.address, {"Authorization": "mine"})).post(b"")
     assert collector.requests[0].headers["authorization"] == "mine"
 
 
@@ -317,7 +316,7 @@ def test_the_certificate_of_the_collector_overrides_the_one_for_every_program(mo
     """`REQUESTS_CA_BUNDLE` does not replace the file that OTLP's variable names, nor hides that it does not exist."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/theirs.pem")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ours.pem")
-    answer = Wire(named("https://127.0.0.1:9")).post(b"")
+    answer = Otlp(named("https://127.0.0.1:9")).post(b"")
     assert (answer.meaning, "/ours.pem" in answer.reason) == ("unusable", True)
 
 

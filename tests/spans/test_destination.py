@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from playhead.errors import SettingsError, UsageError
-from playhead.spans.destination import Destination, from_environment, is_wanted, named
+from playhead.spans.destination import Destination, from_environment, live_destination, named
 
 BASE, TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 SECRET = "hunter22-hunter22"
@@ -49,7 +49,6 @@ def test_the_variables_name_the_endpoint(
         ({BASE: "http://h", "OTEL_SDK_DISABLED": "false"}, True),
         ({BASE: "http://h", "OTEL_TRACES_EXPORTER": "none"}, False),
         ({BASE: "http://h", "OTEL_TRACES_EXPORTER": "console, otlp"}, True),
-        ({BASE: "http://h", "OTEL_TRACES_EXPORTER": "console"}, False),
     ],
     ids=str,
 )
@@ -59,7 +58,16 @@ def test_live_export_is_wanted_when_the_variables_say_so(
     """An endpoint turns it on; the standard switches turn it off."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert is_wanted() is wanted
+    assert (live_destination() is not None) is wanted
+
+
+@pytest.mark.parametrize(("name", "value"), [("OTEL_SDK_DISABLED", "ture"), ("OTEL_TRACES_EXPORTER", "oltp")])
+def test_a_misspelt_switch_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Live export is neither on nor off by a guess: the error names the variable and its value."""
+    monkeypatch.setenv(BASE, "http://h")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=f"^{name}='{value}' "):
+        live_destination()
 
 
 def test_headers_timeout_compression_and_certificates_come_from_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from playhead import Agent, tool
 from playhead.errors import UsageError
-from playhead.spans import SpanOptions, current, export_to, live, live_export, sources
-from playhead.spans.cursor import Cursor
+from playhead.spans import SpanOptions, export_to, live, live_export, sources
 from playhead.spans.destination import named
+from playhead.spans.run_export import Cursor
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.store import TraceStore
 from tests.proving import bound
@@ -41,8 +41,8 @@ DEAD = "http://127.0.0.1:9"
 
 def exported() -> live.LiveExport:
     """Return the live export of this process."""
-    assert current._Current.export is not None
-    return current._Current.export
+    assert live._Current.export is not None
+    return live._Current.export
 
 
 def test_a_run_is_sent_when_an_endpoint_is_set(
@@ -104,7 +104,7 @@ def test_the_standard_switches_turn_it_off(
     for name, value in switch.items():
         monkeypatch.setenv(name, value)
     agent(tmp_path).run_sync("Find it.")
-    assert current._Current.export is None
+    assert live._Current.export is None
     assert live_export().stopped
 
 
@@ -266,16 +266,16 @@ def test_what_sends_spans_makes_no_spans(tmp_path: Path, collect: Callable[..., 
     seen: list[Any] = []
     collector = collect()
     handle = live_export(collector.address)
-    from playhead.spans.wire import Wire
+    from playhead.spans.delivery import Otlp
 
-    before = Wire.post
+    before = Otlp.post
 
-    def post(self: Wire, body: bytes, **options: Any) -> Any:
+    def post(self: Otlp, body: bytes, **options: Any) -> Any:
         seen.append(otel_context.get_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY))
         return before(self, body, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Wire, "post", post)
+        patch.setattr(Otlp, "post", post)
         agent(tmp_path).run_sync("Find it.")
         assert handle.flush(5)
     assert set(seen) == {True}

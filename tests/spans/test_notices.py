@@ -12,8 +12,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 from playhead import Agent, tool
 from playhead.spans import SpanBuilder, delivery, export_to, live, live_export
 from playhead.spans.delivery import Delivered, Pump
-from playhead.spans.notices import Again, Undelivered, count_undelivered, message
-from playhead.spans.run_export import RunExport
+from playhead.spans.run_export import Again, RunExport, Undelivered, count_undelivered, message
 from playhead.spans.sources import QueueSource, TraceSource
 from playhead.testing import ScriptedModel, call, text
 from tests.cli.command_line import playhead

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.spans import SpanOptions, spans_of
-from playhead.spans.delivery import Otlp
+from playhead.spans.delivery import Answer, Otlp, ToFile
 from playhead.spans.destination import Destination
-from playhead.spans.files import SpanFile
-from playhead.spans.wire import Answer, Wire
 from tests.spans.planted import SECRET, planted
 from tests.spans.span_runs import GOLDEN
 
@@ -38,11 +36,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes]:
     """Return what makes of records all bytes that leave: over the wire, and into a file of either format."""
     bodies: list[bytes] = []
 
-    def post(_wire: Wire, body: bytes, **_: Any) -> Answer:
+    def post(_wire: Otlp, body: bytes, **_: Any) -> Answer:
         bodies.append(body)
         return Answer("accepted")
 
-    monkeypatch.setattr(Wire, "post", post)
+    monkeypatch.setattr(Otlp, "post", post)
 
     def send(records: Sequence[Record], **options: Any) -> bytes:
         bodies.clear()
@@ -50,7 +48,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes]:
         Otlp(Destination("http://collector.test")).deliver(spans)
         text = io.StringIO()
         for form in ("otlp-json", "openinference-jsonl"):
-            SpanFile(text, form).deliver(spans)
+            ToFile(text, form).deliver(spans)
         return b"".join(bodies) + text.getvalue().encode()
 
     return send

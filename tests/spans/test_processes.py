@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.spans.cursor import FOLDER
+from playhead.spans.run_export import FOLDER
 from tests.cli.command_line import objects, playhead
 from tests.proving import bound, sample
 from tests.spans.collector import Collector, Reply

@@ -11,7 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from playhead import Agent, Execution, tool
 from playhead.compose.killswitches import max_iterations
-from playhead.spans.run import resource_of
+from playhead.spans.builder import resource_of
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted, ToolsDefined, VerifierVerdict
 from playhead.trace.events.control import GuardrailViolation
@@ -349,7 +349,7 @@ def test_models_and_providers(
     model: str, address: str | None, provider: str | None, system: str | None, name: str
 ) -> None:
     """Providers have the names of OpenInference, and one that is known by its address is that one."""
-    from playhead.spans.calls import model_attributes
+    from playhead.spans.attributes import model_attributes
 
     found = model_attributes(model, address)
     assert (found.get("llm.provider"), found.get("llm.system"), found["llm.model_name"]) == (provider, system, name)

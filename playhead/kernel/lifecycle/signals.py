@@ -124,9 +124,9 @@ def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a sig
 
 def _deliver_spans() -> None:
     """Let live export deliver what is left, for two seconds at most, if there is any: a killed process does not."""
-    current = sys.modules.get("playhead.spans.current")
-    if current is not None:
-        current.at_exit()
+    live = sys.modules.get("playhead.spans.live")
+    if live is not None:
+        live.at_exit()
 
 
 _ender: Final = _Ender()

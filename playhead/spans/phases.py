@@ -1,7 +1,6 @@
-"""What is known of one owner while its spans are made: what it has open, and the phases of its strategy.
+"""The spans between an agent and its calls: attempts of reflexion, depths of a search, steps of a plan, checks and guardrails.
 
-An owner is an agent, or a tool that used the ports. Events say when a phase begins and ends: attempts of reflexion, depths of a
-search, steps of a plan, checks. A strategy without phases gets no span between its agent and its calls.
+Events say when a phase begins and ends. A strategy without phases gets no span between its agent and its calls.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from opentelemetry.trace import Status, StatusCode
 
-from playhead.spans.agent_span import COUNTS
 from playhead.spans.tree import OK
 from playhead.trace import events as e
 
@@ -23,107 +21,49 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.masking import Masking
-    from playhead.spans.thread import SpanThread
     from playhead.spans.tree import OpenSpan, SpanTree
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, StrategyFacts
+    from playhead.trace.types import StrategyFacts
 
 CHECK: Final = "verify"
-"""The purpose with which a model is asked to check an answer, and the span of that check."""
+"""The purpose of a request that checks an answer, and the name of the span around it."""
 _OVER: Final = frozenset({"completed", "failed", "skipped"})
 
 
 @dataclass(slots=True)
-class OpenRequest:
-    """An attempt at a model call that was not answered yet."""
-
-    span: OpenSpan
-    asked: e.LlmRequested
-
-
-@dataclass(slots=True)
-class SpanOwner:
-    """What is known of one owner."""
-
-    name: str
-    """As events call it."""
-    home: OpenSpan
-    """What its operations belong to: its agent's span, or that of the tool call whose body asked."""
-    header: AgentHeader
-    """The agent's, or that of the agent whose tool it is."""
-    path: str
-    """The names of the agents from the outermost to this one."""
-    thread: SpanThread
-    phases: Phases
-    requests: dict[tuple[int, int], OpenRequest] = field(default_factory=dict)
-    """Requests that are open, by number and attempt."""
-    answered: dict[int, OpenSpan] = field(default_factory=dict)
-    """Spans of those that were answered, by number."""
-    calls: dict[str, OpenSpan] = field(default_factory=dict)
-    """Tool calls that are open, by id."""
-    repaired: dict[str, list[str]] = field(default_factory=dict)
-    """What was put right in calls that have not started, by id."""
-
-    @property
-    def is_agent(self) -> bool:
-        """Whether it is an agent, and not the body of a tool."""
-        return self.home.kind is Kind.AGENT
-
-    def count(self, what: str) -> None:
-        """Count one more span of its own."""
-        counts = self.home.metadata.get(COUNTS)
-        if self.is_agent and counts is not None:
-            counts[what] += 1
-
-    def address_of(self, model: str) -> str | None:
-        """Return where a model was reached, when the header says it."""
-        asked = self._asked(model)
-        return None if asked is None else asked.address
-
-    def prices_of(self, model: str) -> Prices | None:
-        """Return what a token of a model cost at the start, when the header says it."""
-        asked = self._asked(model)
-        return None if asked is None else asked.prices
-
-    def _asked(self, model: str) -> AgentHeader | FallbackInfo | None:
-        if model == self.header.model:
-            return self.header
-        return next((each for each in self.header.fallbacks if each.model == model), None)
-
-
-@dataclass(slots=True)
 class Phase:
-    """A phase that has not ended."""
+    """An open phase."""
 
     span: OpenSpan
     step: str | None
-    """The step of a plan that it is."""
+    """The id of the plan's step, for a step."""
     last: Any = None
-    """The newest answer or result in it, which is its output unless something else is said."""
+    """The newest answer or result inside: the output of the phase, unless its end states another."""
 
 
 @dataclass(slots=True)
 class Phases:
-    """The phases of one owner."""
+    """The phases of one owner: an agent, or the body of a tool."""
 
     owner: str
     tree: SpanTree
     masking: Masking
     home: OpenSpan
+    """The span that the phases stand below."""
     declared: StrategyFacts
-    """What its strategy says of itself."""
+    """What the strategy declares of itself."""
     open: dict[str, Phase] = field(default_factory=dict)
     """By name, in the order in which they began."""
     counts: dict[str, int] = field(default_factory=dict)
     steps: dict[tuple[str, str], Any] = field(default_factory=dict)
     """The steps of plans, by plan and id."""
     seq: int = 0
-    """The event that is looked at."""
+    """The number of the current event."""
 
     # --- where operations belong --------------------------------------------------------------------------------------
 
-    def of_request(self, event: e.LlmRequested, said: Any, seq: int, now: int) -> OpenSpan:  # noqa: ANN401 - a message's content
-        """Return the span that a request belongs to; what it says is the input of a phase that began with it."""
+    def of_request(self, event: e.LlmRequested, newest: Any, seq: int, now: int) -> OpenSpan:  # noqa: ANN401 - a message's content
+        """Return the span that a request stands below. The newest message of the first request is the input of its phase."""
         self.seq = seq
         if event.purpose == CHECK and CHECK not in self.open:
             self._begin(CHECK, CHECK, now, kind=Kind.EVALUATOR)
@@ -131,16 +71,16 @@ class Phases:
         if phase is None:
             return self.home
         if not phase.span.attributes:
-            phase.span.attributes.update(self.masking.input(said))
+            phase.span.attributes.update(self.masking.input(newest))
         return phase.span
 
     def of_call(self, step: str | None = None) -> OpenSpan:
-        """Return the span that a call belongs to: of its step, else of the phase that began last."""
+        """Return the span that a call stands below: of its step, else of the newest phase."""
         phase = self._phase(step)
         return self.home if phase is None else phase.span
 
     def _phase(self, step: str | None) -> Phase | None:
-        """Return the phase of a step, else the newest; steps, which may run at once, hold only their own."""
+        """Return the phase of a step, else the newest that is no step: steps may run at once, and hold only their own calls."""
         newest = None
         for phase in self.open.values():
             if phase.step is not None and phase.step == step:
@@ -149,23 +89,23 @@ class Phases:
         return newest
 
     def answered(self, span: OpenSpan, purpose: str, text: str) -> None:
-        """Note an answer, which may be the output of its phase; what a critic says of one is none."""
+        """Note an answer as the output of its phase, unless its purpose is none of those that the strategy answers with."""
         answering = self.declared.answering
         for phase in self.open.values():
             counts = phase.step is not None or not answering or purpose in answering
             if phase.span is span.above and text and counts:
                 phase.last = text
 
-    def called(self, span: OpenSpan, said: Any) -> None:  # noqa: ANN401 - any JSON value
-        """Note a result, which is the output of a plan's step, and of another phase in which nothing was said."""
+    def called(self, span: OpenSpan, result: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Note a result as the output of its step, or of a phase without an answer so far."""
         for phase in self.open.values():
             if phase.span is span.above and (phase.step is not None or phase.last is None):
-                phase.last = said
+                phase.last = result
 
-    # --- what events make of them -------------------------------------------------------------------------------------
+    # --- what events begin and end ------------------------------------------------------------------------------------
 
     def take(self, record: Record, now: int) -> list[ReadableSpan]:
-        """Return the spans that one of `TAKEN` completes."""
+        """Return the spans that an event of `TAKEN` closes."""
         self.seq = record.seq
         return self._TAKES[type(record.event)](self, record.event, now)
 
@@ -198,8 +138,8 @@ class Phases:
     def _judged(self, event: e.Critique, _now: int) -> list[ReadableSpan]:
         phase = self._phase(None)
         if event.thought is None and phase is not None:
-            said = {"satisfied": event.satisfied, "score": event.score, "critique": self.masking.word(event.text)}
-            phase.span.metadata |= said
+            critique = self.masking.word(event.text)
+            phase.span.metadata |= {"satisfied": event.satisfied, "score": event.score, "critique": critique}
         return []
 
     def _compared(self, event: e.AlternativesConsidered, _now: int) -> list[ReadableSpan]:
@@ -213,8 +153,8 @@ class Phases:
             self._begin(CHECK, CHECK, now, kind=Kind.EVALUATOR)
         if CHECK in self.open:
             self.open[CHECK].span.metadata["verified"] = event.verified
-        said = {"verified": event.verified, "summary": event.summary, "checks": list(event.checks)}
-        return self._end(CHECK, now, output=self.masking.quoting(said))
+        verdict = {"verified": event.verified, "summary": event.summary, "checks": list(event.checks)}
+        return self._end(CHECK, now, output=self.masking.quoting(verdict))
 
     def _guarded(self, event: e.GuardrailViolation, now: int) -> list[ReadableSpan]:
         name = f"guardrail:{event.guard}"
@@ -245,10 +185,10 @@ class Phases:
         }
     )
     TAKEN: ClassVar = tuple(_TAKES)
-    """The events that begin or end phases, beside requests."""
+    """The events that concern phases, beside requests and calls."""
 
     def end_all(self, now: int, status: Status) -> list[ReadableSpan]:
-        """Return all phases as ended, the newest first."""
+        """End all phases, the newest first."""
         return [span for name in reversed(list(self.open)) for span in self._end(name, now, status)]
 
     # --- beginning and ending -----------------------------------------------------------------------------------------
@@ -280,7 +220,7 @@ class Phases:
     def _end(
         self, name: str, now: int, status: Status = OK, output: dict[str, Any] | None = None
     ) -> list[ReadableSpan]:
-        """Return a phase as ended; its output is what was last said in it, unless something else is given."""
+        """End a phase; its output is the newest answer or result inside, unless another is given."""
         phase = self.open.pop(name, None)
         if phase is None or not phase.span.is_open:
             return []
