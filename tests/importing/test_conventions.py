@@ -14,9 +14,7 @@ from playhead.importing import conventions
 from playhead.importing.conventions import read
 from playhead.importing.findings import REDACTED
 from playhead.importing.messages import ForeignCall, ForeignMessage
-from playhead.importing.model_calls import IMAGES_LEFT_OUT
 from playhead.importing.otlp import ForeignSpan
-from playhead.spans import masking
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 
@@ -52,7 +50,6 @@ def test_the_names_are_those_of_openinference() -> None:
     written = set(re.findall(r'"((?:llm|tool|session|user|tag|agent|openinference)(?:\.[a-z_]+)+)"', words))
     assert written - set(vars(SpanAttributes).values()) == {"agent.terminated_by"}
     assert REDACTED == REDACTED_VALUE
-    assert IMAGES_LEFT_OUT == masking.IMAGES_LEFT_OUT
 
 
 def test_openinference_tokens_and_cost() -> None:

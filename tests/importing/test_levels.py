@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from playhead.errors import NotReplayableError, UsageError
-from playhead.importing.model_calls import IMAGES_LEFT_OUT
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, text
 from tests.importing.traces import ASKED, LOOKUP, QUESTION, SYSTEM, TOLD, Trace, calling, imported, offering, shop
@@ -126,7 +125,6 @@ TOOLS_ONLY: dict[str, tuple[Trace, str]] = {
     # content
     "no prompts": (without(shop(), "llm.input_messages", "input."), "content was not captured"),
     "no schemas": (shop(**twice()), "only which it called: lookup"),
-    "an image left out": (shop(first=LOOKUP | {IMAGES_LEFT_OUT: 1}), "images of prompts were left out"),
     "audio": (shop(task=with_part("audio", "x")), "prompts hold what is neither text nor image"),
     "an empty task": (shop(task=("user", "")), "the task is empty, which a replay refuses: 1"),
     "texts of one length": (CUT, "texts may be cut: several have the same greatest length"),

@@ -183,4 +183,4 @@ def test_an_image_that_our_own_export_left_out_is_a_reason(tmp_path: Path) -> No
     back = brought_back(load_recording(run.trace_path), tmp_path / "imported", max_messages=None)
     assert back.header.imported is not None
     assert back.header.imported.replayability == "not"
-    assert "images of prompts were left out of the spans: 1" in back.header.imported.reasons
+    assert "content of spans is hidden: llm:scripted/model, agent:agent" in back.header.imported.reasons
