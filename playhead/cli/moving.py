@@ -203,7 +203,6 @@ MEANING: Final = {
 """What a replay can do with an imported run."""
 OUTCOMES: Final = {
     "imported": "imported",
-    "replaced": "imported anew",
     "already-imported": "already imported",
     "differs": "not imported: a run of this id was recorded from other spans",
 }
@@ -243,10 +242,8 @@ def _rows(run: ImportedRun) -> Iterator[Line]:
     source, differs = run.source, run.outcome == "differs"
     spans = f" ({source.spans:,} spans{f' of {source.service}' if source.service else ''})"
     yield Line((f"{run.run_id}: ", "bold"), OUTCOMES[run.outcome], "" if differs else spans)
-    if run.kept is not None:
-        yield Line("   kept     ", f"the recording before, which holds what these spans do not: {run.kept}")
     if differs:
-        yield Line(("   to do    ", "yellow"), "--replace imports it anew, and keeps the recording before beside it")
+        yield Line(("   to do    ", "yellow"), f"move {run.path} away, and import again")
         return
     meaning, style = MEANING[run.replayability]
     yield Line("   replay   ", (run.replayability, style), f": {meaning}")
@@ -270,8 +267,7 @@ def _rows(run: ImportedRun) -> Iterator[Line]:
     },
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=options.complete_files)
-@click.option("--replace", is_flag=True, help="Import again what differs; the earlier recording is kept beside it.")
-def import_(*, files: tuple[str, ...], replace: bool, trace_dir: Path | None, as_json: bool) -> int:
+def import_(*, files: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
     """Make a recording of every trace in files of spans that another program exported.
 
     Files are OTLP, as JSON or protobuf: of the collector's file exporter, or of Phoenix's REST API (/spans/otlpv1). Spans
@@ -287,7 +283,7 @@ def import_(*, files: tuple[str, ...], replace: bool, trace_dir: Path | None, as
     folder = open_store(trace_dir).folder
     outcomes: Counter[str] = Counter()
     with _writing_in(folder):
-        for run in import_sources(sources, folder, replace=replace):
+        for run in import_sources(sources, folder):
             outcomes[run.outcome] += 1
             if run.outcome != "no-run":
                 _tell(run, as_json=as_json)

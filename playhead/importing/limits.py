@@ -25,8 +25,6 @@ MAX_ATTRIBUTES: Final = 20_000
 """Attributes of a span, other than those inside a JSON text."""
 MAX_DEPTH: Final = 32
 """Levels of an attribute's value, and parts of its name."""
-MAX_IDLE: Final = 10_000
-"""Lines or messages in a row without a span; reading stops there, so that junk does not take minutes."""
 MAX_NESTING: Final = 16
 """Agents and tools inside one another."""
 SMALLER: Final = "split the export by traces, or by time, and import the parts one after the other"
@@ -50,7 +48,7 @@ class Quota:
 
     def __init__(self, spans: int = MAX_SPANS, memory: int = MAX_MEMORY) -> None:
         self._max_spans, self._max_memory = spans, memory
-        self._spans = self._idle = 0
+        self._spans = 0
         self.memory = 0
         """Estimated bytes of memory so far."""
 
@@ -71,14 +69,8 @@ class Quota:
         except ValueError as error:
             raise NotImportableError(f"not an OTLP message: {error}") from None
 
-    def add_line(self) -> bool:
-        """Count a line or a message; return whether too many in a row held no span."""
-        self._idle += 1
-        return self._idle > MAX_IDLE
-
     def add_span(self) -> None:
         """Count a span; raises `NotImportableError` over the limit."""
-        self._idle = 0
         self._spans += 1
         if self._spans > self._max_spans:
             raise NotImportableError(f"more than {self._max_spans:,} spans, the limit of one import: {SMALLER}")

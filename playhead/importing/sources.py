@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError
-from playhead.importing.limits import MAX_DOCUMENT, MAX_IDLE, Quota
+from playhead.importing.limits import MAX_DOCUMENT, Quota
 from playhead.importing.otlp import (
     MORE_PAGES,
     NO_START,
@@ -35,7 +35,6 @@ STDIN: Final = "-"
 """The path of standard input."""
 _NEITHER: Final = "it is neither OTLP JSON nor OTLP protobuf (with Phoenix and Langfuse, export OTLP)"
 _PIECE: Final = 1 << 20
-_IDLE: Final = f"{MAX_IDLE:,} lines in a row without a span: the rest is not read"
 
 
 @dataclass
@@ -139,9 +138,6 @@ def _documents(file: io.BufferedReader, problems: Problems, quota: Quota) -> Ite
     """Yield the JSON values of a file: one a line, or one in all."""
     first = True
     for line in iter(lambda: file.readline(MAX_DOCUMENT), b""):
-        if quota.add_line():
-            problems[_IDLE] += 1
-            return
         quota.add_json(line)
         if not line.strip():
             continue

@@ -8,7 +8,6 @@ import tempfile
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -24,7 +23,6 @@ from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
 from playhead.trace.events import RunStarted
 from playhead.trace.format import FORMAT
-from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Replayability
     from playhead.trace.writer import Durability
 
-Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]
+Outcome = Literal["imported", "already-imported", "differs", "no-run"]
 """`already-imported`: the recording was made of these spans. `differs`: the recording of this name was made of other spans, or is
 not an import. `no-run`: no span of the trace is an agent, a model call or a tool call, so there is no recording."""
 NO_RUN: Final = "no span is an agent, a model call or a tool call"
@@ -52,13 +50,15 @@ _log: Final = logging.getLogger("playhead")
 class ImportedRun:
     """What became of one trace."""
 
-    run_id: str
     path: Path
     outcome: Outcome
     source: ImportedFrom
     """Where it comes from, with the replayability report."""
-    kept: Path | None = None
-    """Where the recording is that was replaced."""
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run, always the same for a trace."""
+        return self.path.stem
 
     @property
     def replayability(self) -> Replayability:
@@ -66,15 +66,12 @@ class ImportedRun:
         return self.source.replayability
 
 
-def import_file(
-    path: str | Path, trace_dir: str | Path | None = None, *, replace: bool = False
-) -> tuple[ImportedRun, ...]:
+def import_file(path: str | Path, trace_dir: str | Path | None = None) -> tuple[ImportedRun, ...]:
     """Make a recording of every trace in a file; what could not be read, or is not a run, is logged as a warning.
 
     Args:
         path: the file, whose content says its format; `-` for standard input.
         trace_dir: the trace folder; by default the settings' folder.
-        replace: import a trace again that was imported from other spans; the earlier recording stays beside the new one.
 
     Raises:
         NotImportableError: the file cannot be read, is of no known format, or holds no run.
@@ -82,7 +79,7 @@ def import_file(
         OSError: a recording cannot be written.
     """
     source = read_source(Path(path))
-    runs = tuple(import_sources([source], trace_dir, replace=replace))
+    runs = tuple(import_sources([source], trace_dir))
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
@@ -93,9 +90,7 @@ def import_file(
     return made
 
 
-def import_sources(
-    sources: Sequence[Source], trace_dir: str | Path | None = None, *, replace: bool = False
-) -> Iterator[ImportedRun]:
+def import_sources(sources: Sequence[Source], trace_dir: str | Path | None = None) -> Iterator[ImportedRun]:
     """Make a recording of every trace in files, as the settings say; a trace may have spans in several files.
 
     Raises:
@@ -105,16 +100,11 @@ def import_sources(
     folder = Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser()
     format_name = ", ".join(dict.fromkeys(source.format for source in sources))
     spans = (span for source in sources for span in source.spans)
-    return import_spans(spans, folder, format_name=format_name, replace=replace, durability=settings.durability)
+    return import_spans(spans, folder, format_name=format_name, durability=settings.durability)
 
 
 def import_spans(
-    spans: Iterable[ForeignSpan],
-    folder: Path,
-    *,
-    format_name: str,
-    replace: bool = False,
-    durability: Durability = "write",
+    spans: Iterable[ForeignSpan], folder: Path, *, format_name: str, durability: Durability = "write"
 ) -> Iterator[ImportedRun]:
     """Write a recording for every trace of these spans, and yield what became of each.
 
@@ -122,7 +112,6 @@ def import_spans(
         spans: the spans, of any number of traces, in any order.
         folder: the trace folder.
         format_name: the format that they came in.
-        replace: import a trace again that was imported from other spans; the earlier recording stays beside the new one.
         durability: what a written event survives.
 
     Raises:
@@ -134,123 +123,97 @@ def import_spans(
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        yield _Import(store, trace_id, make_tree(group), format_name, replace, durability).run()
+        path, tree = store.path_for(f"import-{trace_id}"), make_tree(group)
+        found = sort_out(tree)
+        source = _source_of(tree, found, trace_id, format_name)
+        run = _made_before(path, source)
+        while run is None:
+            try:
+                run = ImportedRun(path, "imported", _write(path, source, tree, found, durability))
+            except FileExistsError:  # another process imported the same trace meanwhile
+                run = _made_before(path, source)
+        yield run
 
 
-@dataclass(frozen=True)
-class _Import:
-    """The import of one trace."""
+def _made_before(path: Path, source: ImportedFrom) -> ImportedRun | None:
+    """Return what became of a trace that was imported before, or is no run; None if a recording is to be written."""
+    if not path.exists():
+        return ImportedRun(path, "no-run", source) if source.reasons else None
+    before = None
+    with suppress(Exception):  # a damaged file is not an import
+        first: Any = next(iter(scan(path)))
+        before = first.event.imported
+    is_same = before is not None and before.digest == source.digest
+    return ImportedRun(path, "already-imported" if is_same else "differs", before or source)
 
-    store: TraceStore
-    trace_id: str
-    tree: Tree
-    format_name: str
-    replace: bool
-    durability: Durability
 
-    def run(self) -> ImportedRun:
-        """Import the trace, unless it has been imported before."""
-        kept = None
-        if self._path.exists():
-            before = _imported_before(self._path)
-            if before is not None and before.digest == self._source.digest:
-                return self._made("already-imported", before)
-            if before is None or not self.replace:
-                return self._made("differs", before or self._source)
-            kept = self._path.with_name(f"{self._path.name}.{before.digest[:8]}.replaced")  # not the name of a run
-        if not self._found.tops:
-            return self._made("no-run", self._source)
-        try:
-            source = self._write_aside(kept)
-        except FileExistsError:  # another process imports the same trace
-            return self.run()
-        return self._made("imported" if kept is None else "replaced", source, kept)
+def _source_of(tree: Tree, found: Sorted, trace_id: str, format_name: str) -> ImportedFrom:
+    """Return where a recording comes from, without the replayability report."""
+    spans = tree.spans.values()
+    lines = sorted(
+        f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}" for span in spans
+    )
+    return ImportedFrom(
+        format=format_name,
+        trace_id=trace_id,
+        root_span_id=next((root.span_id for root in tree.roots if root.parent_id is None), None),
+        spans=len(spans),
+        digest=digest(lines),
+        left_out=found.left_out + found.too_deep,
+        reasons=() if found.tops else (NO_RUN,),
+        service=first_text(*(span.resource.get("service.name") for span in spans)),
+    )
 
-    def _made(self, outcome: Outcome, source: ImportedFrom, kept: Path | None = None) -> ImportedRun:
-        return ImportedRun(self._path.stem, self._path, outcome, source, kept)
 
-    def _write_aside(self, kept: Path | None) -> ImportedFrom:
-        """Write the file in a folder of its own, and move it to its place when it is whole; `kept` is where the old one goes.
+def _write(path: Path, source: ImportedFrom, tree: Tree, found: Sorted, durability: Durability) -> ImportedFrom:
+    """Write a recording in a folder of its own, and move it to its place when it is whole; return its source with the report.
 
-        Raises:
-            FileExistsError: there is one of this name that is not to be replaced.
-        """
-        aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=self.store.folder))
-        try:
-            path = aside / self._path.name
-            source = self._write(path)
-            blobs, place = path.with_suffix(".blobs"), self._path.with_suffix(".blobs")
-            if blobs.is_dir():
-                place.mkdir(mode=0o700, exist_ok=True)
-                for blob in blobs.iterdir():
-                    blob.replace(place / blob.name)
-            if kept is None:
-                self._path.hardlink_to(path)  # unlike a rename, this fails if there is one already
-            else:
-                with suppress(FileExistsError):
-                    kept.hardlink_to(self._path)
-                path.replace(self._path)
-            sync_folder(self._path.parent)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-        return source
+    Raises:
+        FileExistsError: there is one of this name by now.
+    """
+    findings = Findings()
+    events: list[tuple[int, str, int | None, EventBase]] = []
+    conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
+    conversion.run()
+    conversion.complete(ended=found.has_outermost)
+    look_at_spans(tree, found, findings)
+    report = {"replayability": findings.level, "reasons": findings.reasons, "notes": findings.notes}
+    source = source.model_copy(update=report)
+    started = RunStarted(
+        format=FORMAT,
+        run_id=path.stem,
+        agent=conversion.header,
+        task=conversion.task,
+        versions={"playhead": VERSION},
+        imported=source,
+        telemetry=context_of([*tree.roots, *list(tree.spans.values())[:100]]),
+    )
+    first = min((span.start_ns for span in tree.spans.values() if span.start_ns), default=0)
+    aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=path.parent))
+    try:
+        _record(aside / path.name, [(first, ROOT, None, started), *events], durability)
+        blobs, place = (aside / path.name).with_suffix(".blobs"), path.with_suffix(".blobs")
+        if blobs.is_dir():
+            place.mkdir(mode=0o700, exist_ok=True)
+            for blob in blobs.iterdir():
+                blob.replace(place / blob.name)
+        path.hardlink_to(aside / path.name)  # unlike a rename, this fails if there is one already
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return source
 
-    @cached_property
-    def _found(self) -> Sorted:
-        return sort_out(self.tree)
 
-    @cached_property
-    def _path(self) -> Path:
-        """The file of the trace's run, always the same one."""
-        return self.store.path_for(f"import-{self.trace_id}")
-
-    @cached_property
-    def _source(self) -> ImportedFrom:
-        """Where the recording comes from, without the replayability report."""
-        found, spans = self._found, self.tree.spans.values()
-        lines = sorted(
-            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}" for span in spans
-        )
-        return ImportedFrom(
-            format=self.format_name,
-            trace_id=self.trace_id,
-            root_span_id=next((root.span_id for root in self.tree.roots if root.parent_id is None), None),
-            spans=len(spans),
-            digest=digest(lines),
-            left_out=found.left_out + found.too_deep,
-            reasons=() if found.tops else (NO_RUN,),
-            service=first_text(*(span.resource.get("service.name") for span in spans)),
-        )
-
-    def _write(self, path: Path) -> ImportedFrom:
-        found, findings = self._found, Findings()
-        events: list[tuple[int, str, int | None, EventBase]] = []
-        conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
-        conversion.run()
-        conversion.complete(ended=found.has_outermost)
-        look_at_spans(self.tree, found, findings)
-        report = {"replayability": findings.level, "reasons": findings.reasons, "notes": findings.notes}
-        source = self._source.model_copy(update=report)
-        started = RunStarted(
-            format=FORMAT,
-            run_id=self._path.stem,
-            agent=conversion.header,
-            task=conversion.task,
-            versions={"playhead": VERSION},
-            imported=source,
-            telemetry=context_of([*self.tree.roots, *list(self.tree.spans.values())[:100]]),
-        )
-        first = min((span.start_ns for span in self.tree.spans.values() if span.start_ns), default=0)
-        clock = _SpanClock()
-        writer = TraceWriter(path, clock.now_us, self.durability)
-        recorder = Recorder(clock, writer, None)
-        for time_ns, owner, iteration, event in ((first, ROOT, None, started), *events):
-            clock.move_to(time_ns // 1000)
-            recorder.emit(event, owner, iteration)
-        recorder.seal()
-        if recorder.error is not None:
-            raise recorder.error
-        return source
+def _record(path: Path, events: list[tuple[int, str, int | None, EventBase]], durability: Durability) -> None:
+    """Write events, each at its time in nanoseconds."""
+    clock = _SpanClock()
+    recorder = Recorder(clock, TraceWriter(path, clock.now_us, durability), None)
+    for time_ns, owner, iteration, event in events:
+        clock.move_to(time_ns // 1000)
+        recorder.emit(event, owner, iteration)
+    recorder.seal()
+    if recorder.error is not None:
+        raise recorder.error
 
 
 class _SpanClock:
@@ -264,12 +227,3 @@ class _SpanClock:
 
     def now_us(self) -> int:
         return self._now_us
-
-
-def _imported_before(path: Path) -> ImportedFrom | None:
-    """Return where the recording of this name comes from; None if it is not an imported one."""
-    with suppress(Exception):  # a damaged file is not an import
-        first: Any = next(iter(scan(path)))
-        if isinstance(first, Record) and isinstance(first.event, RunStarted):
-            return first.event.imported
-    return None

@@ -76,10 +76,10 @@ def at(value: Any, *path: str) -> Any:  # noqa: ANN401
     return value
 
 
-def field_of(value: dict[str, Any], *names: str) -> Any:  # noqa: ANN401
-    """Return the first of these fields, under its name in camelCase or snake_case; else None."""
-    both = (each for name in names for each in (name, _snake(name)))
-    return next((value[name] for name in both if value.get(name) is not None), None)
+def field_of(value: dict[str, Any], name: str) -> Any:  # noqa: ANN401
+    """Return a field, under its name in camelCase or snake_case; else None."""
+    found = value.get(name)
+    return value.get(_snake(name)) if found is None else found
 
 
 @cache

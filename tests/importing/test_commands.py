@@ -14,6 +14,7 @@ import pytest
 from playhead.errors import NotImportableError
 from playhead.importing import import_file
 from tests.cli.command_line import objects, playhead
+from tests.importing.test_levels import only
 from tests.importing.traces import ANSWER, CAPTURED, NAMES, TRACE, Trace, captured, imported, shop
 
 ROOT: Final = Path(__file__).parents[2]
@@ -175,22 +176,17 @@ def test_an_imported_run_that_is_exported_says_where_it_came_from(tmp_path: Path
     assert json.loads(metadata)["playhead"]["imported"] == {"format": "otlp-json", "trace_id": TRACE, "service": "shop"}
 
 
-def test_import_of_other_spans_asks_for_a_clear_word(tmp_path: Path) -> None:
-    """A later export of the same trace replaces the recording when it is told to."""
-    document = shop().document
+def test_import_of_other_spans_says_what_to_do(tmp_path: Path) -> None:
+    """A later export of the same trace is imported once the earlier recording is moved away."""
     whole, part = tmp_path / "whole.json", tmp_path / "part.json"
-    whole.write_text(json.dumps(document))
-    document["resourceSpans"][0]["scopeSpans"][0]["spans"].pop()
-    part.write_text(json.dumps(document))
+    whole.write_text(json.dumps(shop().document))
+    part.write_text(json.dumps(only(0, 1, 2).document))
     assert playhead("import", part, "--trace-dir", tmp_path / "t").exit_code == 0
     result = playhead("import", whole, "--trace-dir", tmp_path / "t")
-    assert (result.exit_code, "--replace imports it anew" in result.stdout) == (1, True)
-    result = playhead("import", whole, "--trace-dir", tmp_path / "t", "--replace")
-    assert (result.exit_code, "imported anew" in result.stdout) == (0, True)
-    late = tmp_path / "late.json"
-    late.write_text(json.dumps(Trace().tool(7, 1, "log", {"m": "x"}, "ok").document))
-    result = playhead("import", late, "--trace-dir", tmp_path / "t", "--replace")
-    assert (result.exit_code, "kept     the recording before" in result.stdout) == (0, True)
+    path = tmp_path / "t" / f"import-{TRACE}.jsonl"
+    assert (result.exit_code, f"move {path} away, and import again" in " ".join(result.stdout.split())) == (1, True)
+    path.unlink()
+    assert playhead("import", whole, "--trace-dir", tmp_path / "t").exit_code == 0
 
 
 @pytest.mark.parametrize("packed", ["a torn line", "a first page", "a span without an id"])

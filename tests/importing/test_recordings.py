@@ -14,7 +14,6 @@ from playhead.importing import import_spans
 from playhead.importing.collect.collector import FOLDER, JSON, Collector
 from playhead.importing.conventions import KIND
 from playhead.trace.integrity import check_trace
-from playhead.trace.store import TraceStore
 from tests.importing.collecting import document, recorded, take
 from tests.importing.traces import TRACE, Trace, brought, imported, shop
 
@@ -51,14 +50,12 @@ def test_two_that_import_the_same_at_once_make_one_recording(tmp_path: Path) -> 
 
 
 def test_a_large_result_is_whole(tmp_path: Path) -> None:
-    """What does not fit into a line stands in a blob, also when the recording is made anew."""
+    """What does not fit into a line is in a blob."""
     result = "r" * 400_000 + "."
-    spans = shop(result=result).foreign(tmp_path)
-    for again in (False, True):
-        run, recording = imported(spans, tmp_path / "runs", replace=again)
-        [made] = recording.root.calls.values()
-        assert made.completed is not None
-        assert (made.completed.result, check_trace(run.path).verdict) == (result, "ok")
+    run, recording = brought(shop(result=result), tmp_path)
+    [made] = recording.root.calls.values()
+    assert made.completed is not None
+    assert (made.completed.result, check_trace(run.path).verdict) == (result, "ok")
 
 
 def test_another_run_of_that_name_is_left_alone(tmp_path: Path) -> None:
@@ -67,7 +64,7 @@ def test_another_run_of_that_name_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "runs" / f"import-{spans[0].trace_id}.jsonl"
     path.parent.mkdir()
     path.write_text("somebody's notes")
-    [run] = import_spans(spans, path.parent, format_name="otlp-json", replace=True)
+    [run] = import_spans(spans, path.parent, format_name="otlp-json")
     assert (run.outcome, path.read_text()) == ("differs", "somebody's notes")
 
 
@@ -84,19 +81,17 @@ def test_what_comes_again_after_a_recording_is_nothing_new(tmp_path: Path) -> No
     assert sorted(each.name for each in (tmp_path / FOLDER).iterdir()) == ["lock"]
 
 
-def test_a_part_of_a_run_does_not_replace_it(tmp_path: Path) -> None:
-    """Whoever replaces a run by other spans finds the recording before beside the new one."""
+def test_other_spans_of_a_trace_leave_its_recording_as_it_is(tmp_path: Path) -> None:
+    """Fewer, more or others: the recording stays, and whoever wants the new one moves it away."""
     whole, folder = shop().foreign(tmp_path), tmp_path / "runs"
-    before = imported(whole, folder)[0].path.read_bytes()
+    path = imported(whole, folder)[0].path
+    before = path.read_bytes()
     late = Trace().tool(7, 1, "log", {"m": "x"}, "ok").foreign(tmp_path)
     for spans in (late, [*whole[1:], *late], whole[1:]):
         run = imported(spans, folder)[0]
-        assert (run.outcome, run.path.read_bytes() == before, run.kept) == ("differs", True, None)
-    replaced = imported(late, folder, replace=True)[0]
-    assert (replaced.outcome, replaced.source.spans) == ("replaced", 1)
-    assert replaced.kept is not None
-    assert replaced.kept.read_bytes() == before
-    assert [summary.path for summary in TraceStore(folder).summaries()] == [replaced.path]
+        assert (run.outcome, run.path, path.read_bytes()) == ("differs", path, before)
+    path.rename(path.with_suffix(".old"))
+    assert (imported(late, folder)[0].outcome, imported(late, folder)[0].source.spans) == ("imported", 1)
 
 
 def test_spans_that_say_something_else_are_not_the_same(tmp_path: Path) -> None:
