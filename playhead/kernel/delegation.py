@@ -58,8 +58,8 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
 
     Events and the header keep the name of the strategy that the agent was given; the result says this one.
     """
-    session.at.strategy = strategy.name
-    session.toolset.hidden = frozenset(session.toolset.of_strategies - strategy.tools_by_name().keys())
+    session.at.delegate(strategy.name)
+    session.toolset.hide_all_but(strategy.tools_by_name())
     added = strategy.added_prompt()
     if not added:
         return state
@@ -82,8 +82,7 @@ async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tu
     for name, tool in strategy.tools_by_name().items():
         if name not in session.toolset.of_strategies and (name in session.toolset or tool.spec.kind != "meta"):
             raise UsageError(f"{strategy.name} cannot take over: switch_strategy has to bring its tool {name!r} along")
-        session.toolset.setdefault(name, tool)
-    session.toolset.of_strategies |= strategy.tools_by_name().keys()
+    session.toolset.bring(strategy.tools_by_name())
     text = _HANDOFF.format(task=text_of(session.task), old=old, why=why, steps=steps_told(state.steps))
     thread = await start_with(session, text)
     decisions = (*state.decision_log, f"switched from {old} to {strategy.name}: {why}")
@@ -110,7 +109,7 @@ async def start_with(session: Session, text: str) -> Thread:
     """Return a thread in which this text, with the task's images, is the task; strategies are told it as such from now on."""
     thread = await fresh_thread(session, text)
     if len(thread.messages) > len(session.at.preamble.messages):  # no hook removed it
-        session.at.task = thread.messages[-1].content
+        session.at.take_task(thread.messages[-1].content)
     return thread
 
 

@@ -133,8 +133,8 @@ async def _strategy_run(
 ) -> tuple[KernelState, BaseException | None]:
     """Return what the strategy reached, and what it raised."""
     header = session.header
-    session.at.started_us = session.run.recorder.clock.now_us()
-    first = session.reach(KernelState(task_id=session.run.run_id, owner=session.owner, strategy=header.strategy))
+    session.at.begin(session.run.recorder.clock.now_us())
+    first = session.reach(KernelState(task_id=session.run.run_id, strategy=header.strategy))
     try:
         with scope:
             state = await _begin(first, session, task)
@@ -154,7 +154,7 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
     events: list[tuple[EventBase, int | None]] = [(session.snapshot(state), turn)]
     if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
         events.insert(0, (FinalAnswer(output=state.output, **termination.answer), turn))
-    session.at.iteration = None
+    session.at.enter_iteration(None)
     is_root = session.parent is None
     with observer_timeout() if session.ending.interrupted else nullcontext():
         if not is_root:
@@ -168,9 +168,7 @@ def abandoned_execution(session: Session) -> Execution:
 
     An output that hooks have to look at is not among it.
     """
-    state = session.state or KernelState(
-        task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy
-    )
+    state = session.state or KernelState(task_id=session.run.run_id, strategy=session.header.strategy)
     termination = _termination_of(session, state)
     state = _without_unseen(close_state(state, session, termination), session)
     return _execution(session, state, None)
@@ -188,7 +186,8 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
     session.reach(state)
     await session.offer("lifecycle.started", {"task": to_json(task), "agent": session.header.name})
 
-    session.at.phase, session.at.task = "bootstrap", task
+    session.at.enter_phase("bootstrap")
+    session.at.take_task(task)
     if session.gate.hooks is None:
         return session.reach(transition(state, thread=await _first_messages(session, task)))
     skipped = await steer("bootstrap", "before", state, session) is not None
@@ -279,7 +278,7 @@ async def _run_to_end(
 async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:
     """Let hooks see, and the answer pass, what leaves; what fails here and is required lets nothing leave."""
     try:
-        session.at.phase = "complete"
+        session.at.enter_phase("complete")
         termination = _termination_of(session, state)
         state = close_state(state, session)
         if state.output is not None and not termination.withheld:
@@ -347,11 +346,11 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     for example in header.examples:
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
-    session.at.preamble = Thread().add(*first)
+    preamble = Thread().add(*first)
     asked = await session.offer("prompt.task", task)
     message = None if asked is SUPPRESS else await messages.add_user(asked)
-    session.at.task = "" if message is None else message.content
-    return session.at.preamble.add(message)
+    session.at.take_task("" if message is None else message.content, preamble)
+    return preamble.add(message)
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.context.settings import curator_for
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread, with_ids
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
@@ -36,6 +37,8 @@ class ThreadRecord:
         """Those of the last request, and their ids."""
         self.changed_results: dict[str, str] = {}
         """What hooks made of results that the model is told, by their calls."""
+        self.curator = curator_for(session)
+        """Who looks after the thread; None when it is sent as it is."""
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
         """Add a message with its own content, and return it."""
@@ -73,8 +76,8 @@ class ThreadRecord:
             passed = self._refer(message, made(MessageRef, request=response.request), {})
         elif passed is not None:
             passed = self.add("assistant", passed.content, tool_calls=passed.tool_calls)
-        if self._session.curator is not None:
-            self._session.curator.note_reply(response)
+        if self.curator is not None:
+            self.curator.note_reply(response)
         return passed
 
     async def add_result(
@@ -99,7 +102,7 @@ class ThreadRecord:
             passed = offered or message.model_copy(update={"content": REMOVED})
             if passed is not message:
                 self.changed_results[completed.call_id] = text_of(passed.content)
-        shown = None if session.curator is None else session.curator.shown(completed, passed)
+        shown = None if self.curator is None else self.curator.shown(completed, passed)
         if shown is not None:
             stored = {} if shown.key is None else {"stored": shown.key}
             passed = self.add(role, shown.content, **stored, **fields)
@@ -107,8 +110,8 @@ class ThreadRecord:
             passed = self._refer(message, made(MessageRef, call=completed.call_id), fields)
         else:
             passed = self.add(role, passed.content, **fields)
-        if session.curator is not None:
-            session.curator.note_result(passed, planned, completed)
+        if self.curator is not None:
+            self.curator.note_result(passed, planned, completed)
         return passed
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
@@ -118,8 +121,8 @@ class ThreadRecord:
         if message is None:
             return thread
         self._session.emit(NudgeIssued(nudge=nudge, text=str(passed), severity=severity))  # type: ignore[arg-type]
-        if self._session.curator is not None:
-            self._session.curator.note_nudge(message)
+        if self.curator is not None:
+            self.curator.note_nudge(message)
         return thread.add(message)
 
     def sent(self, thread: Thread, request: Request) -> Thread:

@@ -145,8 +145,9 @@ class RecallArguments(Arguments):
 
 def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome:
     """Return a page of a stored result, and where the next one begins."""
-    assert session.curator is not None  # noqa: S101 - agents that have this tool have one
-    stored, key, start = session.curator.stored, arguments.key, arguments.offset
+    curator = session.messages.curator
+    assert curator is not None  # noqa: S101 - agents that have this tool have one
+    stored, key, start = curator.stored, arguments.key, arguments.offset
     if key not in stored:
         return Outcome.failure("UnknownKey", f"nothing is stored as {key!r}.{nearest(key, stored)}")
     compression = session.header.compression

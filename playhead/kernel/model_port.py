@@ -64,6 +64,10 @@ class ModelDoor:
         self._next_request = 0
         self._call_ids: set[str] = set()
 
+    def answer_with(self, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
+        """Let others answer from now on."""
+        self.adapter, self.fallbacks = adapter, fallbacks
+
     @property
     def asked(self) -> int:
         """Requests so far."""
@@ -272,13 +276,10 @@ class ModelDoor:
         """Let the next model take over for the rest of the agent's run, with its own prices; False when there is none."""
         if not self.fallbacks:
             return False
-        session, before = self._session, self._session.header
+        session, before = self._session, self._session.header.model
         info, self.adapter = self.fallbacks.pop(0)
-        session.emit(
-            ProviderFallback(from_model=before.model, to_model=info.model, reason=describe(error), attempt=failures)
-        )
-        update = {"model": info.model, "address": info.address, "prices": info.prices}
-        session.header = before.model_copy(update=update)
+        session.emit(ProviderFallback(from_model=before, to_model=info.model, reason=describe(error), attempt=failures))
+        session.fall_back(info)
         return True
 
     def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:

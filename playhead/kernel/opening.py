@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.kernel.context.settings import curator_for
 from playhead.kernel.guards import Composition
 from playhead.kernel.messages import ThreadRecord
 from playhead.kernel.model_port import ModelDoor
@@ -40,9 +39,8 @@ def open_session(  # noqa: PLR0913 - what an agent is made of
     session.toolset = Toolset(
         run.world.tools_for(owner, {**tools, **of_strategies}), of_strategies=frozenset(of_strategies)
     )
-    session.toolset.hidden = frozenset(others.keys() - own.keys())
+    session.toolset.hide_all_but(own)
     _add_ports(session, model, composed)
-    session.curator = curator_for(session)
     return session
 
 
@@ -66,4 +64,3 @@ def _add_ports(session: Session, model: Model, composed: Composition) -> None:
     )
     session.tools = ToolDoor(session)
     session.facts = FactDoor(session)
-    session.curator = None

@@ -46,17 +46,16 @@ async def run_phase(
         RunEndedError: a hook ended the agent.
         GivenUpError: a hook wants another strategy to take over.
     """
-    turns, session.at.turns = session.at.turns, state.iteration if phase == "think" else session.at.turns
     said = await steer(phase, "before", state, session)
     state = cast("KernelState", session.state)
     if said is not None and isinstance(said.answer, SwitchTo):
         raise GivenUpError(state, said.answer)
     if said is not None:
-        session.at.turns = turns
+        session.at.count_turn()
         return await _skip(phase, state, session, cast("Skip", said.answer).reason)
     if phase != "observe":  # what came back joins the thread, whatever ended the agent meanwhile
         session.require_running()
-    session.at.turns = turns
+    session.at.count_turn()
     try:
         reached = await body(state, session)
     except Exception as error:
@@ -66,8 +65,9 @@ async def run_phase(
         return await _close_turn(state, recovered, session, f"the turn failed: {type(error).__name__}")
     said = await steer(phase, "after", reached, session)
     if said is not None and reached.status in ("acting", "observing"):
-        session.at.phase = PHASE_OF[reached.status]
-        return await _skip(session.at.phase, reached, session, cast("Skip", said.answer).reason)
+        skipped = PHASE_OF[reached.status]
+        session.at.enter_phase(skipped)
+        return await _skip(skipped, reached, session, cast("Skip", said.answer).reason)
     return reached
 
 
@@ -86,7 +86,7 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
     hooks = session.gate.hooks
     if hooks is None or not hooks.at_phase(phase):
         return None
-    session.at.phase = phase
+    session.at.enter_phase(phase)
     said = await hooks.ask(session, phase, timing, state)
     if said is None:
         return None

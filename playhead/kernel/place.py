@@ -12,6 +12,7 @@ from playhead.trace.format import ANSWERED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from playhead.kernel.hooks import PhaseName
     from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.state import KernelState
     from playhead.trace.types import Content
@@ -66,7 +67,7 @@ class Place:
     """Turn of the loop, from 0; None outside it."""
     turns: int = 0
     """Turns of the loop that have begun; one that a hook stopped before its first question has not."""
-    phase: str | None = None
+    phase: PhaseName | None = None
     """The phase that runs; None outside of any."""
     state: KernelState | None = None
     """The state at the last step."""
@@ -84,10 +85,40 @@ class Place:
     """The turn in which the loop that runs began: the agent's own, or that of a pass inside it."""
     _position: int = 0
 
-    def enter_iteration(self, iteration: int) -> None:
-        """Start a turn: positions count from 0 again."""
-        self.iteration, self.turns = iteration, iteration + 1
+    def begin(self, now_us: int) -> None:
+        """Note when the agent begins to run."""
+        self.started_us = now_us
+
+    def take_task(self, task: Content, preamble: Thread | None = None) -> None:
+        """Note what the model is told as its task, and the messages that come before it."""
+        self.task, self.preamble = task, preamble or self.preamble
+
+    def enter_loop(self, iteration: int) -> None:
+        """Note the turn in which a loop begins."""
+        self.loop_began = iteration
+
+    def enter_iteration(self, iteration: int | None) -> None:
+        """Start a turn: positions count from 0 again. None: the loop is over."""
+        self.iteration = iteration
         self._position = 0
+        if iteration is not None:
+            self.turns = iteration
+
+    def enter_phase(self, phase: PhaseName, state: KernelState | None = None) -> None:
+        """Start a phase, with this state."""
+        self.phase, self.state = phase, state or self.state
+
+    def count_turn(self) -> None:
+        """Count the turn: no hook keeps it from its first question."""
+        self.turns = (self.iteration or 0) + 1
+
+    def delegate(self, strategy: str) -> None:
+        """Note that another strategy makes the output."""
+        self.strategy = strategy
+
+    def close(self, ended: Termination) -> None:
+        """Note the end that the state says."""
+        self.closed_by = ended
 
     def take_position(self) -> int:
         """Return the next place among the calls of this turn."""

@@ -23,6 +23,9 @@ class ModelPort(Protocol):
     fallbacks: list[tuple[FallbackInfo, Model]]
     """Who answers when that one does not, in order; with what is recorded of them."""
 
+    def answer_with(self, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
+        """Let others answer from now on."""
+
     @property
     def asked(self) -> int:
         """Requests so far."""
@@ -82,6 +85,8 @@ class ThreadPort(Protocol):
 
     changed_results: dict[str, str]
     """What hooks made of results that the model is told, by their calls."""
+    curator: CuratorPort | None
+    """Who looks after the thread; None when it is sent as it is."""
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
         """Add a message with its own content, past the hooks."""

@@ -128,7 +128,8 @@ async def observe(
         pending=(),
         completed=(),
     )
-    return observed if session.curator is None else await session.curator.after_turn(observed)
+    curator = session.messages.curator
+    return observed if curator is None else await curator.after_turn(observed)
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})

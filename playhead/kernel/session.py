@@ -8,6 +8,7 @@ them is handed one; `playhead.kernel.opening` puts a session together.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -24,13 +25,13 @@ from playhead.trace.types import made
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.hooks import PhaseName, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.ports import CuratorPort, ModelPort, ThreadPort, ToolPort
+    from playhead.kernel.ports import ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import PlannedCall, Status
     from playhead.trace.control import Control
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
@@ -56,8 +57,6 @@ class Session(Emission):
     facts: FactDoor
     messages: ThreadPort
     """The record of the thread."""
-    curator: CuratorPort | None
-    """Who looks after the thread; None when it is sent as it is."""
 
     def __init__(  # noqa: PLR0913 - who it is
         self,
@@ -112,6 +111,11 @@ class Session(Emission):
         """Note a state as the newest, for tools of the kernel and hooks to read, and return it."""
         self.at.state = state
         return state
+
+    def fall_back(self, info: FallbackInfo) -> None:
+        """Let the header name the model that answers from now on."""
+        update = {"model": info.model, "address": info.address, "prices": info.prices}
+        self.header = self.header.model_copy(update=update)
 
     # --- what is recorded -------------------------------------------------------------------------------------------
 
@@ -242,6 +246,23 @@ class Gate:
     """Requests and calls whose recorded answer a hook changed before it was used."""
     _emissions: dict[str, int] = field(default_factory=dict)
 
+    def post(self, guards: tuple[Guard, ...]) -> None:
+        """Put these killswitches at the ports."""
+        self.guards = guards
+
+    def note_success(self) -> None:
+        """End the row of failed calls."""
+        self.failures = 0
+
+    @contextmanager
+    def ask(self, hook: str, where: str) -> Iterator[None]:
+        """Note the hook that is asked while this lasts."""
+        self.asking = (hook, where)
+        try:
+            yield
+        finally:
+            self.asking = None
+
     def count(self, tag: str) -> str:
         """Return which emission of a tag this is, from 0."""
         number = self._emissions.get(tag, 0)
@@ -262,6 +283,15 @@ class Toolset(dict[str, "Tool"]):
         """Results of cacheable calls, and when each began, in microseconds since the Unix epoch."""
         self.abandoned: set[str] = set()
         """Calls whose body was left running, in its thread, when they were given up."""
+
+    def bring(self, tools: Mapping[str, Tool]) -> None:
+        """Take the tools of a strategy along that may run from now on."""
+        self.update({name: tool for name, tool in tools.items() if name not in self})
+        self.of_strategies = self.of_strategies.union(tools)
+
+    def hide_all_but(self, own: Iterable[str]) -> None:
+        """Offer, of the tools of strategies, only those of the one that runs."""
+        self.hidden = self.of_strategies.difference(own)
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,6 @@ class KernelState(BaseModel):
 
     task_id: str
     """The run's id."""
-    owner: str = "root"
-    """Whose loop it is."""
     strategy: str
     """The strategy's registered name."""
     status: Status = "thinking"

@@ -273,7 +273,7 @@ class _Course:
             self._sessions[owner.owner] = self._session(owner)
         self._guards = tuple(maker.make(self._sessions[ROOT]) for maker in self.makers)
         for session in self._sessions.values():
-            session.gate.guards = self._guards
+            session.gate.post(self._guards)
         self.counts_prompts = any(isinstance(guard, BudgetGuard) for guard in self._guards)
         """Whether a switch depends on the length of prompts."""
         self._start_us = recording.records[0].ts
@@ -352,10 +352,8 @@ class _Course:
             header, own = self._sessions[above].header, {**self.tools[above], **own}
         else:
             raise NotATraceError(f"the recording does not say which agent {name} is")
-        session = Session(self._run, header, name, for_tool=lambda caller, _: caller)
-        session.model = cast("Any", SimpleNamespace(adapter=_Model(header)))
         self.tools[name] = own
-        return session
+        return _Session(self._run, header, name)
 
     async def _see(self, record: Record) -> None:
         session, event = self._sessions[record.owner], record.event
@@ -373,7 +371,7 @@ class _Course:
     async def _begin_turn(self, session: Session, turn: int | None) -> None:
         """Call the hooks before a turn of the root agent, at the first event of that turn."""
         before, is_root = session.at.iteration, session.owner == ROOT
-        session.at.iteration = before if turn is None and is_root else turn
+        session.at.enter_iteration(before if turn is None and is_root else turn)
         if turn is None or not is_root or self._hooks is None or (before is not None and turn <= before):
             return
         said = await self._hooks.ask(session, "think", "before", cast("Any", None))
@@ -461,6 +459,14 @@ class _Course:
             **where,
         )
         raise _OverError
+
+
+class _Session(Session):
+    """An agent of the recording, as guards see it: behind its one port nobody answers."""
+
+    def __init__(self, run: RunContext, header: AgentHeader, owner: str) -> None:
+        super().__init__(run, header, owner, for_tool=lambda caller, _: caller)
+        self.model = cast("Any", SimpleNamespace(adapter=_Model(header)))
 
 
 class _Model:

@@ -190,11 +190,11 @@ class PrefixWorld(FrozenWorld):
             )
         for owner, agent in self._agents.items():  # those above come first
             session, then = agent.session, self._then
-            session.gate.guards = then.guards_for(session, agent.makers)
+            session.gate.post(then.guards_for(session, agent.makers))
             others = then.fallbacks_for(owner, agent.infos, agent.models[1:])
             used = len(agent.infos) - len(session.model.fallbacks)
-            session.model.adapter = others[used - 1][1] if used else then.model_for(owner, agent.models[0])
-            session.model.fallbacks = others[used:]
+            adapter = others[used - 1][1] if used else then.model_for(owner, agent.models[0])
+            session.model.answer_with(adapter, others[used:])
             session.toolset.update(then.tools_for(owner, {**agent.tools}))
         self._recall()
         for agent in self._agents.values():

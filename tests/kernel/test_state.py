@@ -41,7 +41,6 @@ def built(kind: type) -> st.SearchStrategy[Any]:
 
 threads = st.lists(models(Message), max_size=4).map(lambda messages: Thread().add(*messages))
 fields: dict[str, st.SearchStrategy[Any]] = {
-    "owner": texts,
     "status": of(Status),
     "iteration": st.integers(0, 99),
     "thread": threads,

@@ -56,7 +56,7 @@ class Supervisor:
         self._execution: Execution | None = None
         self._loop = running_loop()
         self._leaving: list[Task] = []
-        session.ending.cancel = self.stop
+        session.ending.cancel_with(self.stop)
 
     async def run(self, task: Content, started: EventBase) -> Execution:
         """Run the agent and return what it reached, at the latest a moment after it was stopped.
@@ -102,9 +102,8 @@ class Supervisor:
     def leave(self) -> None:
         """Leave the agent's code behind, unless it closes by itself; from any thread."""
         session = self._session
-        if not session.ending.close():
+        if not session.ending.leave_behind():
             return
-        session.ending.left_behind = True
         try:
             session.run.in_flight.leave(session.owner)
             if self._execution is not None:
@@ -153,7 +152,7 @@ class Supervisor:
             hook, where = self._session.gate.asking
             self._session.emit_left(HookFailed(hook=hook, where=where, error="it had not come back when the run ended"))
         self._session.emit_left(self._session.snapshot(self._execution.state))
-        self._session.at.iteration = None
+        self._session.at.enter_iteration(None)
         self._session.emit_left(self._ending(self._execution))
 
     def _in_loop(self, action: Callable[[], object]) -> None:

@@ -112,6 +112,15 @@ class Ending:
             closed, self.closed = self.closed, True
             return not closed
 
+    def leave_behind(self) -> bool:
+        """Close, and let what the agent's code does from here on count no more. False when it has closed by itself."""
+        self.left_behind = self.close()
+        return self.left_behind
+
+    def cancel_with(self, cancel: Callable[[float], object]) -> None:
+        """Cancel the agent in this way when it is ended from outside."""
+        self.cancel = cancel
+
 
 Kind = Literal["agent", "request", "call", "process"]
 
