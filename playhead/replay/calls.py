@@ -2,29 +2,158 @@
 
 Only what a body returned is an answer. What the kernel or a switch refused, and what a cache answered, is worked out anew
 in a replay. A refused or a denied call did nothing; a failed, timed out or abandoned one may have had its effect.
+
+An answer is valid in the state of the world in which it was given: the earlier calls with side effects, by resource. A
+recording and its replay are followed in the same way. Equal keys then mean that equal calls were made, in equal states, to
+every resource that a call touches, and equal courses that a run has done exactly what the other one did.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
-from playhead.replay.declared import reads_alike
-from playhead.replay.state import NOTHING, State, Touched, meet, touched, union
 from playhead.trace.events import ApprovalDecided, ErrorInfo, ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path, lineage, owner_inside, parent_of, tool_of
 from playhead.trace.parameters import UNKNOWN
+from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from playhead.kernel.session import Tool
-    from playhead.replay.state import Resources
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
+
+WORDS: Final = frozenset({"title", "description", "examples", "deprecated"})
+"""Keys of a schema that say nothing about what a body gets."""
+NAMED: Final = frozenset({"properties", "$defs"})
+"""Keys of a schema whose keys are names."""
+
+
+Resources: TypeAlias = "frozenset[str] | None"
+"""Names of resources; None: everything."""
+NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class Touched(NamedTuple):
+    """The resources that calls of a tool read and write."""
+
+    depends: Resources
+    """What their answers depend on."""
+    writes: Resources
+    """What they may change."""
+
+
+def touched(spec: ToolSpec | None) -> Touched:
+    """Return the resources that a tool declares; without a declaration, everything."""
+    reads = None if spec is None or spec.reads is None else frozenset(spec.reads)
+    if spec is not None and spec.read_only:
+        return Touched(reads, NOTHING)
+    writes = None if spec is None or spec.writes is None else frozenset(spec.writes)
+    return Touched(None if writes is None else writes | (reads or NOTHING), writes)
+
+
+def union(one: Resources, other: Resources) -> Resources:
+    """Return the resources of both."""
+    return None if one is None or other is None else one | other
+
+
+def meet(one: Resources, other: Resources) -> bool:
+    """Return whether both have something in common."""
+    if one is None or other is None:
+        return NOTHING not in (one, other)
+    return not one.isdisjoint(other)
+
+
+class State:
+    """Follows the calls of one run, in their order.
+
+    Each resource has a version: a digest of the last call that changed it, and of the state that this call was made in.
+    """
+
+    def __init__(self, side: str) -> None:
+        """Begin; `side` makes what is not known of this run differ from what is not known of another one."""
+        self._side = side
+        self._rest = ""
+        self._versions: dict[str, str] = {}
+        self._adrift: Resources = NOTHING
+        self._unknown = count()
+        self.course = ""
+        """A digest of all that the run has done so far."""
+        self.log: list[tuple[Resources, str]] = []
+        """The resources written, each with its call, for messages."""
+
+    def begin(self, place: str, identity: str | None) -> str:
+        """Take in that a call was made, whether or not it ran; return the course of the run up to it.
+
+        Args:
+            place: where it stands: the course of a run is the same only if all its calls stand where they stood.
+            identity: what tells its arguments from others; None when that is not known.
+        """
+        self.course = digest(self.course, place, self._new() if identity is None else identity)
+        return self.course
+
+    def refuse(self) -> None:
+        """Take in that a call was made, and that its body did not run."""
+        self.course = digest(self.course, "refused")
+
+    def key(self, resources: Resources) -> str | None:
+        """Return the state that the resources are in; None when they may change at any time."""
+        if meet(resources, self._adrift):
+            return None
+        if resources is None:
+            return digest(("", self._rest), *sorted(self._versions.items()))
+        return digest(*((name, self._versions.get(name, self._rest)) for name in sorted(resources)))
+
+    def follow(self, call: str, touches: Touched, what: str, *, adrift: bool = False) -> None:
+        """Take in a call that ran.
+
+        Args:
+            call: agent, tool and arguments.
+            touches: the resources that it reads and writes.
+            what: the call as messages name it.
+            adrift: whether the moment of its effect is unknown: from now on these resources may change at any time.
+        """
+        before = self.key(touches.depends)
+        if adrift or before is None:
+            self._adrift = union(self._adrift, touches.writes)
+        if touches.writes != NOTHING:
+            self.course = digest(self.course, call)
+        self._write(touches.writes, digest(call, before), what)
+
+    def lose(self, writes: Resources, why: str) -> None:
+        """Note that the state of these resources is now unknown."""
+        self.course = self._new()
+        self._write(writes, self._new(), why)
+
+    def last(self, resources: Resources, until: int | None = None) -> str:
+        """Return the last call that may have changed one of these resources, as the log has it."""
+        return next((what for writes, what in reversed(self.log[:until]) if meet(writes, resources)), "none")
+
+    def _new(self) -> str:
+        return digest(self._side, next(self._unknown))
+
+    def _write(self, writes: Resources, version: str, what: str) -> None:
+        if writes == NOTHING:
+            return
+        self.log.append((writes, what))
+        if writes is None:
+            self._rest = version
+            self._versions.clear()
+        else:
+            self._versions.update(dict.fromkeys(writes, version))
+
+
+def digest(*parts: object) -> str:
+    """Return a name for these parts."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
 
 Specs: TypeAlias = "Mapping[str, Mapping[str, ToolSpec]]"
 """Tools by the path of their agent, and by name."""
@@ -281,3 +410,27 @@ class _Follower:
         self._open.pop(call.seq, None)
         if call.completed is not None and not call.completed.end.body_ran:
             self._past.state.refuse()
+
+
+def reads_alike(then: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Return whether a body gets the same from the same arguments under both schemas.
+
+    Their parameters are the same but for words; what else they demand decides only whether a call is refused.
+    """
+    one, other = ({}, {}) if then is now else (_bare(then), _bare(now))
+    return all(json_hash(one.get(key)) == json_hash(other.get(key)) for key in NAMED)
+
+
+def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema without its words."""
+    if isinstance(schema, list):
+        return [_bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _bare(each) for name, each in value.items()}
+        if key in NAMED and isinstance(value, dict)
+        else _bare(value)
+        for key, value in schema.items()
+        if key not in WORDS
+    }

@@ -16,7 +16,7 @@ from playhead.kernel.session import World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.guards import Races, recorded_guards
 from playhead.replay.hooks import Passed, RecordedHooks
-from playhead.replay.misses import describe_miss
+from playhead.replay.matching import describe_miss
 from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
 from playhead.trace.types import Completion

@@ -9,8 +9,11 @@ whether its arguments are the same, that one is `stale`. Each recorded call is s
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.errors import AmbiguousResultError
@@ -21,9 +24,10 @@ from playhead.trace.values import JsonValue, json_hash
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from playhead.kernel.session import ToolContext
     from playhead.replay.calls import Call, Past
     from playhead.trace.events.tools import Rung
-    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import AgentHeader, ToolSpec
 
 
@@ -310,3 +314,57 @@ def _key(asked: Call) -> tuple[str, ...]:
 def _key_hash(args: JsonValue, key: tuple[str, ...]) -> str:
     given = args if isinstance(args, dict) else {}
     return json_hash({name: given[name] for name in key if name in given})
+
+
+SHOWN: Final = 120
+"""Characters of arguments that an error message shows."""
+COMPARED: Final = 2000
+"""Characters of arguments that are compared to find the nearest call."""
+COMPARED_CALLS: Final = 100
+"""Recorded calls that a message looks for the nearest one among: a replay of many misses must not take the square."""
+
+
+def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Iterable[RecordedCall]) -> str:
+    """Return why a call has no recorded result: the nearest recorded call, and what differs."""
+    calls = list(islice(recorded, COMPARED_CALLS))
+    asked = name_call(context, arguments)
+    if not calls:
+        return f"{asked}; the recording holds no call of {context.owner}"
+    near = max(calls, key=lambda call: _likeness(context, arguments, call))
+    return f"{asked}; the nearest recorded call is {near.started.tool} (event {near.seq}): {_difference(context, arguments, near)}"
+
+
+def name_call(context: ToolContext, arguments: JsonValue) -> str:
+    """Return who calls what, where."""
+    place = f"turn {context.iteration}, place {context.position}"
+    return f"{context.owner} calls {context.tool}({_short(arguments)}) in {place}"
+
+
+def _likeness(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> tuple[bool, float, bool]:
+    likeness = SequenceMatcher(None, _text(call.started.args)[:COMPARED], _text(arguments)[:COMPARED]).quick_ratio()
+    return call.started.tool == context.tool, likeness, call.iteration == context.iteration
+
+
+def _difference(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> str:
+    started = call.started
+    found = [
+        f"{name} {was!r} instead of {now!r}"
+        for name, was, now in (
+            ("tool", started.tool, context.tool),
+            ("turn", call.iteration, context.iteration),
+            ("place", started.position, context.position),
+        )
+        if was != now
+    ]
+    if started.args != arguments:
+        found.append(f"arguments {_short(started.args)}")
+    return ", ".join(found) or "it has been served already"
+
+
+def _short(value: JsonValue) -> str:
+    text = _text(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _text(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

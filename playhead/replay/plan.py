@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from playhead.compose.again import is_made_again
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.kernel import checks
+from playhead.kernel.agent_tool import AgentTool
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
-from playhead.replay.declared import changes, specs_of, with_read_only
 from playhead.replay.loading import require_replayable, require_sound, require_strategy
 from playhead.replay.matching import says_tools
-from playhead.replay.misses import OnMissing, checked_policy
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
+from playhead.replay.serving import OnMissing, checked_policy
+from playhead.trace.events import ToolsDefined
+from playhead.trace.owners import agent_path
+from playhead.trace.types import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from playhead.agent.agent import Agent
     from playhead.agent.options import TraceTo
+    from playhead.kernel.session import Tool
     from playhead.replay.overrides import Overrides
+    from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.recording import Recording
-    from playhead.trace.types import AgentHeader, Content, ToolSpec
+    from playhead.trace.types import AgentHeader, Content
 
 
 class ReplayOptions(TypedDict, total=False):
@@ -81,12 +86,12 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     require_replayable(recording)
     if agent is None and not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
-    code = {} if agent is None else specs_of(agent.tools)
+    code = {} if agent is None else _specs_of(agent.tools)
     if read_only and agent is not None:
         raise UsageError(
             "read_only= is for tools without code; agent= brings code, which declares it: @tool(read_only=True)"
         )
-    declared = with_read_only(recording, read_only)
+    declared = _with_read_only(recording, read_only)
     past = read_past(declared, code)
     cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
@@ -159,7 +164,7 @@ def _notes_before(
     yield from cast.notes()
     if agent is not None:
         yield from _of_code(recording.header.agent, agent.header)
-        yield from changes(recording, specs_of(agent.tools))
+        yield from _changed_tools(recording, _specs_of(agent.tools))
 
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
@@ -188,3 +193,65 @@ def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
     differing = [name for name in differing if name not in ("prices", "model", "sources")]
     if differing:
         yield f"agent= is not the agent that was recorded: {', '.join(differing)}"
+
+
+def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
+    """Return the recording with these tools declared read-only.
+
+    Raises:
+        UsageError: there is no such tool, or it is recorded with what it writes.
+    """
+    specs = [spec for owner in recording.owners.values() for spec in owner.own_tools.values()]
+    writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
+    for name in names:
+        if name not in list(writes):
+            raise UsageError(
+                f"read_only (--read-only): the recording has no tool function {name!r}.{nearest(str(name), writes)}"
+            )
+        if writes[name]:
+            raise UsageError(
+                f"read_only (--read-only): {name} is recorded as a tool that writes {', '.join(writes[name] or ())}"
+            )
+    return (
+        replace(recording, records=tuple(_declaring(each, names) for each in recording.records)) if names else recording
+    )
+
+
+def _declaring(record: Record, names: Collection[str]) -> Record:
+    if not isinstance(record.event, ToolsDefined):
+        return record
+    tools = tuple(
+        spec.model_copy(update={"read_only": True}) if spec.name in names and spec.kind == "function" else spec
+        for spec in record.event.tools
+    )
+    return record._replace(event=record.event.model_copy(update={"tools": tools}))
+
+
+def _specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[str, ToolSpec]]:
+    """Return what code declares of the tools of an agent and of all below it, by the agents' paths."""
+    found = {path: {name: tool.spec for name, tool in tools.items()}}
+    for name, tool in tools.items():
+        if isinstance(tool, AgentTool):
+            found |= _specs_of(tool.tools, f"{path}/{name}")
+    return found
+
+
+def _changed_tools(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
+    """Yield how each tool of the code differs from the recorded one."""
+    said: set[str] = set()
+    for owner, recorded in recording.owners.items():
+        path = agent_path(owner)
+        now = code.get(path)
+        if now is None or path in said or not recorded.own_tools:
+            continue
+        said.add(path)
+        then = {spec.name: spec for spec in recorded.own_tools.values()}
+        of = "" if path == "root" else f" of {path}"
+        for name in sorted({*then, *now}):
+            if name not in then or name not in now:
+                yield f"the tool {name}{of} is {'new in the code' if name in now else 'not in the code any more'}"
+            elif then[name] != now[name]:
+                fields = [
+                    each for each in ToolSpec.model_fields if getattr(then[name], each) != getattr(now[name], each)
+                ]
+                yield f"the tool {name}{of} is not the one that was recorded: another {', '.join(fields)}"

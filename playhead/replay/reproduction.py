@@ -5,17 +5,17 @@ It proves that the code still behaves as recorded. It proves nothing about the m
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison, Divergence, Parting, is_ending
 from playhead.errors import NotReplayableError, PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
-from playhead.replay.declared import SourceChange, changed_sources
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import Races, recorded_stops
 from playhead.replay.hooks import Passed
@@ -24,11 +24,12 @@ from playhead.replay.prefix import without_end
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved, KillswitchFired
 from playhead.trace.format import new_run_id
-from playhead.trace.owners import is_within
+from playhead.trace.owners import is_within, tool_of
+from playhead.trace.parameters import comparable
 from playhead.trace.recorder import Recorder, Subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from playhead.agent.agent import Agent
     from playhead.kernel.session import Tool
@@ -36,10 +37,39 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import OnRecord
     from playhead.trace.recording import Recording, RecordingStatus
     from playhead.trace.redaction import Redactor
-    from playhead.trace.types import Content
+    from playhead.trace.types import Content, SourceInfo, SourceKind
 
 STOPPED: Final = "replay_stopped"
 """How a run ends that is a replay and may not go on."""
+
+
+Change = Literal["code", "value", "added", "removed", "unknown"]
+Key: TypeAlias = "tuple[SourceKind, str, int]"
+_SENTENCES: Final[dict[Change, str]] = {
+    "code": "the code of {} differs",
+    "value": "a value that {} holds differs",
+    "added": "{} was added",
+    "removed": "{} was removed",
+    "unknown": "whether {} differs is not known: its source is not, or its values were recorded with another user's key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange:
+    """Code that a reproduction does not run, and that has or may have changed."""
+
+    owner: str
+    """Whose it is: `root`, or a sub-agent's owner."""
+    kind: SourceKind
+    """What it is for."""
+    name: str
+    """What it is called."""
+    change: Change
+    """Its `code` differs, or a `value` that it holds; it was `added` or `removed`; or it is `unknown`."""
+
+    def __str__(self) -> str:
+        what = self.kind if self.kind == self.name else f"{self.kind} {self.name}"
+        return _SENTENCES[self.change].format(what if self.owner == "root" else f"{what} of {self.owner}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +162,7 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
         not_entered=tuple(sorted(set(races.inside.values()))),
         raced=tuple(sorted(races.until)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
-        changed_sources=tuple(changed_sources(recording, world.sources)),
+        changed_sources=tuple(_changed_sources(recording, world.sources)),
     )
 
 
@@ -229,3 +259,42 @@ async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
             replay_mode="reproduce",
         )
     return world
+
+
+def _changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
+    """Yield the changes, agent by agent.
+
+    A sub-agent that was entered is compared part by part instead of as a whole.
+    """
+    entered = {tool_of(name) for name in now}
+    for owner, sources in now.items():
+        started = recording.owners[owner].started
+        then = {} if started is None else _numbered(started.agent.sources)
+        given = {} if started is None else _numbered(sources)
+        for key in {**then, **given}:
+            change = _change(then.get(key), given.get(key))
+            kind, name, _ = key
+            if change is not None and not (kind == "agent" and name in entered):
+                yield SourceChange(owner, kind, name, change)
+
+
+def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
+    if then is None or now is None:
+        return "removed" if now is None else "added"
+    if None in (then.fingerprint, now.fingerprint):
+        return "unknown"
+    if then.fingerprint != now.fingerprint:
+        return "code"
+    if then.values == now.values:
+        return None
+    known = None in (then.values, now.values) or comparable(then.values or "", now.values or "")
+    return "value" if known else "unknown"
+
+
+def _numbered(sources: Iterable[SourceInfo]) -> dict[Key, SourceInfo]:
+    counts: Counter[tuple[str, str]] = Counter()
+    found: dict[Key, SourceInfo] = {}
+    for each in sources:
+        found[each.kind, each.name, counts[each.kind, each.name]] = each
+        counts[each.kind, each.name] += 1
+    return found
