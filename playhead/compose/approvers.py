@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -50,11 +49,13 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
     """
 
     async def approve(request: ApprovalRequest) -> Approval:
+        nobody = nobody_at_the_terminal(shown=show is not None)
+        if nobody is not None:
+            return Approval(approved=False, why=f"nobody was there to ask: {nobody}", by="terminal")
+        question = "\n".join([*call_lines(pending_of(request)), PROMPT])
         try:
-            terminal = _terminal(shown=show is not None)
-            question = "\n".join([*call_lines(pending_of(request)), PROMPT])
             async with _turn():
-                typed = await _ask(terminal, question, show or _on_stderr)
+                typed = await _ask(sys.stdin.fileno(), question, show or _on_stderr)
         except _Unanswered as why:
             return Approval(approved=False, why=str(why), by="terminal")
         return _read_answer(typed)
@@ -137,25 +138,15 @@ async def _turn() -> AsyncIterator[None]:
 
 def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
     """Return why the terminal cannot be used, or None when it can; `shown`: the question appears elsewhere."""
-    for stream, name in ((sys.stdin, "stdin"), *(() if shown else ((sys.stderr, "stderr"),))):
-        try:
-            there = stream is not None and stream.isatty()
-        except ValueError:  # closed
-            there = False
-        if not there:
-            return f"{name} is no terminal"
+    for name in ("stdin",) if shown else ("stdin", "stderr"):
+        with suppress(AttributeError, ValueError):  # there is none, or it is closed
+            if getattr(sys, name).isatty():
+                continue
+        return f"{name} is no terminal"
     with suppress(OSError):  # a terminal that does not control this process has no foreground
         if os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
             return "the process runs in the background"
     return None
-
-
-def _terminal(*, shown: bool) -> int:
-    """Return the file descriptor of the terminal; raises `_Unanswered` without one."""
-    why = nobody_at_the_terminal(shown=shown)
-    if why is not None:
-        raise _Unanswered(f"nobody was there to ask: {why}")
-    return sys.stdin.fileno()
 
 
 def _on_stderr(question: str) -> Callable[[bool], None]:
@@ -172,8 +163,7 @@ def _on_stderr(question: str) -> Callable[[bool], None]:
 async def _ask(terminal: int, question: str, show: Show) -> str:
     """Return the line that is typed in answer; raises `_Unanswered`.
 
-    The terminal is looked at again and again, and never waited for: so whoever gives up leaves nobody behind that would
-    take the answer to the next question away.
+    No thread reads the terminal: one that was abandoned would take away the answer to the next question.
     """
     import termios  # noqa: PLC0415 - there is no terminal on most machines that run agents
 
@@ -194,15 +184,10 @@ async def _ask(terminal: int, question: str, show: Show) -> str:
 
 async def _typed(terminal: int) -> bytes:
     """Return what has been typed, once something has."""
-    while True:
-        await anyio.sleep(POLL_S)
-        try:
-            if select.select([terminal], [], [], 0)[0]:
-                typed = os.read(terminal, _LONGEST_ANSWER)
-                break
-        except (OSError, ValueError):  # it has gone
-            typed = b""
-            break
+    typed = b""
+    with suppress(OSError, ValueError):  # it has gone
+        await anyio.wait_readable(terminal)
+        typed = os.read(terminal, _LONGEST_ANSWER)
     if not typed:
         raise _Unanswered("no answer: the input ended")
     return typed

@@ -134,14 +134,16 @@ class Harness(Registrar):
         Raises:
             UsageError: it is called outside of a block or twice in one, or the agent already has such a block.
         """
+        self._declare(Policy(name, to_json(dict(settings or {})), stacks=not once, check=check))
+
+    def _declare(self, block: Policy) -> None:
         if not self._blocks or self._blocks[-1].declared is not None:
             raise UsageError(
                 "harness.declare is called once, and inside a block: def block(harness): harness.declare(…)"
             )
-        if once and any(each.name == name for each in self._declared()):
-            raise UsageError(f"{name} is there twice: an agent has one of it")
-        block = self._blocks[-1]
-        block.declared = block.policy or Policy(name, to_json(dict(settings or {})), check=check)
+        if not block.stacks and any(each.name == block.name for each in self._declared()):
+            raise UsageError(f"{block.name} is there twice: an agent has one of it")
+        self._blocks[-1].declared = block
 
     def use(self, block: Block) -> Undo:
         """Let a block register what it has; what is returned undoes all of that.
@@ -151,7 +153,7 @@ class Harness(Registrar):
         """
         if not callable(block):
             raise UsageError(f"a block is a function that takes the harness; {block!r} is none")
-        entered = _Block(block if isinstance(block, Policy) else None)
+        entered = _Block()
         self._blocks.append(entered)
 
         def undo() -> None:
@@ -159,8 +161,12 @@ class Harness(Registrar):
                 each()
 
         try:
-            _require_made(block)
-            _require_used(block, block(self), entered.undos)
+            if isinstance(block, Policy) and block.register is not None:
+                self._declare(block)
+                block.register(self)
+            else:
+                _require_made(block)
+                _require_used(block, block(self), entered.undos)
         except BaseException:  # half a block is none
             undo()
             raise
@@ -246,9 +252,8 @@ Block = Callable[[Harness], object]
 
 @dataclass(slots=True)
 class _Block:
-    """A block that registers just now."""
+    """A block that is registering."""
 
-    policy: Policy | None
     declared: Policy | None = None
     undos: list[Undo] = field(default_factory=list)
 

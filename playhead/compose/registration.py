@@ -49,10 +49,8 @@ class Policy:
     """Tools of strategies that may take over."""
 
     def __call__(self, harness: Any) -> None:  # noqa: ANN401 - a `Harness`, which knows this class
-        """Register the policy; raises `UsageError` when the agent already has one of a name that does not stack."""
-        harness.declare(self.name, self.settings, once=not self.stacks, check=self.check)
-        if self.register is not None:
-            self.register(harness)
+        """Register the policy, as `harness.use` does."""
+        harness.use(self)
 
     @property
     def role(self) -> str:

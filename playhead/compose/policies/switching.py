@@ -5,8 +5,6 @@ It goes on from what was done: the steps, their results, the turns.
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from playhead.compose.policies.loops import Loop, LoopDetection
     from playhead.trace.types import AgentHeader, ToolSpec
 
-log = logging.getLogger("playhead")
 LAST: Final = 6
 """The number of steps that the model sees when it chooses the next strategy."""
 LONGEST_REASON: Final = 500
@@ -79,14 +76,6 @@ class Switching(BaseModel):
         return self
 
 
-@dataclass(slots=True)
-class _Switched:
-    times: int = 0
-    """How often the strategy was switched."""
-    cap_said: bool = False
-    """Whether it was said that it will not be switched any more."""
-
-
 def switch_strategy(
     switching: Switching | dict[str, Any] | None = None, detection: LoopDetection | dict[str, Any] | None = None
 ) -> Policy:
@@ -99,14 +88,14 @@ def switch_strategy(
     allowed, limits = options_of("switch_strategy", switching, Switching), limits_of(detection)
 
     def register(harness: Harness) -> None:
-        find, switched = finder(harness, limits), harness.per_run(_Switched)
+        find, switches = finder(harness, limits), harness.per_run(list[str])
 
         async def look(context: PhaseContext) -> Nudge | SwitchTo | None:
             loop = find(context)
             if loop is None:
                 return None
             word = told(loop, context)
-            return await _consider(allowed, switched(context), loop, context) or word
+            return await _consider(allowed, switches(context), loop, context) or word
 
         harness.before("think", look)
 
@@ -126,16 +115,13 @@ def switch_strategy(
     return Policy("switch_strategy", settings, register, check=check, tools=brought)
 
 
-async def _consider(allowed: Switching, run: _Switched, loop: Loop, context: PhaseContext) -> SwitchTo | None:
-    """Return the switch, or None when the strategy is kept."""
+async def _consider(allowed: Switching, switches: list[str], loop: Loop, context: PhaseContext) -> SwitchTo | None:
+    """Return the switch, or None when the strategy is kept; `switches` are the strategies so far."""
     now = context.strategy
-    if run.times >= allowed.max_switches:
-        if not run.cap_said:
-            run.cap_said = True
-            why = f"it is stuck again ({loop.what}), and max_switches={allowed.max_switches} is used up. "
-            why += "Fix: raise Switching(max_switches=…), or give the task to another strategy from the start"
-            context.record(DecisionEvaluated(decision=f"keep-strategy: {now}", rationale=why))
-            log.warning("run %s keeps the strategy %s: %s", context.run_id, now, why)
+    if len(switches) == allowed.max_switches:
+        why = f"it is stuck again ({loop.what}), and max_switches={allowed.max_switches} is used up. "
+        why += "Fix: raise Switching(max_switches=…), or give the task to another strategy from the start"
+        context.record(DecisionEvaluated(decision=f"keep-strategy: {now}", rationale=why))
         return None
     name, why = allowed.fallback_strategy, "fallback"
     if name is None:
@@ -147,7 +133,7 @@ async def _consider(allowed: Switching, run: _Switched, loop: Loop, context: Pha
     await context.offer("control.strategy-evaluated", evaluated.model_dump(exclude={"kind"}))
     if not evaluated.will_switch:
         return None
-    run.times += 1
+    switches.append(name)
     settings = allowed.settings.get(name, {})
     return SwitchTo(strategy_class(name).from_recorded(settings), f"{why} ({loop.what})")
 

@@ -59,7 +59,7 @@ async def test_the_model_recommends_a_strategy(tmp_path: Path):
 
 
 async def test_the_limit_of_switches(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    """After the last switch the strategy stays, as the trace and the log say once; the model still gets nudges."""
+    """After the last switch the strategy stays, as the trace says each time it is stuck again; the model still gets nudges."""
     turns = [*SAME, *SAME, *SAME, text("42")]
     with caplog.at_level(logging.WARNING, "playhead"):
         ran = await stuck(tmp_path, turns, switching={"fallback_strategy": "other"}, max_iterations=20)
@@ -68,7 +68,6 @@ async def test_the_limit_of_switches(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert len(kept) == 1
     assert "max_switches=1 is used up. Fix: raise Switching(max_switches=" in kept[0].rationale
     assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"] * 2
-    assert sum("keeps the strategy other" in each.message for each in caplog.records) == 2  # the run, and its replay
 
 
 @pytest.mark.parametrize(
