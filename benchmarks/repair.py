@@ -27,7 +27,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from playhead import Agent, Context
 from playhead.kernel.models import resolve_model
-from playhead.kernel.models.openai_format import parsed_arguments
+from playhead.kernel.models.openai_format import read_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.repair.repair import is_healthy, repair
 from playhead.testing import ScriptedModel, Turn, text
@@ -115,8 +115,7 @@ def bodies_run(
 def call_of(case: dict[str, Any]) -> ToolCall:
     """Return the native call of a case, as an adapter hands it over."""
     raw = case["arguments"] if isinstance(case["arguments"], str) else json.dumps(case["arguments"])
-    arguments = parsed_arguments(raw)
-    return ToolCall(id="", name=case["name"], arguments=arguments, raw_arguments=None if arguments is not None else raw)
+    return read_call("", case["name"], raw)
 
 
 def verdict(case: dict[str, Any], ran: list[tuple[str, dict[str, Any]]]) -> str:

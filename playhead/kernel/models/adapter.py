@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, suppress
 from copy import copy
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 300
 """Characters of a provider's message that are kept; some send whole pages."""
+MOST_CAUSES: Final = 20
+"""Errors of a chain that are looked at."""
 _BY_STATUS: Final = {401: MissingApiKeyError, 404: UnknownModelError, 408: ModelUnavailableError, 429: RateLimitError}
 """What a refusal means; any other one would be refused again, and what is none, such as 503, may pass."""
-_NOBODY: Final = frozenset({"ClientConnectorError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
+_UNREACHABLE: Final = frozenset({"ClientConnectorError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
 """Classes of errors, by name, that say that nobody was there and nothing was sent."""
 _NO_KEY: Final = re.compile(
     r"missing [\w ]{0,20}(api.?key|credentials)|unable to locate credentials|api.?key (not valid|not found|is missing)",
@@ -122,28 +125,27 @@ class Adapter(ABC):
 
     def _told(self, error: Exception, reason: str) -> PlayheadError:
         name, address = self._name, self.address or self.usual_address
-        kind, causes = _kind(error, reason), list(_causes(error))
+        kind, causes = _kind(error, reason), list(islice(_causes(error), MOST_CAUSES))
         names = {type(each).__name__ for each in causes}
-        is_late = any("Timeout" in each for each in names)
-        is_nobody = not is_late and bool(names & _NOBODY)
-        said = f"{address} refused the request to {name}: {reason}"
-        if kind is ModelUnavailableError:
-            said = f"{address} did not answer in time ({name})" if is_late else f"{address} failed ({name}): {reason}"
-            said = f"no server answers at {address} ({name}). {self._advice(kind)}" if is_nobody else said
+        is_unreachable = bool(names & _UNREACHABLE) and not any("Timeout" in each for each in names)
+        keys = " or ".join(each for each in self.secrets if not each.startswith(IN_ADDRESS))
+        if is_unreachable and kind is ModelUnavailableError:
+            said = f"no server answers at {address} ({name}). {self._advice(kind)}"
+        elif kind is MissingApiKeyError and not keys:
+            said = f"no API key for {name}: {self._advice(kind)}"
         elif kind is MissingApiKeyError:
-            used = " or ".join(each for each in self.secrets if not each.startswith(IN_ADDRESS))
-            said = f"{address} does not accept the key for {name}, from {used}: {reason}"
-            said = said if used else f"no API key for {name}: {self._advice(kind)}"
+            said = f"{address} does not accept the key for {name}, from {keys}: {reason}"
         elif kind is UnknownModelError:
-            said = f"{name!r} is no model that {address} knows ({reason}).{self._advice(kind)}"
-            if reason.startswith(_NO_PROVIDER):
-                said = f"{name!r}: there is no such provider.{self._advice(kind)}"
+            said = f"{address} does not know the model {name!r} ({reason}).{self._advice(kind)}"
         elif kind is MissingDependencyError:
             said = f"{name} needs a package that is not installed: {reason}"
+        else:
+            done = "failed" if kind is ModelUnavailableError else "refused the request"
+            said = f"{address} {done} ({name}): {reason}"
         told = kind(said)
         if isinstance(told, ModelError):
             told.retry_after_s = _retry_after_s(causes)
-            if is_nobody:
+            if is_unreachable:
                 spent(told, Usage())
         return told
 
@@ -175,9 +177,7 @@ def _kind(error: Exception, reason: str) -> type[PlayheadError]:
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and what led to it."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from playhead.errors import UsageError
 
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 ToolFormat = Literal["native", "text"]
 """How a model is told of tools and makes calls: in fields of the request, or in the text of prompts and answers."""
-NATIVE: Final = "native"
 
 
 def tool_format_of(model: Model) -> ToolFormat:
     """Return how a model is told of tools; `native` where its adapter does not say."""
-    return checked_tool_format(getattr(model, "tool_format", NATIVE))
+    return checked_tool_format(getattr(model, "tool_format", "native"))
 
 
 def checked_tool_format(given: Any) -> ToolFormat:  # noqa: ANN401 - checked here

@@ -146,11 +146,12 @@ class LiteLLM(Adapter):
             MissingDependencyError: litellm is not installed.
         """
         litellm = await _load()
-        if self._provider not in _providers(litellm):  # those it knows it may log in to when it is asked about them
+        known = {str(getattr(each, "value", each)) for each in litellm.provider_list}
+        if self._provider not in known:  # those it knows it may log in to when it is asked about them
             with self._as_ours():
                 litellm.get_llm_provider(self._name, api_base=self._api_base)
-        known = self.secrets or self._base() or litellm.api_key or getattr(litellm, f"{self._provider}_key", None)
-        missing = [] if known else _missing(litellm, self._name)
+        given = self.secrets or self._base() or litellm.api_key or getattr(litellm, f"{self._provider}_key", None)
+        missing = [] if given else _missing(litellm, self._name)
         if missing and all(name.endswith("_API_KEY") for name in missing):
             raise MissingApiKeyError(f"no API key for {self._name}: {self._advice(MissingApiKeyError)}")
 
@@ -164,10 +165,13 @@ class LiteLLM(Adapter):
 
     def _advice(self, kind: type[PlayheadError]) -> str:
         if kind is MissingApiKeyError:
-            variables = _key_variables(_litellm(), self._name)
+            missing = [name for name in _missing(_litellm(), self._name) if "KEY" in name or "TOKEN" in name]
+            variables = " or ".join(missing or [key_variable(self._provider)])
             return f"set {variables}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)"
         if kind is UnknownModelError:
-            return _nearest_models(_litellm(), self._name)
+            by_provider = _litellm().models_by_provider.items()
+            names = {f"{each}/{name.removeprefix(each + '/')}" for each, models in by_provider for name in models}
+            return did_you_mean(self._name, names - {self._name})
         return "Is the server running?" if self._base() else "Is there a network?"
 
 
@@ -311,26 +315,7 @@ def _prices(litellm: LiteLLMObject, model: str) -> Prices | None:
         return None
 
 
-def _key_variables(litellm: LiteLLMObject, model: str) -> str:
-    """Return the environment variables that may hold the key, by litellm's word or else by custom."""
-    keys = [name for name in _missing(litellm, model) if "KEY" in name or "TOKEN" in name]
-    return " or ".join(keys or [key_variable(provider_of(model))])
-
-
 def _missing(litellm: LiteLLMObject, model: str) -> list[str]:
     with suppress(Exception):  # it only knows some providers
         return list(litellm.validate_environment(model)["missing_keys"])
     return []
-
-
-def _providers(litellm: LiteLLMObject) -> set[str]:
-    return {str(getattr(name, "value", name)) for name in litellm.provider_list}
-
-
-def _nearest_models(litellm: LiteLLMObject, model: str) -> str:
-    """Return the tail of a message that names the nearest thing litellm knows."""
-    provider = provider_of(model)
-    if provider not in litellm.models_by_provider:
-        return did_you_mean(provider, _providers(litellm))
-    names = {f"{provider}/{name.removeprefix(provider + '/')}" for name in litellm.models_by_provider[provider]}
-    return did_you_mean(model, names - {model})

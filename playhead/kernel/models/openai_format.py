@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
@@ -132,25 +133,21 @@ def text_of_chunk(chunk: Any) -> str:  # noqa: ANN401 - litellm's ModelResponseS
 
 
 def read_call(call_id: str | None, name: str | None, written: JsonValue) -> ToolCall:
-    """Return a call that a model asks for; arguments that are no object stay as they were written."""
-    arguments = parsed_arguments(written)
-    raw = None if arguments is not None else as_text(to_json(written))
-    return ToolCall(id=call_id or "", name=name or "", arguments=arguments, raw_arguments=raw)
+    """Return a call that a model asks for; arguments that are not an object stay as the model wrote them.
 
-
-def parsed_arguments(text: JsonValue) -> dict[str, JsonValue] | None:
-    """Return the object that a model wrote as a call's arguments, or None when it wrote something else.
-
-    No text at all is what some servers send for a call without arguments.
+    Some servers send no text at all for a call without arguments.
     """
-    if isinstance(text, str) and text.strip():
-        try:
-            text = strict_json(text)
-        except (ValueError, RecursionError):
-            return None
-    elif not text:
-        return {}
-    return text if isinstance(text, dict) else None
+    arguments = written or {}
+    if isinstance(written, str):
+        with suppress(ValueError, RecursionError):
+            arguments = strict_json(written) if written.strip() else {}
+    is_object = isinstance(arguments, dict)
+    return ToolCall(
+        id=call_id or "",
+        name=name or "",
+        arguments=arguments if is_object else None,
+        raw_arguments=None if is_object else as_text(to_json(written)),
+    )
 
 
 def usage_of(response: Any) -> Usage:  # noqa: ANN401 - litellm's, or a part of one that is streamed

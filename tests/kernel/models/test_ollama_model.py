@@ -145,7 +145,7 @@ def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
             400,
             {"error": "m does not support tools"},
             ModelRequestError,
-            "URL refused the request to ollama/qwen3:8b: m does not support tools",
+            "URL refused the request (ollama/qwen3:8b): m does not support tools",
         ),
         (
             401,
@@ -157,7 +157,7 @@ def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
             404,
             {"error": "model 'qwen3:8b' not found"},
             UnknownModelError,
-            "'ollama/qwen3:8b' is no model that URL knows (model 'qwen3:8b' not found). Get it: ollama pull qwen3:8b",
+            "URL does not know the model 'ollama/qwen3:8b' (model 'qwen3:8b' not found). Get it: ollama pull qwen3:8b",
         ),
         (
             200,
