@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from playhead.agent.agent import Agent
 from playhead.errors import ToolDefinitionError, nearest
 from playhead.kernel.session import Tool
-from playhead.kernel.tool_decorator import tool
-from playhead.kernel.tools import FunctionTool
+from playhead.kernel.tools import FunctionTool, tool
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

@@ -1,27 +1,29 @@
-"""Tools: what the tool port runs for a model, and functions as tools."""
+"""Tools that are functions: what the tool port runs, the parameters as a model and pydantic read them, and `@tool`."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, overload
 
-from pydantic import ValidationError
+import pydantic_core
+from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, with_config
+from pydantic.fields import FieldInfo
+from typing_extensions import TypedDict, Unpack
 
-from playhead.errors import problems
+from playhead.errors import ToolDefinitionError, problems
 from playhead.kernel.bounded_schema import SHOWN, require_affordable
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.outcome import Outcome
+from playhead.kernel.session import ToolContext
 from playhead.trace.events import ErrorInfo
-from playhead.trace.values import JsonValue, content_hash, scrub, to_json
+from playhead.trace.types import ToolSpec
+from playhead.trace.values import JsonValue, content_hash, from_json, is_plain, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-    from playhead.kernel.arguments import Arguments
-    from playhead.kernel.session import ToolContext
-    from playhead.trace.types import ToolSpec
 
 
 class FunctionTool:
@@ -118,3 +120,252 @@ class FunctionTool:
 
 class _NotBegunError(Exception):
     """The run ended before the body began."""
+
+
+_NUMBERS: Final = ("int_type", "float_type")
+"""What pydantic's strict mode says of what is no number; it also says so of `5.0` for an integer, which is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The parameters of a function, as pydantic reads them."""
+
+    adapter: TypeAdapter[dict[str, Any]]
+    names: tuple[str, ...]
+    """The parameters that a model gives."""
+    context_parameter: str | None
+    """The parameter that is filled with the ToolContext."""
+
+    @staticmethod
+    def of(function: Callable[..., Any]) -> Arguments:
+        """Read the signature of a function.
+
+        Raises:
+            ToolDefinitionError: a parameter cannot be passed by name, or has no JSON schema.
+        """
+        parameters = _parameters(function)
+        contexts = [each.name for each in parameters if _is_context(each.annotation, ToolContext)]
+        if len(contexts) > 1:
+            raise ToolDefinitionError(f"{name_of(function)}: it has two ToolContext parameters; one is enough")
+        try:
+            fields = {each.name: _field(each) for each in parameters if each.name not in contexts}
+            typed_dict: Any = TypedDict  # of any names, which the fields of a model may not have
+            shape = typed_dict("Arguments", fields)
+            shape.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+            adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(shape)
+        except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
+            raise ToolDefinitionError(f"{name_of(function)}: {getattr(error, 'message', error)}") from None
+        return Arguments(adapter, tuple(fields), next(iter(contexts), None))
+
+    def schema(self, function: str) -> dict[str, Any]:
+        """Return the JSON schema of the arguments."""
+        try:
+            return _without_titles(self.adapter.json_schema())  # type: ignore[no-any-return]
+        except PydanticUserError as error:
+            raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
+
+    def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
+        """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
+        given = arguments if is_plain(arguments) else from_json(arguments)
+        values: dict[str, Any] = self.adapter.validator.validate_python(given)
+        return values
+
+    def checked(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
+        """Return what `read` does, and refuse numbers and booleans that are made of other values.
+
+        Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without an error.
+
+        Raises:
+            ValidationError: they do not fit.
+        """
+        try:
+            text = pydantic_core.to_json(arguments) if is_plain(arguments) else json.dumps(from_json(arguments))
+            values: dict[str, Any] = self.adapter.validator.validate_json(text, strict=True)
+        except ValidationError as error:
+            values = self.read(arguments)
+            wrong = [(each["type"], each["input"]) for each in error.errors(include_url=False)]
+            if any(
+                kind == "bool_type" or (kind in _NUMBERS and isinstance(given, (bool, str))) for kind, given in wrong
+            ):
+                raise
+        except Exception:  # noqa: BLE001 - a type of the user's may not know JSON
+            values = self.read(arguments)
+        return values
+
+    def checked_key(self, key: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
+        """Return the names that identify a call; they have to be parameters."""
+        unknown = [name for name in key or () if name not in self.names]
+        if unknown:
+            known = ", ".join(self.names) or "none"
+            raise ToolDefinitionError(f"key names {', '.join(map(repr, unknown))}; the parameters are: {known}")
+        return None if key is None else tuple(key)
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        found = list(inspect.signature(function, eval_str=True).parameters.values())
+    except Exception as error:  # noqa: BLE001 - an annotation in quotes may be any expression
+        raise ToolDefinitionError(f"{name_of(function)}: its signature cannot be read: {error}") from None
+    for each in found:
+        if each.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            raise ToolDefinitionError(
+                f"{name_of(function)}: parameter {each} cannot be passed by name; a model passes arguments by name only"
+            )
+    return found
+
+
+def _field(parameter: inspect.Parameter) -> Any:  # noqa: ANN401 - an annotation
+    """Return the annotation of a parameter with its default, under its own name whatever alias it has."""
+    empty, default = inspect.Parameter.empty, parameter.default
+    annotation = Any if parameter.annotation is empty else parameter.annotation
+    if isinstance(default, FieldInfo):  # `def f(key: str = Field(description="…"))`
+        return Annotated[annotation, default, Field(alias=parameter.name)]
+    own = Field(alias=parameter.name) if default is empty else Field(default=default, alias=parameter.name)
+    return Annotated[annotation, own]
+
+
+def _is_context(annotation: Any, context: type[ToolContext]) -> bool:  # noqa: ANN401 - any annotation
+    """Return whether a parameter asks for the context: `ToolContext`, `ToolContext | None`, `Annotated[…]`."""
+    return annotation is context or context in get_args(annotation)
+
+
+def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Drop the titles pydantic makes up from field names: tokens that tell the model nothing."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+    return {key: _without_titles(value) for key, value in kept.items()}
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return what errors and traces call a function: the same in every process, which what `repr` says is not."""
+    if isinstance(function, partial):
+        return name_of(function.func)
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+_AS_DECLARED: Final = ("read_only", "requires_approval", "risk", "isolate", "untrusted")
+"""Options that the specification has under the same names."""
+_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Resource = Annotated[str, Field(min_length=1)]
+Resources = set[Resource] | frozenset[Resource] | list[Resource] | tuple[Resource, ...]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, defer_build=True))
+class ToolOptions(TypedDict, total=False):
+    """What can be declared of a tool; `tool` says what each means."""
+
+    name: Annotated[str | None, Field(pattern=_NAME)]
+    description: str | None
+    read_only: bool
+    timeout: Seconds | None
+    requires_approval: bool
+    risk: Literal["low", "medium", "high", "critical"]
+    key: tuple[str, ...] | list[str] | None
+    reads: Resources | None
+    writes: Resources | None
+    cache: Seconds | bool
+    isolate: bool
+    untrusted: bool
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Make a typed function, sync or async, a tool.
+
+    The signature gives the JSON schema and validates the arguments; the docstring is the description. A parameter
+    annotated `ToolContext` is filled by Playhead and not shown to the model.
+
+    Args:
+        function: the function, when the decorator is used bare.
+        name: the tool's name; the function's own by default.
+        description: what the model is told; the docstring by default.
+        read_only: declared free of side effects. Only such tools run beside others; everything else runs alone.
+        timeout: seconds a call may take; None for no limit.
+        requires_approval: a call runs only after the agent's approver said yes to exactly these arguments.
+        risk: how bad a wrong call is.
+        key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
+        reads: names of the resources that an answer depends on, such as `{"orders"}`; any names, the same in every tool.
+            In a replay, a recorded answer holds as long as nothing else was done to them. Everything by default.
+        writes: names of the resources that a call may change; its own answer depends on them, too. By default everything,
+            unless it is `read_only`.
+        cache: answer a repeated call from this run's memory; a number is for how many seconds. For read-only tools.
+        isolate: run each call in a process of its own, which is killed at the time limit or when the run ends, with all
+            that it has started. Costs about 0.2 s a call. The function has to stand at the top of a module (a script
+            needs `if __name__ == "__main__":` around what it does), and cannot have a `ToolContext`; what it changes in
+            memory is lost. POSIX only.
+        untrusted: strangers may have written what it returns (a web page, a mail); the model is shown it between marks that
+            say it is data. That lowers the odds that it obeys such a text, and does no more.
+
+    Raises:
+        ToolDefinitionError: the function cannot be a tool.
+    """
+
+    def make(target: Callable[..., Any]) -> FunctionTool:
+        arguments, said = Arguments.of(_checked_function(target)), _checked(target, options)
+        description, kept = said.get("description"), said.get("cache", False)
+        named: dict[str, Any] = {name: said[name] for name in _AS_DECLARED if name in said}
+        named |= {name: tuple(sorted(set(said[name]))) for name in ("reads", "writes") if said.get(name) is not None}
+        spec = ToolSpec(
+            name=said["name"],
+            description=inspect.cleandoc(target.__doc__ or "") if description is None else description,
+            parameters=arguments.schema(name_of(target)),
+            timeout_s=said.get("timeout", DEFAULT_TIMEOUT_S),
+            key=arguments.checked_key(said.get("key")),
+            cache=bool(kept),
+            cache_s=None if isinstance(kept, bool) else kept,
+            **named,
+        )
+        if spec.cache and not spec.read_only:
+            raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
+        if spec.writes and spec.read_only:
+            raise ToolDefinitionError(
+                f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
+            )
+        if not spec.isolate:
+            return FunctionTool(target, spec, arguments)
+        from playhead.kernel.isolate.function import IsolatedTool  # noqa: PLC0415 - only for tools that need it
+
+        return IsolatedTool(target, spec, arguments)
+
+    return make if function is None else make(function)
+
+
+def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    if isinstance(function, FunctionTool):
+        raise ToolDefinitionError(f"{function.spec.name} is a tool already")
+    if not callable(function) or inspect.isclass(function):
+        raise ToolDefinitionError(f"{function!r} is no function; @tool goes on a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolDefinitionError(f"{name_of(function)} is a generator; a tool returns its whole result")
+    return function
+
+
+_OPTIONS: Final = TypeAdapter(ToolOptions)
+
+
+def _checked(function: Callable[..., Any], options: ToolOptions) -> dict[str, Any]:
+    """Return what is declared, the name among it."""
+    name = options.get("name")
+    given: dict[Any, Any] = {**options, "name": getattr(function, "__name__", "") if name is None else name}
+    try:
+        return {**_OPTIONS.validate_python(given)}
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        option = wrong["loc"][0]
+        raise ToolDefinitionError(
+            f"{name_of(function)}: @tool({option}={given.get(option)!r}): {wrong['msg']}"
+        ) from None

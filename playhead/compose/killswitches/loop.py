@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.compose.killswitches.trigger import OnTrigger, checked_trigger, ending
 from playhead.errors import UsageError
-from playhead.kernel.arguments import name_of
 from playhead.kernel.checks import at_least
 from playhead.kernel.describe import described
 from playhead.kernel.hooks import LOOP_PHASES, Stop, Terminate
+from playhead.kernel.tools import name_of
 
 LONGEST: Final = 1000
 """Characters of a reason."""

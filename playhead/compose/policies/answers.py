@@ -19,11 +19,11 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from playhead.compose.contexts import VERIFIED
 from playhead.compose.registration import Policy
 from playhead.errors import UsageError, first_problem
-from playhead.kernel.arguments import name_of
 from playhead.kernel.checks import at_least, functions
 from playhead.kernel.describe import described
 from playhead.kernel.hooks import Answer, Nudge, Terminate
 from playhead.kernel.repair.lenient_json import json_blocks
+from playhead.kernel.tools import name_of
 from playhead.trace.events import VerifierVerdict
 from playhead.trace.types import text_of
 from playhead.trace.values import as_text, from_json, repair_json

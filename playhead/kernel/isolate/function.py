@@ -16,12 +16,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from playhead.errors import ToolDefinitionError
-from playhead.kernel.arguments import Arguments, name_of
 from playhead.kernel.describe import describe
 from playhead.kernel.isolate.home import find, home_of, require_guard
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.tools import FunctionTool
+from playhead.kernel.tools import Arguments, FunctionTool, name_of
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
