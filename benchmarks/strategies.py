@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.step_cost import STEPS, bare_loop, cpu_us_per_step, fetch_async
 from playhead import Agent, Context
-from playhead.kernel.strategies.registry import make_strategy
+from playhead.kernel.strategies.base import make_strategy
 from playhead.testing import ScriptedModel, call, text
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from playhead.kernel.models.ollama import Ollama as Ollama
 from playhead.kernel.session import ToolContext as ToolContext
 from playhead.kernel.state import Step as Step
 from playhead.kernel.strategies.base import Strategy as Strategy
-from playhead.kernel.strategies.registry import register_strategy as register_strategy
-from playhead.kernel.tools import tool as tool
+from playhead.kernel.strategies.base import register_strategy as register_strategy
+from playhead.kernel.tool_decorator import tool as tool
 from playhead.replay.engine import ReplayResult as ReplayResult
 from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride

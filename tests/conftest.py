@@ -46,7 +46,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def strategies_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget after each test what strategies it registered."""
-    from playhead.kernel.strategies import registry
+    from playhead.kernel.strategies import base as registry
 
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Context, Execution
 from playhead.compose import policies
-from playhead.kernel.strategies.registry import make_strategy
+from playhead.kernel.strategies.base import make_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

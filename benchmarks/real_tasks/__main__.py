@@ -12,7 +12,7 @@ from benchmarks.real_tasks.harness import Book, ServerGoneError, run_all
 from benchmarks.real_tasks.report import endings, paired_report, strategies_report, write_between
 from benchmarks.real_tasks.setting import REPEATS, ROOT, fingerprint
 from benchmarks.real_tasks.tasks import selected
-from playhead.kernel.strategies.registry import list_strategies
+from playhead.kernel.strategies.base import list_strategies
 
 if TYPE_CHECKING:
     from collections.abc import Callable

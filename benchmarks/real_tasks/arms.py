@@ -18,7 +18,7 @@ from playhead import Agent, Context, RunError
 from playhead.compose.killswitches import timeout_after
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import message_to_openai, tool_to_openai
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.base import strategy_class
 from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:

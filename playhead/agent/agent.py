@@ -10,11 +10,11 @@ from playhead.compose.harness import Block, Harness
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
+from playhead.kernel.checks import checked_parameters
 from playhead.kernel.context.settings import context_fields, with_recall
-from playhead.kernel.isolate.home import require_guard
+from playhead.kernel.isolate import require_guard
 from playhead.kernel.models.base import tool_format_of
-from playhead.kernel.parameters import checked_parameters
-from playhead.kernel.strategies.registry import make_strategy
+from playhead.kernel.strategies.base import make_strategy
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.format import new_run_id

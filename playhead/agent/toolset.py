@@ -14,8 +14,8 @@ from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.session import Tool
-from playhead.kernel.strategies.registry import tools_of
-from playhead.kernel.tools import tool
+from playhead.kernel.strategies.base import tools_of
+from playhead.kernel.tool_decorator import tool
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.terminal import Line
 from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.errors import TraceWriteError
-from playhead.kernel.tools import tool
+from playhead.kernel.tool_decorator import tool
 from playhead.replay import load_recording, reproduce_sync
 from playhead.replay.engine import replay_sync
 from playhead.testing import ScriptedModel, call, calls

@@ -108,7 +108,7 @@ def run(  # noqa: PLR0913 - the options
     from playhead.cli.progress import Progress, following
     from playhead.cli.toolbox import load_tools, open_servers
     from playhead.kernel.models import resolve_model
-    from playhead.kernel.strategies.registry import make_strategy
+    from playhead.kernel.strategies.base import make_strategy
 
     progress = Progress()
     approver = _approver(approve, trace_dir, progress.ask)
@@ -284,7 +284,7 @@ def _agent(  # noqa: PLR0913 - the options
     from playhead.agent.options import Context, Execution
     from playhead.compose.again import block_again
     from playhead.kernel.models import resolve_model
-    from playhead.kernel.strategies.registry import strategy_of
+    from playhead.kernel.strategies.base import strategy_of
     from playhead.replay.cast import live_texts
     from playhead.replay.following import different_fields
     from playhead.replay.redacted import Rebinding, require_parameters, require_whole

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from playhead.agent.agent import Agent
 from playhead.errors import ToolDefinitionError, nearest
 from playhead.kernel.session import Tool
-from playhead.kernel.tools import FunctionTool, tool
+from playhead.kernel.tool_decorator import tool
+from playhead.kernel.tools import FunctionTool
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

@@ -9,7 +9,7 @@ from playhead.kernel.describe import describe, described
 from playhead.kernel.hooks import Answer, Nudge, Recover, Resume, Skip, Stop, SwitchTo, Terminate, Unmet
 from playhead.kernel.phases import state_changes
 from playhead.kernel.state import KernelState
-from playhead.kernel.strategies.registry import make_strategy
+from playhead.kernel.strategies.base import make_strategy
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session

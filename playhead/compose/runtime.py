@@ -30,7 +30,7 @@ from playhead.kernel.hooks import (
 from playhead.kernel.phases import is_taken_up, of_policy
 from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
-from playhead.kernel.strategies.registry import make_strategy
+from playhead.kernel.strategies.base import make_strategy
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
 from playhead.trace.values import scrub
 

@@ -20,7 +20,7 @@ from playhead.kernel.state import Step as Step
 from playhead.kernel.state import Thread as Thread
 from playhead.kernel.state import transition as transition
 from playhead.kernel.strategies.base import Strategy as Strategy
-from playhead.kernel.strategies.registry import register_strategy as register_strategy
+from playhead.kernel.strategies.base import register_strategy as register_strategy
 from playhead.kernel.structured import ask_for as ask_for
 from playhead.kernel.structured import form_prompt as form_prompt
 from playhead.trace.types import Purpose as Purpose

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from playhead.errors import UsageError, first_problem, nearest
+from playhead.errors import UsageError, first_problem, nearest, nearest_name
+from playhead.trace import parameters as recorded
 from playhead.trace.store import TraceStore
 from playhead.trace.types import AgentHeader, Message, TextPart
-from playhead.trace.values import scrub
+from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +22,23 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import Approver
     from playhead.kernel.session import Tool
     from playhead.trace.types import Content, Part
+    from playhead.trace.values import JsonValue
+
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What providers take as the name of a function, for another agent may call this one as its tool."""
+NOT_PARAMETERS: Final = frozenset(
+    """
+    api_base api_key base_url context_window_fallback_dict fallbacks max_retries messages model n num_retries stream tools
+    """.split()  # noqa: SIM905 - a list of words reads better as words
+)
+"""What would change who answers, how often, or what is asked behind the recording's back."""
+
+_KNOWN: Final = recorded.KNOWN | recorded.TEXTS | recorded.CONTAINERS
+_LIKE_A_KNOWN_ONE: Final = frozenset({"cache", "model_config", "prompt_id", "stream_response", "verbose"})
+"""Names that litellm takes, and that look like a slip in one of the known."""
+_NEAR: Final = 0.75
+"""Similarity from which an unknown name is taken for a slip."""
 
 
 def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHeader
@@ -158,3 +173,47 @@ def _scrubbed(message: Message) -> Message:
 
 def _scrubbed_part(part: Part) -> Part:
     return part.model_copy(update={"text": scrub(part.text)}) if isinstance(part, TextPart) else part
+
+
+def checked_parameters(
+    parameters: Mapping[str, JsonValue], accepted: Collection[str] | None = None
+) -> dict[str, JsonValue]:
+    """Return request parameters as JSON; refuse what is not a request's to set, and what is a slip in a known name.
+
+    `accepted` are all names that the model takes, when it says so (`known_parameters`). Else an unknown name that is like
+    none of the known goes to the provider, as litellm sends it: every provider has some of its own.
+
+    Raises:
+        UsageError: such a parameter is given; the message says where it belongs, or the nearest name. Or one is of a
+            recording, which does not hold its value.
+    """
+    if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
+        raise UsageError(f"parameters must be a dict by name; it is {type(parameters).__name__}")
+    meant = {name: _meant(name) for name in parameters}
+    reserved = sorted(name for name, known in meant.items() if known in NOT_PARAMETERS)
+    if reserved:
+        raise UsageError(
+            f"{', '.join(reserved)}: no request parameter. The key and the address are arguments of Agent "
+            "(api_key=, api_base=) or environment variables; the rest is the agent's to decide"
+        )
+    for name, known in meant.items():
+        if accepted is not None and name not in accepted:
+            raise UsageError(f"this model has no request parameter {name!r}.{nearest(name, accepted)}")
+        if accepted is None and known not in (None, name):
+            raise UsageError(
+                f"there is no request parameter {name!r}. Did you mean {known!r}? One that has this very name goes into "
+                f"extra_body={{{name!r}: …}}"
+            )
+    missing = [path for path, _ in recorded.unrecorded(parameters)]
+    if missing:
+        raise UsageError(f"{', '.join(missing)}: a recording says that it was there, not what it was; give its value")
+    checked: dict[str, JsonValue] = to_json(parameters)
+    return checked
+
+
+def _meant(name: str) -> str | None:
+    """Return the known name that is meant by a name, or None when it is like none of them."""
+    known = _KNOWN | NOT_PARAMETERS
+    if name in known or name in _LIKE_A_KNOWN_ONE:
+        return name
+    return nearest_name(name.replace("-", "_").lower(), known, _NEAR)

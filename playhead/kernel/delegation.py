@@ -9,7 +9,7 @@ from playhead.errors import UsageError
 from playhead.kernel.describe import shortened
 from playhead.kernel.passes import fresh_thread
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.base import strategy_class
 from playhead.trace.events import StrategySwitched
 from playhead.trace.types import text_of
 

@@ -18,8 +18,8 @@ from playhead.kernel.passes import closed_thread
 from playhead.kernel.phases import GivenUpError, came_late, end_by_hook, record_steering, steer, visit
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.state import KernelState, Thread, transition
+from playhead.kernel.strategies.base import strategy_of
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.strategies.registry import strategy_of
 from playhead.trace.events import FinalAnswer
 from playhead.trace.format import ANSWERED
 from playhead.trace.recorder import observer_timeout

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MIN_ITERATIONS: Final = 2
 """Turns before the model is offered a tool that ends the run; it can always answer in text."""
+RECALL: Final = "recall"
 PAGE: Final = 800
 """Characters of a page, where the agent does not say how long a result may be."""
 MAX_PAGE: Final = 8000
@@ -160,7 +161,7 @@ def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome
 
 _OWN: Final = (
     MetaTool("final-answer", "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True),
-    MetaTool("recall", "Read a stored result by its key, page by page.", RecallArguments, _recall),
+    MetaTool(RECALL, "Read a stored result by its key, page by page.", RecallArguments, _recall),
 )
 META_TOOLS: Final = {each.name: each for each in _OWN}
 

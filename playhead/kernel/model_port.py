@@ -18,11 +18,11 @@ from playhead.errors import (
     ReplayError,
     UsageError,
 )
+from playhead.kernel.checks import checked_parameters
 from playhead.kernel.describe import describe, described, is_failure
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.models.base import StreamsText
-from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
     ErrorInfo,

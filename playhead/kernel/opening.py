@@ -8,7 +8,7 @@ from playhead.kernel.guards import Composition
 from playhead.kernel.messages import ThreadRecord
 from playhead.kernel.model_port import ModelDoor
 from playhead.kernel.session import FactDoor, Session, Toolset
-from playhead.kernel.strategies.registry import tools_of
+from playhead.kernel.strategies.base import tools_of
 from playhead.kernel.tool_port import ToolDoor
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.strategies.registry import strategy_if_known
+from playhead.kernel.strategies.base import strategy_if_known
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from playhead.errors import problems
 from playhead.kernel.passes import ask_model
 from playhead.kernel.repair.lenient_json import json_blocks
-from playhead.kernel.repair.schema import Schema, choices, options
+from playhead.kernel.schemas import Schema, choices, options
 from playhead.trace.events import StructuredOutputFailed
 from playhead.trace.format import incomplete
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.repair.schema import Schema, facts, options, properties, required
+from playhead.kernel.schemas import Schema, facts, options, properties, required
 from playhead.kernel.state import Thread
 from playhead.trace.types import Message, TextPart
 from playhead.trace.values import untagged

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from playhead.errors import MissingDependencyError, UsageError, first_problem
 from playhead.kernel.lifecycle.bodies import run_in_thread
-from playhead.kernel.tools import DEFAULT_TIMEOUT_S
+from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
 from playhead.mcp.choices import Choices, shown_url
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import anyio
 from pydantic import ValidationError
 
 from playhead.errors import ToolDefinitionError, ToolServerError, nearest
-from playhead.kernel.bounded_schema import BoundedSchema, UnusableSchemaError
 from playhead.kernel.describe import describe
 from playhead.kernel.outcome import Outcome
+from playhead.kernel.schemas import BoundedSchema, UnusableSchemaError
 from playhead.mcp.choices import cleaned, one_line
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.agent.toolset import address_of, agents_below
 from playhead.errors import UnknownModelError, UsageError, nearest
+from playhead.kernel.checks import checked_parameters
 from playhead.kernel.models import resolve_model
+from playhead.kernel.models.adapter import provider_of
 from playhead.kernel.models.base import Checked
-from playhead.kernel.models.credentials import provider_of
-from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.trace.events import AgentStarted

@@ -29,7 +29,7 @@ from playhead.kernel.hooks import (
 )
 from playhead.kernel.phases import apply_changes, is_taken_up
 from playhead.kernel.session import Hooks
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.base import strategy_class
 from playhead.replay.redacted import require_parameters
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired, ReplayDiverged
 from playhead.trace.types import Request

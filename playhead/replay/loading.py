@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playhead.compose.contexts import HOOK
 from playhead.errors import NotReplayableError, UnknownStrategyError
-from playhead.kernel.strategies.registry import strategy_of
+from playhead.kernel.strategies.base import strategy_of
 from playhead.settings import load_settings
 from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore

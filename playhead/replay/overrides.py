@@ -21,8 +21,8 @@ from typing_extensions import TypedDict
 
 from playhead.errors import UsageError, first_problem, nearest
 from playhead.kernel import checks
+from playhead.kernel.checks import checked_parameters
 from playhead.kernel.models.base import Model
-from playhead.kernel.parameters import checked_parameters
 from playhead.trace.parameters import recorded
 from playhead.trace.types import Content
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json

@@ -23,7 +23,7 @@ from benchmarks.real_tasks.report import (
 from benchmarks.real_tasks.tasks import CHOSEN_ON, TASKS, Task
 from benchmarks.real_tasks.tools import TOOLS
 from playhead.kernel.models.openai_format import to_openai
-from playhead.kernel.strategies.registry import list_strategies
+from playhead.kernel.strategies.base import list_strategies
 from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, call, error, text
 

@@ -20,10 +20,10 @@ from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS, OUTPUT_CAP
 from playhead.compose.killswitches.files import LONGEST as LONGEST_REASON
 from playhead.compose.killswitches.prompt_bound import BYTES_PER_TOKEN
 from playhead.compose.policies.searching import MIN_WORDS
-from playhead.kernel.context.prior_work import MAX_FAILURES
+from playhead.kernel.context.curator import MAX_FAILURES
 from playhead.kernel.context.settings import NUMBERS, TIERS
 from playhead.kernel.meta_tools import MAX_PAGE
-from playhead.kernel.strategies.registry import list_strategies, strategy_class
+from playhead.kernel.strategies.base import list_strategies, strategy_class
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import EVENT_TYPES
 from tests.docs.pages import DOCS, blocks_of, code, read, rows

@@ -14,7 +14,7 @@ import pytest
 from playhead import Agent, Context, Execution, UsageError, tool
 from playhead.compose import killswitches
 from playhead.compose.typed import Options
-from playhead.kernel.tools import ToolOptions
+from playhead.kernel.tool_decorator import ToolOptions
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Message
 from tests.findings.adapter import reproduce, run

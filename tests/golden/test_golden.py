@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead import check_trace, load_recording
-from playhead.kernel.strategies.registry import list_strategies
+from playhead.kernel.strategies.base import list_strategies
 from playhead.replay import reproduce
 from playhead.trace.events import AgentStarted, LlmRequested, PhaseEntered, StrategySelected, StrategySwitched
 from tests.golden.record import GOLDEN

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead.kernel.bounded_schema import BoundedSchema, UnusableSchemaError
+from playhead.kernel.schemas import BoundedSchema, UnusableSchemaError
 
 PROPERTIES = {
     "type": "object",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import tool
-from playhead.kernel.strategies.registry import list_strategies
+from playhead.kernel.strategies.base import list_strategies
 from playhead.kernel.text_format import FORMAT
 from playhead.replay import reproduce, resume
 from playhead.testing import text

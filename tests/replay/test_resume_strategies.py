@@ -9,7 +9,7 @@ import pytest
 
 from playhead import Agent, Context, tool
 from playhead.errors import UnresolvedCallError
-from playhead.kernel.strategies.registry import list_strategies, make_strategy
+from playhead.kernel.strategies.base import list_strategies, make_strategy
 from playhead.replay import ResultOverride, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict

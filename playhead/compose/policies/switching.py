@@ -16,7 +16,7 @@ from playhead.kernel import delegation
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import Nudge, SwitchTo
 from playhead.kernel.rationale import strip_rationales
-from playhead.kernel.strategies.registry import strategy_class, tools_of_all
+from playhead.kernel.strategies.base import strategy_class, tools_of_all
 from playhead.trace.events import DecisionEvaluated, StrategySwitchEvaluated, StructuredOutputFailed
 from playhead.trace.types import text_of
 

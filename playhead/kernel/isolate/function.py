@@ -11,13 +11,16 @@ import asyncio
 import inspect
 import os
 import pkgutil
+import runpy
 import sys
 from math import inf
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.describe import describe
-from playhead.kernel.isolate.home import find, home_of, require_guard
+from playhead.kernel.isolate import finding, require_guard
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.tools import Arguments, FunctionTool, name_of
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
     from playhead.kernel.session import ToolContext
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
+
+
+MAIN: Final = "__mp_main__"
+"""What the script is called in that process."""
 
 
 class IsolatedTool(FunctionTool):
@@ -95,3 +102,41 @@ def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
 
 async def _awaited(value: Awaitable[Any]) -> Any:  # noqa: ANN401 - any result
     return await value
+
+
+def home_of(function: Callable[..., Any]) -> tuple[str, str | None]:
+    """Return where the function is: `module:qualified.name`, and the file that is the main module, when it is in that.
+
+    Raises:
+        ToolDefinitionError: another process would not find it.
+    """
+    why, main = "", sys.modules.get(function.__module__)
+    spec, script = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    in_script = function.__module__ in {"__main__", MAIN} and (spec is None or spec.name == "__main__")
+    if os.name != "posix" or getattr(sys, "frozen", False):
+        why = "this program cannot start (POSIX and a Python interpreter are needed)"
+    elif (
+        not inspect.isfunction(function)
+        or "<" in function.__qualname__  # <lambda>, <locals>
+        or (in_script and (script is None or not Path(function.__code__.co_filename).is_file()))  # typed in
+    ):
+        why = "cannot find it: define it with `def`, in a file, at the top of a module"
+    if why:
+        name = getattr(function, "__qualname__", repr(function))
+        raise ToolDefinitionError(f"{name}: isolate=True runs it in a process of its own, which {why}")
+    module = function.__module__ if in_script or spec is None else spec.name
+    return f"{module}:{function.__qualname__}", str(Path(str(script)).absolute()) if in_script else None
+
+
+def find(name: str, script: str | None) -> Any:  # noqa: ANN401 - a function, or a tool
+    """Return what the name leads to, in another process.
+
+    The module is imported there again. The main script runs a second time, as when `multiprocessing` spawns a process: under
+    another name, so that `if __name__ == "__main__":` does not hold.
+    """
+    with finding():
+        if script is not None:
+            main = ModuleType(MAIN)
+            main.__dict__.update(runpy.run_path(script, run_name=MAIN))
+            sys.modules["__main__"] = sys.modules[MAIN] = main
+        return pkgutil.resolve_name(name)

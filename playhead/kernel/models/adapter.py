@@ -6,6 +6,7 @@ to do about it.
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from copy import copy
 from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from playhead.errors import (
     MissingApiKeyError,
@@ -25,8 +27,8 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.models.base import ToolFormat, checked_tool_format
-from playhead.kernel.models.credentials import IN_ADDRESS, base_in_environment, provider_of, public_address, secrets_of
-from playhead.trace.redaction import Redactor, redact_error
+from playhead.trace.parameters import unrecorded_values
+from playhead.trace.redaction import Redactor, looks_secret, redact_error
 from playhead.trace.types import Usage
 from playhead.trace.values import scrub
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
 
     from playhead.trace.types import Request
+
 
 LONGEST: Final = 300
 """Characters of a provider's message that are kept; some send whole pages."""
@@ -56,6 +59,27 @@ _AFTER: Final = re.compile(
     r"|To drop these, set|\(status code: \d+\)$).*"
 )
 """Names of classes before a provider's own words, and advice, traces and prompts after them."""
+IN_ADDRESS: Final = "address of "
+"""How the names of secrets begin that stand in an address."""
+_SECRET_ENDINGS: Final = ("KEY", "KEY_ID", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
+_ADDRESS_ENDINGS: Final = ("BASE", "URL", "HOST", "ENDPOINT")
+_OTHER_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "bedrock": ("aws",),
+    "bedrock_converse": ("aws",),
+    "cohere": ("coapi",),
+    "cohere_chat": ("cohere", "coapi"),
+    "fireworks_ai": ("fireworks",),
+    "gemini": ("google",),
+    "github_copilot": ("github",),
+    "huggingface": ("hf",),
+    "meta_llama": ("llama",),
+    "sagemaker": ("aws",),
+    "sagemaker_chat": ("aws",),
+    "text-completion-openai": ("openai",),
+    "vertex_ai": ("google",),
+    "volcengine": ("arkapi",),
+}
+"""What the environment calls a provider that litellm calls otherwise."""
 
 
 class Adapter(ABC):
@@ -198,3 +222,70 @@ def _own_words(text: str) -> str:
     """Return the provider's own words: one line, no class names, no prompt, at most `LONGEST` characters."""
     text = _BEFORE.sub("", _AFTER.sub("", " ".join(text.split())), count=1)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def provider_of(model: str) -> str:
+    """Return the provider of `provider/model`."""
+    return model.partition("/")[0]
+
+
+def key_variable(provider: str) -> str:
+    """Return the environment variable that a provider's key is in by custom: `OPENAI_API_KEY`."""
+    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
+
+
+def secrets_of(provider: str, *, api_key: str | None = None, address: str | None = None) -> dict[str, str]:
+    """Return every secret that a request to this provider may carry, by name.
+
+    That is the given key, the environment's keys and tokens for the provider, and what addresses hold beside host and
+    path. Too many is fine, for all they are used for is redaction; too few is not.
+    """
+    found = _environment(provider, _SECRET_ENDINGS)
+    if api_key:
+        found["api_key"] = api_key
+    for name, url in {"api_base": address, **_environment(provider, _ADDRESS_ENDINGS)}.items():
+        found |= _in_address(name, url)
+    return found
+
+
+def base_in_environment(provider: str) -> str | None:
+    """Return the address that the environment names for the provider, as in `OPENAI_BASE_URL`."""
+    return next(iter(_environment(provider, ("BASE", "BASE_URL", "HOST")).values()), None)
+
+
+def public_address(url: str) -> str:
+    """Return the address as it may be shown: without user info, query and fragment."""
+    parts = _split(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).removeprefix("//")
+
+
+def _environment(provider: str, endings: tuple[str, ...]) -> dict[str, str]:
+    prefixes = tuple(_squash(name) for name in (provider, *_OTHER_PREFIXES.get(provider, ())))
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if value and name.upper().endswith(endings) and _squash(name).startswith(prefixes)
+    }
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url if "//" in url else f"//{url}")  # OLLAMA_HOST is often a bare host and port
+    except ValueError:  # such as half of an IPv6 address
+        return SplitResult("", "", "an address that cannot be read", "", "")
+
+
+def _squash(name: str) -> str:
+    # litellm says together_ai where the environment says TOGETHERAI_API_KEY and TOGETHER_AI_TOKEN.
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _in_address(name: str, url: str | None) -> dict[str, str]:
+    """Return the password (or the lone user name, which is then a token) and the query of an address, raw and decoded."""
+    parts = _split(url or "")
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    found = {"password": password or user, **dict(unrecorded_values(dict(parse_qsl(parts.query))))}
+    if password and looks_secret(user):
+        found["user"] = user
+    found |= {f"{what} decoded": unquote(value) for what, value in found.items()}
+    return {f"{IN_ADDRESS}{name}: {what}": value for what, value in found.items() if value}

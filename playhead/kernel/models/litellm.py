@@ -25,9 +25,8 @@ from playhead.errors import (
     UnknownModelError,
     did_you_mean,
 )
-from playhead.kernel.models.adapter import Adapter
+from playhead.kernel.models.adapter import Adapter, key_variable, provider_of
 from playhead.kernel.models.base import TextPiece, ToolFormat
-from playhead.kernel.models.credentials import key_variable, provider_of
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai
 from playhead.trace.types import Prices
 

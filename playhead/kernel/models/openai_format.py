@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.kernel.checks import NOT_PARAMETERS
 from playhead.kernel.models.adapter import spent
-from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.kernel.repair.lenient_json import strict_json
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
 from playhead.trace.values import as_text, scrub, to_json, untagged

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from playhead.kernel import KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
 from playhead.kernel.delegation import full_names, named, put_in_charge, told, with_defaults
 from playhead.kernel.rationale import strip_rationales
-from playhead.kernel.strategies.registry import strategy_class, tools_of_all
+from playhead.kernel.strategies.base import strategy_class, tools_of_all
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
 from playhead.trace.types import text_of
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel import Kernel, KernelState, Session, Strategy, act, observe, run_kernel, think
-from playhead.kernel.reply import Reply, read_reply
+from playhead.kernel.react import Reply, read_reply
 from playhead.trace.events import Thought
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from playhead import tool
 from playhead.compose import SUPPRESS
-from playhead.kernel.context.prior_work import preview
+from playhead.kernel.context.curator import preview
 from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.values import as_text

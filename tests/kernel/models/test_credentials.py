@@ -2,7 +2,7 @@
 
 import pytest
 
-from playhead.kernel.models.credentials import public_address
+from playhead.kernel.models.adapter import public_address
 from playhead.kernel.models.litellm import LiteLLM
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from playhead import Strategy, register_strategy
 from playhead.kernel.state import transition
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.base import strategy_class
 from playhead.replay import reproduce
 from playhead.testing import text
 from tests.kernel.runs import data, ending, make_agent

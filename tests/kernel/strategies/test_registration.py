@@ -8,8 +8,9 @@ import pytest
 
 from playhead import Agent, Strategy, UsageError, register_strategy
 from playhead.errors import NotReplayableError
-from playhead.kernel.strategies import Direct, registry
-from playhead.kernel.strategies.registry import list_strategies, strategy_class
+from playhead.kernel.strategies import Direct
+from playhead.kernel.strategies import base as registry
+from playhead.kernel.strategies.base import list_strategies, strategy_class
 from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, text
 from tests.own_strategies import subclass

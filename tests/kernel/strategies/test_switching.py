@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import load_recording
-from playhead.kernel.strategies.registry import list_strategies
+from playhead.kernel.strategies.base import list_strategies
 from playhead.replay import reproduce_sync
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent
