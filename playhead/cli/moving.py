@@ -277,13 +277,15 @@ def import_(*, files: tuple[str, ...], trace_dir: Path | None, as_json: bool) ->
     Each run comes with what a replay can do with it: `full`, `tools-only` or `not`, and why. No tool of an imported run
     ever runs.
     """
-    from playhead.importing import import_sources
+    from playhead.importing import import_spans
 
     sources, unread = _sources(files)
     folder = open_store(trace_dir).folder
     outcomes: Counter[str] = Counter()
+    spans = (span for source in sources for span in source.spans)
+    formats = ", ".join(dict.fromkeys(source.format for source in sources))
     with _writing_in(folder):
-        for run in import_sources(sources, folder):
+        for run in import_spans(spans, folder, format_name=formats):
             outcomes[run.outcome] += 1
             if run.outcome != "no-run":
                 _tell(run, as_json=as_json)
@@ -340,8 +342,6 @@ def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> i
     There is no password: listen at another address than this machine's own only where you trust everybody. A body may
     have 16 MiB, plain or unpacked; web pages are refused.
     """
-    from playhead.settings import load_settings
-
     try:
         from playhead.importing.collect.collector import Collector
         from playhead.importing.collect.server import CollectServer
@@ -351,7 +351,7 @@ def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> i
     with stopping() as stop:
         folder = open_store(trace_dir).folder
         with _writing_in(folder):
-            collector = Collector(folder, durability=load_settings().durability)
+            collector = Collector(folder)
         try:
             server = CollectServer(collector.take, host, port)
             collecting = _Collecting(collector, server, as_json=as_json)

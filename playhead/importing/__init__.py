@@ -14,6 +14,6 @@ Nothing in a span is evaluated, and the work on it is bounded (limits).
 from __future__ import annotations
 
 from playhead.importing.sources import Source, read_source
-from playhead.importing.store import ImportedRun, import_file, import_sources, import_spans
+from playhead.importing.store import ImportedRun, import_file, import_spans
 
-__all__ = ["ImportedRun", "Source", "import_file", "import_sources", "import_spans", "read_source"]
+__all__ = ["ImportedRun", "Source", "import_file", "import_spans", "read_source"]

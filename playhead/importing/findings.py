@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 _Weight = Literal["missing", "doubt", "note"]
 REDACTED: Final = "__REDACTED__"
 """What OpenInference writes in place of hidden content."""
-LINES: Final = (
-    "from opentelemetry import trace; "
-    'agent = {"openinference.span.kind": "AGENT"}; '
-    'with trace.get_tracer("agent").start_as_current_span("agent", attributes=agent): …'
-)
-"""What makes a program's spans those of an agent."""
 _MAX_NAMES: Final = 5
 """Names that a reason shows."""
 _SHORTEST_LIMIT: Final = 64
@@ -101,7 +95,7 @@ def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
     for what, times in notes.items():
         findings.note(what, times=times)
     if findings.level != "full" and all(kind != "agent" for _, kind in found.tops):
-        findings.note("no span is an agent's. These lines around the whole program make its spans one run", LINES)
+        findings.note("no span is an agent's: the guide to importing has the lines that make a program's spans one run")
 
 
 def _longest_texts(tree: Tree) -> int:

@@ -13,8 +13,6 @@ from playhead.errors import NotImportableError
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
-MAX_SPANS: Final = 200_000
-"""Spans of one import; all are in memory at once."""
 MAX_MEMORY: Final = 1024**3
 """Estimated bytes of memory of all documents of one import."""
 MAX_DOCUMENT: Final = 256 * 1024**2
@@ -44,11 +42,10 @@ _LENGTH_PREFIXED: Final = 2
 
 
 class Quota:
-    """Counts the spans and the memory of an import; half a trace would look like a whole one, so exceeding it imports nothing."""
+    """Counts the memory of an import; half a trace would look like a whole one, so exceeding the limit imports nothing."""
 
-    def __init__(self, spans: int = MAX_SPANS, memory: int = MAX_MEMORY) -> None:
-        self._max_spans, self._max_memory = spans, memory
-        self._spans = 0
+    def __init__(self, memory: int = MAX_MEMORY) -> None:
+        self._max_memory = memory
         self.memory = 0
         """Estimated bytes of memory so far."""
 
@@ -68,12 +65,6 @@ class Quota:
             self._add(_MESSAGE * _count_messages(content, (0, len(content)), descriptor, most))
         except ValueError as error:
             raise NotImportableError(f"not an OTLP message: {error}") from None
-
-    def add_span(self) -> None:
-        """Count a span; raises `NotImportableError` over the limit."""
-        self._spans += 1
-        if self._spans > self._max_spans:
-            raise NotImportableError(f"more than {self._max_spans:,} spans, the limit of one import: {SMALLER}")
 
     def _add(self, memory: int) -> None:
         self.memory += memory

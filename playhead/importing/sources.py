@@ -72,9 +72,7 @@ def read_source(path: Path, quota: Quota | None = None) -> Source:
     source, quota = Source(path), quota or Quota()
     try:
         with _opened(path) as file:
-            for span in _spans(file, source, quota):
-                quota.add_span()
-                source.spans.append(span)
+            source.spans += _spans(file, source, quota)
     except (OSError, EOFError, zlib.error) as error:
         raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except NotImportableError as error:

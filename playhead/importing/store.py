@@ -30,14 +30,12 @@ from playhead.trace.types import ImportedFrom
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from playhead.importing.agents import Sorted, Tree
     from playhead.importing.otlp import ForeignSpan
-    from playhead.importing.sources import Source
     from playhead.trace.events import EventBase
     from playhead.trace.types import Replayability
-    from playhead.trace.writer import Durability
 
 Outcome = Literal["imported", "already-imported", "differs", "no-run"]
 """`already-imported`: the recording was made of these spans. `differs`: the recording of this name was made of other spans, or is
@@ -79,7 +77,8 @@ def import_file(path: str | Path, trace_dir: str | Path | None = None) -> tuple[
         OSError: a recording cannot be written.
     """
     source = read_source(Path(path))
-    runs = tuple(import_sources([source], trace_dir))
+    folder = Path(trace_dir if trace_dir is not None else load_settings().trace_dir).expanduser()
+    runs = tuple(import_spans(source.spans, folder, format_name=source.format))
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
@@ -90,29 +89,13 @@ def import_file(path: str | Path, trace_dir: str | Path | None = None) -> tuple[
     return made
 
 
-def import_sources(sources: Sequence[Source], trace_dir: str | Path | None = None) -> Iterator[ImportedRun]:
-    """Make a recording of every trace in files, as the settings say; a trace may have spans in several files.
-
-    Raises:
-        OSError: a recording cannot be written.
-    """
-    settings = load_settings()
-    folder = Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser()
-    format_name = ", ".join(dict.fromkeys(source.format for source in sources))
-    spans = (span for source in sources for span in source.spans)
-    return import_spans(spans, folder, format_name=format_name, durability=settings.durability)
-
-
-def import_spans(
-    spans: Iterable[ForeignSpan], folder: Path, *, format_name: str, durability: Durability = "write"
-) -> Iterator[ImportedRun]:
-    """Write a recording for every trace of these spans, and yield what became of each.
+def import_spans(spans: Iterable[ForeignSpan], folder: Path, *, format_name: str) -> Iterator[ImportedRun]:
+    """Write a recording for every trace of these spans, as the settings say, and yield what became of each.
 
     Args:
         spans: the spans, of any number of traces, in any order.
         folder: the trace folder.
         format_name: the format that they came in.
-        durability: what a written event survives.
 
     Raises:
         OSError: a file cannot be written.
@@ -129,7 +112,7 @@ def import_spans(
         run = _made_before(path, source)
         while run is None:
             try:
-                run = ImportedRun(path, "imported", _write(path, source, tree, found, durability))
+                run = ImportedRun(path, "imported", _write(path, source, tree, found))
             except FileExistsError:  # another process imported the same trace meanwhile
                 run = _made_before(path, source)
         yield run
@@ -165,7 +148,7 @@ def _source_of(tree: Tree, found: Sorted, trace_id: str, format_name: str) -> Im
     )
 
 
-def _write(path: Path, source: ImportedFrom, tree: Tree, found: Sorted, durability: Durability) -> ImportedFrom:
+def _write(path: Path, source: ImportedFrom, tree: Tree, found: Sorted) -> ImportedFrom:
     """Write a recording in a folder of its own, and move it to its place when it is whole; return its source with the report.
 
     Raises:
@@ -191,7 +174,7 @@ def _write(path: Path, source: ImportedFrom, tree: Tree, found: Sorted, durabili
     first = min((span.start_ns for span in tree.spans.values() if span.start_ns), default=0)
     aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=path.parent))
     try:
-        _record(aside / path.name, [(first, ROOT, None, started), *events], durability)
+        _record(aside / path.name, [(first, ROOT, None, started), *events])
         blobs, place = (aside / path.name).with_suffix(".blobs"), path.with_suffix(".blobs")
         if blobs.is_dir():
             place.mkdir(mode=0o700, exist_ok=True)
@@ -204,10 +187,10 @@ def _write(path: Path, source: ImportedFrom, tree: Tree, found: Sorted, durabili
     return source
 
 
-def _record(path: Path, events: list[tuple[int, str, int | None, EventBase]], durability: Durability) -> None:
+def _record(path: Path, events: list[tuple[int, str, int | None, EventBase]]) -> None:
     """Write events, each at its time in nanoseconds."""
     clock = _SpanClock()
-    recorder = Recorder(clock, TraceWriter(path, clock.now_us, durability), None)
+    recorder = Recorder(clock, TraceWriter(path, clock.now_us, load_settings().durability), None)
     for time_ns, owner, iteration, event in events:
         clock.move_to(time_ns // 1000)
         recorder.emit(event, owner, iteration)

@@ -26,14 +26,8 @@ _LONGEST_INDEX: Final = 20
 """Digits of an index in a flattened list."""
 
 
-class _Nothing:
-    """A value that is absent, where None is a value."""
-
-    def __repr__(self) -> str:
-        return "NOTHING"
-
-
-NOTHING: Final = _Nothing()
+NOTHING: Final = object()
+"""A value that is absent, where None is a value."""
 
 
 def digest(value: object) -> str:

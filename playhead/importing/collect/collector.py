@@ -11,16 +11,15 @@ import os
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import MissingDependencyError, NotImportableError, UsageError
-from playhead.importing.limits import MAX_SPANS, Quota
+from playhead.errors import NotImportableError, UsageError
+from playhead.importing.limits import Quota
 from playhead.importing.otlp import is_otlp, spans_of_json, spans_of_message
 from playhead.importing.store import import_spans
 from playhead.importing.values import read_json
-from playhead.trace.blobs import sync_folder
+from playhead.trace.blobs import create_file, sync_folder
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from playhead.importing.otlp import ForeignSpan, Problems
     from playhead.importing.store import ImportedRun
-    from playhead.trace.writer import Durability
 
 QUIET_S: Final = 10.0
 """Seconds without a span after which a trace whose root has ended is recorded."""
@@ -45,7 +43,7 @@ PROTOBUF: Final = "application/x-protobuf"
 JSON: Final = "application/json"
 SMALLER: Final = "export smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
 _TYPES: Final = {".pb": PROTOBUF, ".json": JSON}
-_PARTIAL: Final = ".part"
+_PARTIAL: Final = ".tmp"
 
 
 class RefusedError(Exception):
@@ -112,26 +110,17 @@ def read_body(content_type: str, content: bytes) -> Body:
             spans = tuple(spans_of_message(content, problems, quota))
         else:
             quota.add_json(content)
-            spans = tuple(spans_of_json(_document(content), problems))
-    except MissingDependencyError as error:
-        raise RefusedError(415, str(error)) from None
+            document = read_json(content)
+            if document != {} and not is_otlp(document):
+                raise RefusedError(400, "the body is not OTLP: expected an object with resourceSpans, a list")
+            spans = tuple(spans_of_json(document, problems))
+    except ValueError:
+        raise RefusedError(400, "the body is not JSON, or nested too deep") from None
     except NotImportableError as error:
         if quota.memory > MAX_HELD:
             raise RefusedError(413, f"the body would take more than {MAX_HELD:,} bytes of memory: {SMALLER}") from None
         raise RefusedError(400, str(error)) from None
-    if len(spans) > MAX_SPANS:
-        raise RefusedError(413, f"the body has more than {MAX_SPANS:,} spans: {SMALLER}")
     return Body(".pb" if content_type == PROTOBUF else ".json", content, spans, problems, quota.memory)
-
-
-def _document(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    try:
-        document = read_json(content)
-    except ValueError:
-        raise RefusedError(400, "the body is not JSON, or nested too deep") from None
-    if document != {} and not is_otlp(document):
-        raise RefusedError(400, "the body is not OTLP: expected an object with resourceSpans, a list")
-    return document
 
 
 class Collector:
@@ -143,7 +132,6 @@ class Collector:
         *,
         quiet_s: float = QUIET_S,
         idle_s: float = IDLE_S,
-        durability: Durability = "write",
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open the trace folder, and take in what an earlier collector stored and did not record.
@@ -158,7 +146,6 @@ class Collector:
         self.unread: list[Path] = []
         """Files of an earlier collector that cannot be read; they are left where they are."""
         self._quiet_s, self._idle_s, self._now_s = quiet_s, idle_s, now_s
-        self._durability: Durability = durability
         self._lock = threading.Lock()
         self._traces: dict[str, _Gathered] = {}
         self._files: dict[Path, int] = {}
@@ -181,14 +168,11 @@ class Collector:
         """Take a body; when this returns, its spans survive a crash.
 
         Raises:
-            RefusedError: it cannot be stored, or too many spans wait to be recorded.
+            RefusedError: it cannot be stored, or too much waits to be recorded.
         """
         with self._lock:
-            spans, memory = sum(len(trace.spans) for trace in self._traces.values()), sum(self._files.values())
-            if spans and (spans + len(body.spans) > MAX_SPANS or memory + body.memory > MAX_HELD):
-                raise RefusedError(
-                    503, f"more than {MAX_SPANS:,} spans, or {MAX_HELD:,} bytes, would wait: send again later"
-                )
+            if self._files and sum(self._files.values()) + body.memory > MAX_HELD:
+                raise RefusedError(503, f"spans of more than {MAX_HELD:,} bytes would wait: send again later")
             if body.spans:
                 try:
                     file = _store(self._spool, body)
@@ -240,7 +224,7 @@ class Collector:
             trace = self._traces.pop(trace_id)
         files, run, why = tuple(sorted(trace.files)), None, ""
         try:
-            [run] = import_spans(trace.spans, self.folder, format_name=NAME, durability=self._durability)
+            [run] = import_spans(trace.spans, self.folder, format_name=NAME)
         except OSError:
             with self._lock:
                 later = self._traces.get(trace_id, _Gathered())
@@ -261,19 +245,13 @@ class Collector:
 
 
 def _store(folder: Path, body: Body) -> Path:
-    """Write a body so that it survives a crash of the machine, and return its file."""
+    """Write a body so that it survives a crash of the machine, and return its file; nothing of it stays on a full disk."""
     path = folder / f"{time.time_ns():020d}-{os.getpid()}{body.suffix}"
-    partial = path.with_suffix(_PARTIAL)
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(body.content)
-            file.flush()
+        with os.fdopen(create_file(path, body.content), "ab") as file:
             os.fsync(file.fileno())
-        partial.rename(path)
         sync_folder(folder)  # the name in the folder, too
     except OSError:
-        with suppress(OSError):  # nothing of it stays on a full disk
-            partial.unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         raise
     return path

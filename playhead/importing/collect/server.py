@@ -38,13 +38,12 @@ if TYPE_CHECKING:
 
 MAX_BODY: Final = 16 * 1024**2
 """Bytes of a body, compressed and decompressed; `python -m benchmarks collecting` measures the cost of parsing one."""
-MAX_WAITING: Final = 4 * MAX_BODY
-"""Bytes of bodies that have arrived and are not parsed yet; one is parsed at a time."""
 REQUEST_S: Final = 20.0
 """Seconds that a body may take to arrive."""
 RETRY_S: Final = 5
 """Seconds after which a sender may try again."""
-MAX_CONNECTIONS: Final = 200
+MAX_CONNECTIONS: Final = 100
+"""Connections at a time, each with a body of at most `MAX_BODY`; one body is parsed at a time."""
 STOP_S: Final = 2
 """Seconds for which a server that stops waits for open requests."""
 _UNAVAILABLE: Final = 503
@@ -74,7 +73,6 @@ class CollectServer:
         self.refused: Counter[str] = Counter()
         """Refused requests, by reason: sentences of ours, so that clients cannot fill the memory with them."""
         self._take = take
-        self._waiting = 0
         self._one = anyio.CapacityLimiter(1)
         self._socket = _listen(host, port)
         bound, number = self._socket.getsockname()[:2]
@@ -124,28 +122,12 @@ class CollectServer:
     async def _traces(self, request: Request) -> Response:
         """Answer an export: with success once its spans are on disk."""
         _check(request)
-        content = bytearray()
         try:
-            await self._receive(request, content)
-            problems = await anyio.to_thread.run_sync(self._store, request, bytes(content), limiter=self._one)
+            content = await _received(request)
+            problems = await anyio.to_thread.run_sync(self._store, request, content, limiter=self._one)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
-        finally:
-            self._waiting -= len(content)
         return _accepted(_content_type(request), problems)
-
-    async def _receive(self, request: Request, content: bytearray) -> None:
-        try:
-            async with asyncio.timeout(REQUEST_S):
-                async for piece in request.stream():
-                    if self._waiting + len(piece) > MAX_WAITING:
-                        raise RefusedError(_UNAVAILABLE, f"more than {MAX_WAITING:,} bytes wait: send again later")
-                    self._waiting += len(piece)
-                    content += piece
-                    if len(content) > MAX_BODY:
-                        raise _too_large()
-        except TimeoutError:
-            raise RefusedError(408, f"the request took more than {REQUEST_S:g} seconds to arrive") from None
 
     def _store(self, request: Request, content: bytes) -> Problems:
         try:
@@ -197,6 +179,19 @@ def _check(request: Request) -> None:
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > MAX_BODY:
         raise _too_large()
+
+
+async def _received(request: Request) -> bytes:
+    content = bytearray()
+    try:
+        async with asyncio.timeout(REQUEST_S):
+            async for piece in request.stream():
+                content += piece
+                if len(content) > MAX_BODY:
+                    raise _too_large()
+    except TimeoutError:
+        raise RefusedError(408, f"the request took more than {REQUEST_S:g} seconds to arrive") from None
+    return bytes(content)
 
 
 def _too_large() -> RefusedError:
