@@ -126,7 +126,7 @@ class TestItsEnd:
                 agent.start("Do it.", **bad)  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="a task is text"):
             agent.start(7)  # type: ignore[arg-type]
-        with pytest.raises(UsageError, match="running asyncio event loop"):
+        with pytest.raises(UsageError, match="agents run in an asyncio event loop"):
             await anyio.to_thread.run_sync(agent.start, "Do it.")
         assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - it is empty
 

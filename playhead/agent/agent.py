@@ -127,7 +127,7 @@ class Agent(CustomTools):
             max_context_tokens=context.max_tokens,
         )
         meta_tools = with_recall(meta_tools, past["compression"], has_tools=bool(tools))
-        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, known.tools_by_name(), settings)
+        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, known.tools_by_name())
         self.header = checks.checked_header(
             name=checks.checked_name(name),
             model=self.model.name,

@@ -190,7 +190,7 @@ class RunHandle:
         """Whether somebody knows how it ended."""
         self._lock = threading.Lock()
         control.waiting.outcome = _Outcome(self._finish)
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._task = self._loop.create_task(self._run(main), name=f"playhead-{run_id}")
         _going_on.add(self._task)
         self._task.add_done_callback(self._ended)
@@ -269,8 +269,9 @@ class RunHandle:
             TimeoutError: it has not ended in these seconds.
             UsageError: it would wait for itself.
         """
-        if _running_loop() is self._loop:
-            raise UsageError("wait() would hold up the loop that the run needs; write `await handle`")
+        with suppress(RuntimeError):  # no loop runs in this thread
+            if asyncio.get_running_loop() is self._loop:
+                raise UsageError("wait() would block the loop that the run needs; write `await handle`")
         try:
             return self._outcome.result(timeout)
         finally:
@@ -316,7 +317,7 @@ class RunHandle:
 
     async def _wait(self) -> RunResult:
         self._told = True
-        if _running_loop() is not self._loop:
+        if running_loop() is not self._loop:
             return await asyncio.wrap_future(self._outcome)
         try:
             return await asyncio.shield(self._task)
@@ -328,7 +329,7 @@ class RunHandle:
 
     async def _over(self) -> None:
         """Wait until the run is over and its trace closed, even when the waiting task is cancelled."""
-        own = _running_loop() is self._loop
+        own = running_loop() is self._loop
         over: asyncio.Future[RunResult] = self._task if own else asyncio.wrap_future(self._outcome)
         with anyio.CancelScope(shield=True):
             await asyncio.wait([over])
@@ -389,16 +390,7 @@ def start(run_id: str, density: Density, main: Callable[[RunControl], Awaitable[
         UsageError: the density is none, or no asyncio loop runs here.
     """
     control = RunControl(Stream(run_id, checked_density(density)))
-    if _running_loop() is None:
-        raise UsageError("start() needs a running asyncio event loop: call it in async code, or use run_sync()")
     return RunHandle(run_id, control, lambda: main(control))
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _plain(reason: object) -> str:

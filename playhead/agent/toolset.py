@@ -77,23 +77,21 @@ def make_toolset(
     tools: Sequence[Any],
     meta_tools: tuple[str, ...],
     of_strategy: Mapping[str, Tool],
-    settings: Mapping[str, Any],
 ) -> dict[str, Tool]:
-    """Return an agent's tools by name: its own, then the kernel's; `settings` are the strategy's, which may name its tools.
+    """Return an agent's tools by name: its own, then the kernel's.
 
     Raises:
         ToolDefinitionError: something is no tool, or two are called the same.
     """
     own = make_meta_tools(meta_tools)
-    of_strategies = set(map(_folded, of_strategy))
     found: dict[str, Tool] = {}
     for name in own:
-        if _folded(name) in of_strategies:
-            raise ToolDefinitionError(_kernels(name, settings, "leave it out of meta_tools", ""))
+        if _folded(name) in map(_folded, of_strategy):
+            raise ToolDefinitionError(f"{name!r} is a tool of the strategy; leave it out of meta_tools")
     for made in map(_as_tool, tools):
         name = made.spec.name
-        if _folded(name) in {*map(_folded, own), *of_strategies}:
-            raise ToolDefinitionError(_kernels(name, settings, "rename yours", " or leave it out of meta_tools"))
+        if _folded(name) in map(_folded, (*own, *of_strategy)):
+            raise ToolDefinitionError(f"{name!r} is a tool of the kernel; rename yours or leave it out of meta_tools")
         if _folded(name) in found:
             raise ToolDefinitionError(f"two tools are called {name!r}, or nearly so; a model tells them apart by name")
         found[_folded(name)] = made
@@ -105,13 +103,6 @@ def make_toolset(
             stacklevel=3,
         )
     return {each.spec.name: each for each in (*found.values(), *own.values())}
-
-
-def _kernels(name: str, settings: Mapping[str, Any], fix: str, otherwise: str) -> str:
-    """Return what is wrong with the name of a tool, with the setting of the strategy that names another one so."""
-    naming = [key for key, value in settings.items() if isinstance(value, str) and _folded(value) == _folded(name)]
-    strategys = f", or the strategy's with {naming[0]}=…" if naming else ""
-    return f"{name!r} is a tool of the kernel; {fix}{strategys or otherwise}"
 
 
 def _as_tool(each: Any) -> Tool:  # noqa: ANN401 - checked here
@@ -188,7 +179,7 @@ class CustomTools:
 
     def _set_tools(self, own: list[Any]) -> None:
         meta = with_recall(self.header.meta_tools, self.header.compression, has_tools=bool(own))
-        tools = make_toolset(own, meta, tools_of(self.header), self.header.strategy_settings)
+        tools = make_toolset(own, meta, tools_of(self.header))
         self._approver = checks.checked_approver(self._approver, tools, self._harness.approves)
         self._harness.check(self.header, {name: each.spec for name, each in tools.items()})
         self.tools, self.header = tools, self.header.model_copy(update={"meta_tools": meta})

@@ -72,16 +72,8 @@ class EventQueue:
                 if self.closed:
                     return None
                 more = anyio.Event()
-                wake = self._wake = partial(running_loop().call_soon_threadsafe, more.set)
-            try:
-                await more.wait()
-            finally:
-                self._forget(wake)
-
-    def _forget(self, wake: Callable[[], object]) -> None:
-        with self._lock:
-            if self._wake is wake:
-                self._wake = None
+                self._wake = partial(running_loop().call_soon_threadsafe, more.set)
+            await more.wait()
 
 
 _TEXTS: Final = ("llm.response", "message.assistant", "answer.final")
@@ -112,50 +104,29 @@ def level_of(hooks: Hooks | None, redactor: Redactor) -> Level:
 
 
 class LiveText:
-    """The pieces of one answer, as they may be shown: without known secrets, be they cut by the pieces."""
+    """The pieces of one answer, as they may be shown: without known secrets, wherever the pieces cut them."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._kept = ""
         """What may be the beginning of a secret."""
-        self._shown: list[str] = []
+        self.shown = ""
+        """All that was shown."""
 
     def add(self, piece: str) -> str:
         """Return what may be shown now."""
-        text = self._kept + piece
-        cut = _cut(text, self._redactor.secrets)
-        self._kept = text[cut:]
-        return self._show(text[:cut])
+        text = self._redactor.redact_secrets(self._kept + piece)
+        longest = len(text) + 1
+        begun = (secret[:end] for secret in self._redactor.secrets for end in range(1, min(len(secret), longest)))
+        self._kept = max(filter(text.endswith, begun), key=len, default="")
+        text = text.removesuffix(self._kept)
+        self.shown += text
+        return text
 
     def rest(self) -> str:
         """Return what is left to show when the answer is whole."""
-        text, self._kept = self._kept, ""
-        return self._show(text)
-
-    @property
-    def shown(self) -> str:
-        """All that was shown."""
-        return "".join(self._shown)
-
-    def _show(self, text: str) -> str:
-        text = self._redactor.redact_secrets(text)
-        if text:
-            self._shown.append(text)
-        return text
-
-
-def _cut(text: str, secrets: tuple[str, ...]) -> int:
-    """Return where the part of a text ends that no secret can still begin in, or reach into."""
-    begun = ((length, secret[:length]) for secret in secrets for length in range(1, min(len(secret), len(text) + 1)))
-    cut = len(text) - max((length for length, beginning in begun if text.endswith(beginning)), default=0)
-    moved = True
-    while moved:  # a whole secret may lie across the cut
-        moved = False
-        for secret in secrets:
-            start = text.find(secret, max(0, cut - len(secret) + 1))
-            if 0 <= start < cut < start + len(secret):
-                cut, moved = start, True
-    return cut
+        self.shown += self._kept
+        return self._kept
 
 
 ROOT: Final = "root"
