@@ -39,7 +39,7 @@ Attributes = dict[str, Any]
 # --- runs and agents --------------------------------------------------------------------------------------------------
 
 
-def common_attributes(started: RunStarted, masking: Masking) -> Attributes:
+def of_run(started: RunStarted, masking: Masking) -> Attributes:
     """Return what every span of a run carries: its session, its user and its tags."""
     telemetry, chat = started.telemetry, started.chat
     session = (telemetry and telemetry.session_id) or (chat and chat.session) or started.run_id
@@ -48,7 +48,7 @@ def common_attributes(started: RunStarted, masking: Masking) -> Attributes:
     return present({S.SESSION_ID: clean(session), S.USER_ID: user or None, S.TAG_TAGS: tags or None})
 
 
-def template_attributes(started: RunStarted, masking: Masking) -> Attributes:
+def of_template(started: RunStarted, masking: Masking) -> Attributes:
     """Return what every LLM span of a run carries: the prompt template that the application named."""
     telemetry = started.telemetry
     if telemetry is None or not masking.inputs:
@@ -61,9 +61,7 @@ def template_attributes(started: RunStarted, masking: Masking) -> Attributes:
     }
 
 
-def agent_attributes(
-    started: RunStarted | AgentStarted, run_id: str, owner: str, path: str, masking: Masking
-) -> Attributes:
+def of_agent(started: RunStarted | AgentStarted, run_id: str, owner: str, path: str, masking: Masking) -> Attributes:
     """Return the attributes with which an AGENT span begins. The task of a sub-agent is the argument of a tool call."""
     task = content_shown(started.task, masking.image)
     return {
@@ -106,7 +104,7 @@ def links_of(started: RunStarted) -> tuple[Link, ...]:
     return tuple(Link(context, {"playhead.relation": relation}) for relation, context in found.items())
 
 
-def ending_attributes(ending: Ending, masking: Masking) -> Attributes:
+def of_ending(ending: Ending, masking: Masking) -> Attributes:
     """Return the attributes with which an AGENT span ends."""
     has_output = ending.output is not None
     return {
@@ -135,7 +133,7 @@ def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) ->
 # --- model calls ------------------------------------------------------------------------------------------------------
 
 
-def request_attributes(
+def of_request(
     requested: LlmRequested, prompt: Prompt, offered: Offered, described: Offered, masking: Masking
 ) -> Attributes:
     """Return the attributes with which an LLM span begins.
@@ -170,7 +168,7 @@ def request_metadata(requested: LlmRequested, record: Record, prompt: Prompt) ->
     }
 
 
-def answer_attributes(responded: LlmResponded, answer: Shown, prices: Prices | None, masking: Masking) -> Attributes:
+def of_answer(responded: LlmResponded, answer: Shown, prices: Prices | None, masking: Masking) -> Attributes:
     """Return the attributes with which an LLM span ends."""
     return {
         **masking.output_json(answer.json),
@@ -198,7 +196,7 @@ _PROVIDERS: Final[dict[str, str]] = {
 
 
 @lru_cache(maxsize=256)
-def model_attributes(model: str, address: str | None = None) -> Attributes:
+def of_model(model: str, address: str | None = None) -> Attributes:
     """Return the attributes that name a `provider/model`; a known host at the address names the provider. Do not change them."""
     prefix, _, name = model.partition("/") if "/" in model else ("", "", model)
     host = _host(address)
@@ -257,7 +255,7 @@ def _prompt_cost(usage: Usage, prices: Prices) -> float:
 # --- tool calls -------------------------------------------------------------------------------------------------------
 
 
-def call_attributes(started: ToolCallStarted, record: Record, tool: ToolSpec | None, masking: Masking) -> Attributes:
+def of_call(started: ToolCallStarted, record: Record, tool: ToolSpec | None, masking: Masking) -> Attributes:
     """Return the attributes with which a TOOL span begins: `tool.parameters` is the schema, `input.value` the arguments."""
     described = tool if masking.tools else None
     return {

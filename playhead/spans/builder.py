@@ -14,26 +14,10 @@ from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
 from opentelemetry.trace import Link
 
-from playhead.spans.attributes import (
-    agent_attributes,
-    agent_metadata,
-    answer_attributes,
-    call_attributes,
-    call_metadata,
-    common_attributes,
-    ending_attributes,
-    ending_status,
-    links_of,
-    model_attributes,
-    outcome,
-    request_attributes,
-    request_metadata,
-    result_status,
-    template_attributes,
-)
+from playhead.spans import attributes
 from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
-from playhead.spans.phases import Phases
+from playhead.spans.phases import TAKEN, Phases
 from playhead.spans.thread import Opening, SpanThread
 from playhead.spans.tree import SpanTree, failed, noted, outer_span, trace_of
 from playhead.trace import events as e
@@ -158,12 +142,12 @@ class _RunSpans:
     ) -> None:
         self._started, self._options = started, options
         self._masking = masking = Masking(options)
-        common = common_attributes(started, masking)
+        common = attributes.of_run(started, masking)
         telemetry = started.telemetry
         metadata = telemetry.metadata if telemetry is not None and masking.application else {}
         self.tree = SpanTree(started.run_id, trace_of(started), resource, common, metadata, gen_ai=options.gen_ai)
         self._opening = Opening(started)
-        self._template = template_attributes(started, masking)
+        self._template = attributes.of_template(started, masking)
         self._owners: dict[str, _Owner] = {}
         self._bodies: dict[str, tuple[OpenSpan, _Owner]] = {}
         """Open tool calls and who made them, by the owner that the body of the tool would be."""
@@ -196,9 +180,9 @@ class _RunSpans:
             Kind.AGENT,
             above and above[0],
             now,
-            attributes=agent_attributes(started, self._started.run_id, name, path, self._masking),
-            metadata=agent_metadata(started, record),
-            links=links_of(self._started) if is_run else (),
+            attributes=attributes.of_agent(started, self._started.run_id, name, path, self._masking),
+            metadata=attributes.agent_metadata(started, record),
+            links=attributes.links_of(self._started) if is_run else (),
             parent=outer_span(self._started) if is_run else None,
         )
         if span is None:
@@ -227,9 +211,9 @@ class _RunSpans:
     def _agent_ended(self, record: Record, event: Any, owner: _Owner, now: int) -> Closed:  # noqa: ANN401 - an `Ending`
         if not owner.home.is_open or owner.home.kind is not Kind.AGENT:
             return None
-        status = ending_status(owner.home, event, now, self._masking)
+        status = attributes.ending_status(owner.home, event, now, self._masking)
         closed = owner.phases.end_all(now, status)
-        closed += self.tree.close(owner.home, now, status, ending_attributes(event, self._masking))
+        closed += self.tree.close(owner.home, now, status, attributes.of_ending(event, self._masking))
         del self._owners[record.owner]
         return closed
 
@@ -259,11 +243,11 @@ class _RunSpans:
             owner.phases.of_request(event, newest, record.seq, now),
             now,
             attributes={
-                **model_attributes(event.model, declared and declared.address),
-                **request_attributes(event, prompt, offered, in_text, self._masking),
+                **attributes.of_model(event.model, declared and declared.address),
+                **attributes.of_request(event, prompt, offered, in_text, self._masking),
                 **self._template,
             },
-            metadata=request_metadata(event, record, prompt),
+            metadata=attributes.request_metadata(event, record, prompt),
         )
         if span is None:
             return None
@@ -280,9 +264,8 @@ class _RunSpans:
         owner.phases.answered(span, requested.purpose, event.text)
         declared = owner.declared(requested.model)
         prices = None if declared is None else declared.prices
-        attributes = answer_attributes(said, answer, prices, self._masking)
-        attributes.update(self._masking.messages(OUTPUT, [answer]))
-        return self.tree.close(span, now, attributes=attributes)
+        shown = attributes.of_answer(said, answer, prices, self._masking)
+        return self.tree.close(span, now, attributes=shown | self._masking.messages(OUTPUT, [answer]))
 
     def _failed(self, _record: Record, event: e.LlmFailed, owner: _Owner, now: int) -> Closed:
         span, _ = owner.requests.pop((event.request, event.attempt), (None, None))
@@ -302,8 +285,8 @@ class _RunSpans:
             Kind.TOOL,
             self._place_of_call(event, owner, request),
             now,
-            attributes=call_attributes(event, record, tool, self._masking),
-            metadata=call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
+            attributes=attributes.of_call(event, record, tool, self._masking),
+            metadata=attributes.call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
             links=() if request is None else (Link(request.context),),
         )
         if span is None:
@@ -331,9 +314,9 @@ class _RunSpans:
         if span is None or not span.is_open:
             return None
         is_shown = self._masking.results(self._tool(owner, event.tool), ok=event.ok)
-        owner.phases.called(span, outcome(event) if is_shown else REDACTED_VALUE)
-        status = result_status(span, event, now, self._masking)
-        output = self._masking.output(outcome(event), is_shown=is_shown)
+        owner.phases.called(span, attributes.outcome(event) if is_shown else REDACTED_VALUE)
+        status = attributes.result_status(span, event, now, self._masking)
+        output = self._masking.output(attributes.outcome(event), is_shown=is_shown)
         closed = self.tree.close(span, now, status, {"tool.success": event.ok, **output})
         body = self._body_of.pop(span)
         self._bodies.pop(body, None)
@@ -382,7 +365,7 @@ class _RunSpans:
 
     _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = MappingProxyType(
         {
-            **dict.fromkeys(Phases.TAKEN, _phase),
+            **dict.fromkeys(TAKEN, _phase),
             e.AgentCompleted: _agent_ended,
             e.RunCompleted: _agent_ended,
             e.MessageAdded: _message_added,

@@ -8,7 +8,7 @@ import random
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Final, Literal
 
 import requests
 from google.protobuf.json_format import Parse, ParseError
@@ -20,7 +20,7 @@ from urllib3.util import Retry
 
 from playhead.errors import PlayheadError
 from playhead.spans.destination import plain
-from playhead.spans.encoding import encode, openinference_json, otlp_json, size_of
+from playhead.spans.encoding import encode, otlp_json, size_of
 from playhead.trace import VERSION
 
 if TYPE_CHECKING:
@@ -87,19 +87,18 @@ class Delivered:
     """Why the rest was not delivered; None when there is no rest, or it only has to be handed over again."""
 
 
-class Sink(Protocol):
+class Sink:
     """Takes spans."""
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now."""
-        ...
+        raise NotImplementedError
 
     def close(self) -> None:
-        """Close what it holds."""
-        ...
+        """Close what it holds: nothing, unless a subclass says otherwise."""
 
 
-class ToProcessor:
+class ToProcessor(Sink):
     """Hands spans to an application's own span processor; whether they arrive, only the processor knows."""
 
     def __init__(self, processor: SpanProcessor) -> None:
@@ -115,29 +114,23 @@ class ToProcessor:
                 delivered.refused[place] = type(error).__name__
         return delivered
 
-    def close(self) -> None:
-        """Do nothing: the application owns the processor."""
 
-
-class ToFile:
-    """Writes spans as text: one request of OTLP's JSON a line, or one span of OpenInference's."""
+class ToFile(Sink):
+    """Writes spans as text: a request of OTLP's JSON a line, or a span a line in the JSON of OpenTelemetry's SDK."""
 
     def __init__(self, file: IO[str], form: str) -> None:
         self._file, self._form = file, form
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
         """Write spans, with everything but ASCII escaped."""
-        values = [otlp_json(spans)] if self._form == "otlp-json" else map(openinference_json, spans)
-        for value in values:
-            self._file.write(json.dumps(value).replace("\x7f", "\\u007f") + "\n")
+        one = self._form == "otlp-json"
+        for line in [json.dumps(otlp_json(spans))] if one else [span.to_json(indent=None) for span in spans]:
+            self._file.write(line.replace("\x7f", "\\u007f") + "\n")
         self._file.flush()
         return Delivered(settled=len(spans))
 
-    def close(self) -> None:
-        """Do nothing: whoever opened the file closes it."""
 
-
-class Otlp:
+class Otlp(Sink):
     """Delivers spans by OTLP over HTTP, over one connection. For one thread."""
 
     def __init__(self, destination: Destination) -> None:
@@ -274,15 +267,9 @@ def _retry_after_s(header: str) -> float | None:
 
 def _cause(error: BaseException) -> str:
     """Return the system's word for why there is no connection: the innermost error's, as the others repeat headers."""
-    found: Any = error
-    for _ in range(10):
-        if isinstance(found, OSError) and isinstance(found.strerror, str):
-            return plain(found.strerror).lower()
-        inner = (getattr(found, "reason", None), *found.args, found.__cause__, found.__context__)
-        found = next((each for each in inner if isinstance(each, BaseException)), None)
-        if found is None:
-            break
-    return "there is no connection"
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return plain(error.strerror).lower() if isinstance(error, OSError) and error.strerror else "there is no connection"
 
 
 def read_answer(content: bytes, kind: str) -> Answer | None:

@@ -55,18 +55,15 @@ class Destination:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     @property
-    def account(self) -> str:
-        """Four hex digits that differ for most other headers and queries: the project that the URL alone does not name.
+    def key(self) -> str:
+        """A name for files: the same for the same address and account.
 
-        Far too few to find a key with, or to confirm one.
+        Headers and query stand for the account, such as a project of a service: four hex digits of their hash, which are far too
+        few to find a key with, or to confirm one.
         """
         access = repr((sorted(self.headers.items()), urlsplit(self.address).query))
-        return hashlib.sha256(access.encode()).hexdigest()[:4]
-
-    @property
-    def key(self) -> str:
-        """A name for files: the same for the same endpoint and account."""
-        return hashlib.sha256(f"{self.name}\n{self.account}".encode()).hexdigest()[:16]
+        account = hashlib.sha256(access.encode()).hexdigest()[:4]
+        return hashlib.sha256(f"{self.name}\n{account}".encode()).hexdigest()[:16]
 
     @property
     def hint(self) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.spans.destination import live_destination, named, require_opentelemetry
-from playhead.spans.run_export import Again, Cursor, RunExport, count_undelivered, message, notices
+from playhead.spans.run_export import Cursor, RunExport, count_undelivered, message, notices, resend_command
 from playhead.spans.sources import QueueSource, TraceSource
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _WARN_AFTER_S: Final = 30.0
 """Seconds after which a warning names a destination that takes nothing; a restart of it takes less."""
 MAX_RUNS: Final = 10_000
 """Runs that wait for a destination; later ones wait for `playhead export --resume`."""
-_TO_COLLECTOR: Final = Again("--to URL", "a processor is handed no recorded run, but a collector can be sent all of it")
 
 
 class LiveExport:
@@ -55,7 +54,7 @@ class LiveExport:
         connect: Callable[[], tuple[Sink, Callable[[], SpanBuilder]]],
         destination: Destination | None = None,
         *,
-        again: Again | None = None,
+        resend: str = "--resume",
         on_flush: Callable[[float], object] | None = None,
     ) -> None:
         """Prepare; nothing is imported and no thread starts before the first run.
@@ -64,12 +63,12 @@ class LiveExport:
             name: where the spans go, as it may be shown.
             connect: makes the sink, and what makes a run's builder of spans; called in the thread.
             destination: the destination of the cursors; None: nothing is acknowledged, so there are none.
-            again: the command that sends recorded runs that did not arrive.
+            resend: the options with which `playhead export` sends what did not arrive.
             on_flush: called by `flush` and `shutdown` when everything was handed over, with the seconds that are left;
                 False means that it did not finish.
         """
         self.name = name
-        self._connect, self._destination, self._again = connect, destination, again or Again()
+        self._connect, self._destination, self._resend = connect, destination, resend
         self._on_flush = on_flush
         self._stopped = False
         self.forget_parent()
@@ -139,7 +138,11 @@ class LiveExport:
             return
         self._is_full = True
         why = self._why_not() or "too many runs wait"
-        sends = "" if recorder.writer is None else f"; {self._again.since(recorder.writer.path)}"
+        sends = (
+            ""
+            if recorder.writer is None
+            else f"; {resend_command([recorder.writer.path], self._resend, and_later=True)}"
+        )
         log.warning("runs that begin now are not sent to %s (%s)%s", self.name, why, sends)
 
     def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
@@ -234,7 +237,7 @@ class LiveExport:
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
         if run.failure is not None and run.path is not None and run.path.exists():
-            log.warning("run %s: %s", run.run_id, self._again.command([run.path]))
+            log.warning("run %s: %s", run.run_id, resend_command([run.path], self._resend))
         if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
             self._unwritten = True
             log.warning("%s", run.cursor.warning)
@@ -260,8 +263,9 @@ class LiveExport:
         runs = self._runs()
         for run in runs:
             self._warn_of_run(run)
-        if undelivered := count_undelivered([run for run in runs if not run.done], started + timeout_s):
-            log.warning("%s", message(undelivered, self.name, self._why_not(), self._again))
+        undelivered = count_undelivered([run for run in runs if not run.done], started + timeout_s)
+        if undelivered.runs:
+            log.warning("%s", message(undelivered, self.name, self._why_not(), self._resend))
 
     def _why_not(self) -> str | None:
         """Return why there are spans that were not delivered, if that is known."""
@@ -334,8 +338,8 @@ def live_export(
         nothing.shutdown()
         return nothing
     header = " --header NAME=env:VARIABLE" if headers else ""
-    again = Again() if endpoint is None else Again(f"--resume --to {destination.name}{header}")
-    return _begin(_to(destination, service_name, options, again))
+    resend = "--resume" if endpoint is None else f"--resume --to {destination.name}{header}"
+    return _begin(_to(destination, service_name, options, resend))
 
 
 def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -> LiveExport:
@@ -354,9 +358,7 @@ def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -
         return ToProcessor(processor), _builders(None, options)
 
     name = f"the span processor {type(processor).__name__}"
-    return _begin(
-        LiveExport(name, connect, again=_TO_COLLECTOR, on_flush=lambda s: processor.force_flush(int(s * 1000)))
-    )
+    return _begin(LiveExport(name, connect, resend="--to URL", on_flush=lambda s: processor.force_flush(int(s * 1000))))
 
 
 def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
@@ -382,18 +384,18 @@ def _automatic() -> LiveExport | None:
     """Return the live export that the environment turns on, if it does."""
     with _Current.lock:  # several first runs may begin at once
         if _Current.export is None and not _Current.refused and (destination := live_destination()) is not None:
-            return _begin(_to(destination, None, None, Again()))
+            return _begin(_to(destination, None, None, "--resume"))
         return _Current.export
 
 
-def _to(destination: Destination, service: str | None, options: SpanOptions | None, again: Again) -> LiveExport:
+def _to(destination: Destination, service: str | None, options: SpanOptions | None, resend: str) -> LiveExport:
     def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
         require_opentelemetry()
         from playhead.spans.delivery import Otlp  # noqa: PLC0415 - in the thread
 
         return Otlp(destination), _builders(service, options)
 
-    return LiveExport(destination.name, connect, destination, again=again)
+    return LiveExport(destination.name, connect, destination, resend=resend)
 
 
 def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:

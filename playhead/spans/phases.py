@@ -6,8 +6,7 @@ Events say when a phase begins and ends. A strategy without phases gets no span 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from opentelemetry.trace import Status, StatusCode
@@ -16,8 +15,6 @@ from playhead.spans.tree import OK
 from playhead.trace import events as e
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.masking import Masking
@@ -27,7 +24,12 @@ if TYPE_CHECKING:
 
 CHECK: Final = "verify"
 """The purpose of a request that checks an answer, and the name of the span around it."""
-_OVER: Final = frozenset({"completed", "failed", "skipped"})
+_OVER: Final = frozenset({"completed", "skipped"})
+TAKEN: Final = (
+    *(e.PlanCreated, e.PlanStepChanged, e.PhaseEntered, e.PhaseCompleted, e.Critique, e.AlternativesConsidered),
+    *(e.VerifierVerdict, e.GuardrailViolation, e.StrategySelected, e.StrategySwitched),
+)
+"""The events that concern phases, beside requests and calls."""
 
 
 @dataclass(slots=True)
@@ -104,15 +106,35 @@ class Phases:
 
     # --- what events begin and end ------------------------------------------------------------------------------------
 
-    def take(self, record: Record, now: int) -> list[ReadableSpan]:
+    def take(self, record: Record, now: int) -> list[ReadableSpan]:  # noqa: C901, PLR0911 - a case for each event
         """Return the spans that an event of `TAKEN` closes."""
         self.seq = record.seq
-        return self._TAKES[type(record.event)](self, record.event, now)
-
-    def _planned(self, event: e.PlanCreated, _now: int) -> list[ReadableSpan]:
-        for step in event.steps:
-            if isinstance(step, dict) and isinstance(step.get("id"), str):
-                self.steps[event.plan_id, step["id"]] = step
+        match event := record.event:
+            case e.PlanCreated():
+                known = (step for step in event.steps if isinstance(step, dict) and isinstance(step.get("id"), str))
+                self.steps.update({(event.plan_id, step["id"]): step for step in known})
+            case e.PlanStepChanged():
+                return self._step_changed(event, now)
+            case e.PhaseEntered():
+                ended = self._end(event.phase, now)
+                self._begin(event.phase, f"{event.phase}:{event.number}", now)
+                return ended
+            case e.PhaseCompleted():
+                return self._end(event.phase, now)
+            case e.Critique() if event.thought is None and (phase := self._phase(None)) is not None:
+                critique = self.masking.word(event.text)
+                phase.span.metadata |= {"satisfied": event.satisfied, "score": event.score, "critique": critique}
+            case e.AlternativesConsidered() if event.kept is not None and (phase := self._phase(None)) is not None:
+                phase.last = event.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
+            case e.VerifierVerdict():
+                return self._checked(event, now)
+            case e.GuardrailViolation():
+                return self._guarded(event, now)
+            case e.StrategySelected():
+                self.declared = event.declares
+            case e.StrategySwitched():
+                self.declared = event.declares
+                return self.end_all(now, OK)
         return []
 
     def _step_changed(self, event: e.PlanStepChanged, now: int) -> list[ReadableSpan]:
@@ -125,27 +147,6 @@ class Phases:
             return self._end(name, now, status, self.masking.quoting(event.reason) if event.reason else None)
         elif event.status in _OVER:
             return self._end(name, now)
-        return []
-
-    def _entered(self, event: e.PhaseEntered, now: int) -> list[ReadableSpan]:
-        ended = self._end(event.phase, now)
-        self._begin(event.phase, f"{event.phase}:{event.number}", now)
-        return ended
-
-    def _completed(self, event: e.PhaseCompleted, now: int) -> list[ReadableSpan]:
-        return self._end(event.phase, now)
-
-    def _judged(self, event: e.Critique, _now: int) -> list[ReadableSpan]:
-        phase = self._phase(None)
-        if event.thought is None and phase is not None:
-            critique = self.masking.word(event.text)
-            phase.span.metadata |= {"satisfied": event.satisfied, "score": event.score, "critique": critique}
-        return []
-
-    def _compared(self, event: e.AlternativesConsidered, _now: int) -> list[ReadableSpan]:
-        phase = self._phase(None)
-        if event.kept is not None and phase is not None:
-            phase.last = event.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
         return []
 
     def _checked(self, event: e.VerifierVerdict, now: int) -> list[ReadableSpan]:
@@ -161,31 +162,6 @@ class Phases:
         self._begin(name, name, now, kind=Kind.GUARDRAIL, blocked=event.blocked)
         status = Status(StatusCode.ERROR, self.masking.word("; ".join(event.violations))) if event.blocked else OK
         return self._end(name, now, status, self.masking.quoting(list(event.violations)))
-
-    def _chosen(self, event: e.StrategySelected, _now: int) -> list[ReadableSpan]:
-        self.declared = event.declares
-        return []
-
-    def _switched(self, event: e.StrategySwitched, now: int) -> list[ReadableSpan]:
-        self.declared = event.declares
-        return self.end_all(now, OK)
-
-    _TAKES: ClassVar[Mapping[type[e.EventBase], Callable[..., list[ReadableSpan]]]] = MappingProxyType(
-        {
-            e.PlanCreated: _planned,
-            e.PlanStepChanged: _step_changed,
-            e.PhaseEntered: _entered,
-            e.PhaseCompleted: _completed,
-            e.Critique: _judged,
-            e.AlternativesConsidered: _compared,
-            e.StrategySelected: _chosen,
-            e.VerifierVerdict: _checked,
-            e.GuardrailViolation: _guarded,
-            e.StrategySwitched: _switched,
-        }
-    )
-    TAKEN: ClassVar = tuple(_TAKES)
-    """The events that concern phases, beside requests and calls."""
 
     def end_all(self, now: int, status: Status) -> list[ReadableSpan]:
         """End all phases, the newest first."""

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -52,8 +51,12 @@ _SPANS: Final = 5
 
 
 class Reached(BaseModel, strict=True):
-    """How far a run has come."""
+    """How far a run has come: the content of a cursor."""
 
+    first: str = ""
+    """The hash of the trace's first event."""
+    destination: str = ""
+    """The address, for people who read the file."""
     seq: int = NOTHING
     """Every span that closed up to this event is settled; -1: none."""
     accepted: int = 0
@@ -66,53 +69,39 @@ class Reached(BaseModel, strict=True):
     """The last event of the run when its open spans were sent as interrupted."""
 
 
-class _File(BaseModel, strict=True):
-    """The content of a cursor's file."""
-
-    destination: str
-    account: str
-    run: str
-    first: str
-    """The hash of the trace's first event."""
-    reached: Reached
-
-
 class Cursor:
     """The file that says how far a run has come."""
 
     def __init__(self, trace_path: Path, destination: Destination) -> None:
-        self._run, self._destination = checked_run_id(run_id_of(trace_path)), destination
-        self.path = trace_path.parent / FOLDER / destination.key / f"{self._run}.json"
+        self._destination = destination
+        self.path = trace_path.parent / FOLDER / destination.key / f"{checked_run_id(run_id_of(trace_path))}.json"
         self._saved = NOTHING
         self.error: str | None = None
-        """Why it could not be written the last time; None when it could."""
+        """Why the last write failed; None when it did not."""
 
     def load(self, first: str) -> Reached:
-        """Return what was reached by the trace whose first event has this hash; nothing when the file is not about it."""
+        """Return how far the trace has come whose first event has this hash; nothing when the file is about another one."""
+        nothing = Reached(first=first, destination=self._destination.name)
         try:
-            file = _File.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
+            found = Reached.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
         except (OSError, ValueError):
-            return Reached()
-        if file != self._file(first, file.reached):
-            return Reached()
-        self._saved = file.reached.seq
-        return file.reached
+            return nothing
+        if (found.first, found.destination) != (first, self._destination.name):
+            return nothing
+        self._saved = found.seq
+        return found
 
-    def save(self, first: str, reached: Reached) -> None:
-        """Write down what was reached; never less than before, and never raises. A full disk may have room later."""
+    def save(self, reached: Reached) -> None:
+        """Write down how far the run has come, never less than before; errors are kept, as a full disk may have room later."""
         if reached.seq < self._saved:
             return
         try:
             _make(self.path.parent)
-            os.close(create_file(self.path, self._file(first, reached).model_dump_json().encode(), replace=True))
+            os.close(create_file(self.path, reached.model_dump_json().encode(), replace=True))
         except OSError as error:
             self.error = error.strerror or type(error).__name__
             return
         self._saved, self.error = reached.seq, None
-
-    def _file(self, first: str, reached: Reached) -> _File:
-        there = self._destination
-        return _File(destination=there.name, account=there.account, run=self._run, first=first, reached=reached)
 
     @property
     def warning(self) -> str:
@@ -190,7 +179,6 @@ class RunExport:
         self._waiting: deque[Closed] = deque()
         self._under_way: deque[Closed] = deque()
         self._from = Reached()
-        self._first = ""
         self._at = NOTHING
         self._ended = self._drained = self._all_settled = self._counted = False
 
@@ -256,7 +244,7 @@ class RunExport:
     def close(self) -> None:
         """Drop the builder; what is not settled by then is for another export."""
         if self.cursor is not None and self.cursor.error is not None:
-            self.cursor.save(self._first, self.reached)
+            self.cursor.save(self.reached)
         self._builder = self._reading = None
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -282,30 +270,34 @@ class RunExport:
                 self._at = record.seq
                 if isinstance(record.event, RunCompleted) and record.owner == "root":
                     self._ended = True
-                if spans and not self._skip(len(spans), was_settled=record.seq <= self._from.seq):
-                    yield [Closed(self, record.seq, span) for span in spans]
+                if closed := self._left_of(spans, record.seq, is_settled=record.seq <= self._from.seq):
+                    yield closed
             if source.over:
                 break
             yield None
-        left = [] if source.lost else builder.interrupted()
-        self.interrupted = len(left)
-        was_settled = self._from.seq == self._from.interrupted_at == self._at
-        if left and not self._skip(len(left), was_settled=was_settled):
-            yield [Closed(self, self._at + 1, span) for span in left]
+        still_open = [] if source.lost else builder.interrupted()
+        self.interrupted = len(still_open)
+        is_settled = self._from.seq == self._from.interrupted_at == self._at
+        if closed := self._left_of(still_open, self._at + 1, is_settled=is_settled):
+            yield closed
 
     def _begin(self, first: str) -> bool:
-        """Load how far the run came whose first line has this hash; return whether anything is left."""
-        self._first = first
-        reached = None if self.cursor is None else self.cursor.load(first)
-        if reached is not None and self._resume:
-            self.reached, self._from = reached, reached.model_copy()
-            self.refused_before = reached.refused
-            self.skipped = reached.accepted + reached.refused if reached.complete else 0
+        """Load how far the run has come whose first event has this hash; return whether anything is left."""
+        if self.cursor is None:
+            return True
+        loaded = self.cursor.load(first)
+        if self._resume:
+            self.reached, self._from = loaded, loaded.model_copy()
+            self.refused_before = loaded.refused
+            self.skipped = loaded.accepted + loaded.refused if loaded.complete else 0
+        else:
+            self.reached = Reached(first=first, destination=loaded.destination)
         return not self.reached.complete
 
-    def _skip(self, spans: int, *, was_settled: bool) -> bool:
-        self.skipped += spans if was_settled else 0
-        return was_settled
+    def _left_of(self, spans: Sequence[ReadableSpan], seq: int, *, is_settled: bool) -> list[Closed]:
+        """Return what is left to deliver of the spans that an event closed."""
+        self.skipped += len(spans) if is_settled else 0
+        return [] if is_settled else [Closed(self, seq, span) for span in spans]
 
     # --- what is settled ----------------------------------------------------------------------------------------------
 
@@ -324,7 +316,7 @@ class RunExport:
             return
         self.reached = newer
         if self.cursor is not None:
-            self.cursor.save(self._first, newer)
+            self.cursor.save(newer)
 
 
 def _name_of(span: ReadableSpan) -> str:
@@ -349,7 +341,7 @@ def notices(run: RunExport, destination: str) -> Iterator[str]:
     for name, reason in run.refused:
         reasons.setdefault(reason, []).append(name)
     for reason, spans in list(reasons.items())[:_REASONS]:
-        names = ", ".join([*spans[:_SPANS], *(["…"] if len(spans) > _SPANS else [])])
+        names = ", ".join(spans[:_SPANS]) + (", …" if len(spans) > _SPANS else "")
         yield f"{destination} refused {_count(len(spans))}: {reason} ({names})"
     if len(reasons) > _REASONS:
         yield f"{destination} refused more, for {len(reasons) - _REASONS:,} more reasons"
@@ -359,8 +351,7 @@ def _count(spans: int) -> str:
     return f"{spans:,} span{'' if spans == 1 else 's'}"
 
 
-@dataclass(frozen=True)
-class Undelivered:
+class Undelivered(NamedTuple):
     """Spans of runs that did not arrive."""
 
     runs: tuple[RunExport, ...]
@@ -370,37 +361,24 @@ class Undelivered:
     all_counted: bool
     """Whether that is all of them."""
 
-    def __bool__(self) -> bool:
-        """Return whether there are any."""
-        return self.spans > 0 or not self.all_counted
 
+def resend_command(paths: Sequence[Path], options: str, *, and_later: bool = False) -> str:
+    """Return what sends these traces, the earliest first, with the options of `playhead export`: for each folder a command.
 
-@dataclass(frozen=True)
-class Again:
-    """The command that sends recorded runs that did not arrive."""
-
-    options: str = "--resume"
-    """Of `playhead export`; the environment names the collector, unless they do."""
-    how: str = "to send them"
-    """What the command does."""
-
-    def command(self, paths: Sequence[Path]) -> str:
-        """Return what sends these traces, of which the first began first; of several folders, a command for each."""
-        folders: dict[Path, list[Path]] = {}
-        for path in paths:
-            folders.setdefault(path.parent, []).append(path)
-        return f"{self.how}: {'; '.join(self._for_folder(*each) for each in folders.items())}"
-
-    def since(self, path: Path) -> str:
-        """Return what sends this trace and all that begin later."""
-        return self.command([path] * (_RUNS + 1))
-
-    def _for_folder(self, folder: Path, paths: list[Path]) -> str:
-        if len(paths) <= _RUNS:
-            return f"playhead export {' '.join(shlex.quote(str(path)) for path in paths)} {self.options}"
-        first_us = next((found for path in paths if (found := summarise(path).started_us)), 0)
+    A few are named. More of them, or these `and_later` ones, are chosen by the time at which the first began.
+    """
+    folders: dict[Path, list[Path]] = {}
+    for path in paths:
+        folders.setdefault(path.parent, []).append(path)
+    commands = []
+    for folder, those in folders.items():
+        if len(those) <= _RUNS and not and_later:
+            commands.append(f"playhead export {' '.join(shlex.quote(str(path)) for path in those)} {options}")
+            continue
+        first_us = next((found for path in those if (found := summarise(path).started_us)), 0)
         since = datetime.fromtimestamp(first_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"playhead export --since {since} {self.options} --trace-dir {shlex.quote(str(folder))}"
+        commands.append(f"playhead export --since {since} {options} --trace-dir {shlex.quote(str(folder))}")
+    return f"to send them: {'; '.join(commands)}"
 
 
 def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
@@ -415,8 +393,8 @@ def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
     return Undelivered(tuple(found), spans, all_counted)
 
 
-def message(undelivered: Undelivered, destination: str, reason: str | None, again: Again) -> str:
-    """Return the sentence about spans that did not arrive, with the command that sends them."""
+def message(undelivered: Undelivered, destination: str, reason: str | None, options: str) -> str:
+    """Return the sentence about undelivered spans, with the command that sends them."""
     runs = undelivered.runs
     spans = (
         f"{'' if undelivered.all_counted else 'at least '}{_count(undelivered.spans)}" if undelivered.spans else "spans"
@@ -427,4 +405,4 @@ def message(undelivered: Undelivered, destination: str, reason: str | None, agai
     kept = [run.path for run in runs if run.path is not None]
     if lost := len(runs) - len(kept):
         sentence += f"; {f'those of {lost:,}' if kept else 'they'} are lost, as these runs have no trace"
-    return f"{sentence}. The trace keeps them; {again.command(kept)}" if kept else sentence
+    return f"{sentence}. The trace keeps them; {resend_command(kept, options)}" if kept else sentence

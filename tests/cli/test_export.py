@@ -162,7 +162,7 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
         (said,) = map(json.loads, lines)
         assert [span["spanId"] for span in said["resourceSpans"][0]["scopeSpans"][0]["spans"]] == ids
     else:
-        assert [json.loads(line)["context"]["span_id"] for line in lines] == ids
+        assert [json.loads(line)["context"]["span_id"] for line in lines] == [f"0x{each}" for each in ids]
     if to_file:
         assert output.stat().st_mode & 0o777 == 0o600
         assert result.stdout.splitlines() == [f"good  {len(ids)} spans written", f"to  {output}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.spans import SpanBuilder, delivery
-from playhead.spans.delivery import Answer, Delivered, Otlp, Pump, read_answer
+from playhead.spans.delivery import Answer, Delivered, Otlp, Pump, Sink, read_answer
 from playhead.spans.destination import Destination, named
 from playhead.spans.run_export import RunExport
 from playhead.spans.sources import QueueSource
@@ -268,7 +268,7 @@ def test_a_pause_grows_unless_the_collector_says_how_long_it_is() -> None:
     answers: list[Answer | None] = [Answer("unavailable")] * 8
     answers += [Answer("unavailable", retry_after_s=30), Answer("unusable"), None]
 
-    class Backend:
+    class Backend(Sink):
         def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
             answer = answers.pop(0)
             return Delivered(0 if answer else len(spans), stopped=answer)

@@ -14,7 +14,8 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from playhead.spans import spans_of
-from playhead.spans.encoding import openinference_json, otlp_json
+from playhead.spans.delivery import Delivered, ToFile
+from playhead.spans.encoding import otlp_json
 from tests.spans.collector import ordered
 from tests.spans.spans import record_run
 from tests.trace.traces import read
@@ -77,35 +78,9 @@ def _base_64(value: Any) -> Any:
     }
 
 
-def test_openinference_is_one_flat_object_a_span() -> None:
-    """With the fields under which Phoenix shows and takes spans."""
-    said = openinference_json(SPAN)
-    assert json.loads(json.dumps(said)) == said == {
-        "name": "llm:m",
-        "context": {"trace_id": f"{1:032x}", "span_id": "00000000000000ab"},
-        "kind": "SpanKind.CLIENT",
-        "parent_id": f"{2:016x}",
-        "span_kind": "LLM",
-        "start_time": "1970-01-01T00:00:01.000000Z",
-        "end_time": "1970-01-01T00:00:02.000000Z",
-        "status_code": "ERROR",
-        "status_message": "broke",
-        "attributes": {
-            "openinference.span.kind": "LLM",
-            "tokens": 2**53 + 1,
-            "tags": ["a", "b"],
-            "cost": 0.5,
-            "ok": True,
-        },
-        "events": [
-            {
-                "name": "exception",
-                "timestamp": "1970-01-01T00:00:01.000002Z",
-                "attributes": {"exception.type": "X"},
-            }
-        ],
-        "links": [
-            {"context": {"trace_id": f"{1:032x}", "span_id": f"{2:016x}"}, "attributes": {"why": "asked"}}
-        ],
-        "resource": {"service.name": "shop"},
-    }  # fmt: skip
+def test_openinference_is_one_span_a_line(tmp_path: Path) -> None:
+    """Each line is the JSON of OpenTelemetry's SDK, with the attributes of OpenInference flat."""
+    with (tmp_path / "spans").open("w+") as file:
+        assert ToFile(file, "openinference-jsonl").deliver([SPAN, SPAN]) == Delivered(settled=2)
+        file.seek(0)
+        assert [json.loads(line) for line in file] == [json.loads(SPAN.to_json())] * 2

@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace import SpanProcessor
 
 from playhead import Agent, tool
 from playhead.spans import SpanBuilder, delivery, export_to, live, live_export
-from playhead.spans.delivery import Delivered, Pump
-from playhead.spans.run_export import Again, RunExport, Undelivered, count_undelivered, message
+from playhead.spans.delivery import Delivered, Pump, Sink
+from playhead.spans.run_export import RunExport, Undelivered, count_undelivered, message
 from playhead.spans.sources import QueueSource, TraceSource
 from playhead.testing import ScriptedModel, call, text
 from tests.cli.command_line import playhead
@@ -42,15 +42,15 @@ def test_what_was_not_delivered_is_one_sentence_with_the_command_that_sends_it(t
     kept = "The trace keeps them; to send them: playhead export"
     one = (export_of("a", tmp_path / "a.jsonl"),)
     start = f"at least 1,200 spans of run a could not be delivered to {WHERE}"
-    assert message(Undelivered(one, 1200, False), WHERE, None, Again("--resume --to x")) == (
+    assert message(Undelivered(one, 1200, False), WHERE, None, "--resume --to x") == (
         f"{start}. {kept} {tmp_path}/a.jsonl --resume --to x"
     )
     runs = tuple(export_of(name, record_run(tmp_path / "many", name)) for name in "abcd")
-    assert message(count_undelivered((*runs, *one), float("inf")), WHERE, "why", Again()) == (
+    assert message(count_undelivered((*runs, *one), float("inf")), WHERE, "why", "--resume") == (
         f"at least 32 spans of 5 runs could not be delivered to {WHERE} (why). {kept} --since 2026-09-21T14:13:20Z --resume "
         f"--trace-dir {tmp_path}/many; playhead export {tmp_path}/a.jsonl --resume"
     )
-    assert message(Undelivered((export_of("a", None),), 1, True), WHERE, None, Again()) == (
+    assert message(Undelivered((export_of("a", None),), 1, True), WHERE, None, "--resume") == (
         f"1 span of run a could not be delivered to {WHERE}; they are lost, as these runs have no trace"
     )
 
@@ -78,7 +78,7 @@ def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
     handle.shutdown(0.2)
     stuck.set()
     (said,) = caplog.messages
-    assert "a processor is handed no recorded run, but a collector can be sent all of it: playhead export " in said
+    assert "The trace keeps them; to send them: playhead export " in said
     collector = collect()
     result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
     assert (result.exit_code, result.stderr) == (0, "")
@@ -160,7 +160,7 @@ def test_warnings_of_a_collector_are_bounded(tmp_path: Path, monkeypatch: pytest
     """One that counts something in each is not passed on for ever."""
     monkeypatch.setattr(delivery, "MAX_SPANS", 1)
 
-    class Talkative:
+    class Talkative(Sink):
         calls = 0
 
         def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:

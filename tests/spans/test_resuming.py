@@ -12,7 +12,7 @@ import pytest
 
 from playhead.errors import TraceNotFoundError
 from playhead.spans import SpanBuilder, run_export, spans_of
-from playhead.spans.delivery import Answer, Delivered, Pump
+from playhead.spans.delivery import Answer, Delivered, Pump, Sink
 from playhead.spans.destination import named
 from playhead.spans.run_export import Cursor, Reached, RunExport
 from playhead.spans.sources import TraceSource
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HERE = named("http://here:4318")
 
 
-class Backend:
+class Backend(Sink):
     """Takes so many spans, and then none."""
 
     def __init__(self, room: int = 10_000, refuses: Callable[[str], bool] = lambda _: False) -> None:
@@ -156,7 +156,7 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     backend = Backend(refuses=lambda each: each == second)
     run = export(path, backend)
     assert (run.accepted, run.refused) == (7, [(f"tool:lookup {second}", "no")])
-    said = json.loads(Cursor(path, HERE).path.read_text())["reached"]
+    said = json.loads(Cursor(path, HERE).path.read_text())
     assert (said["accepted"], said["refused"], said["complete"]) == (7, 1, True)
     again = Backend()
     run = export(path, again)
@@ -175,7 +175,7 @@ def test_each_destination_has_a_cursor_of_its_own(tmp_path: Path) -> None:
     first = read(path)[0][0].h
     assert kept.load(first).complete
     for other in (named("http://there:4318"), named("http://here:4318", {"key": "other"})):
-        assert Cursor(path, other).load(first) == Reached()
+        assert Cursor(path, other).load(first) == Reached(first=first, destination=other.name)
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_each_destination_has_a_cursor_of_its_own(tmp_path: Path) -> None:
         "[]",
         "{",
         "{}",
-        '{"reached": 1}',
-        '{"first": "h", "destination": "http://here:4318/v1/traces", "account": "x", "run": "run"}',
+        '{"first": "h", "destination": "http://here:4318/v1/traces", "complete": true}',
+        '{"first": 1}',
     ],
 )
 def test_a_cursor_that_cannot_be_believed_is_none(tmp_path: Path, content: str) -> None:
@@ -195,7 +195,8 @@ def test_a_cursor_that_cannot_be_believed_is_none(tmp_path: Path, content: str) 
     export(path, Backend())
     kept = Cursor(path, HERE)
     kept.path.write_text(content)
-    assert kept.load(read(path)[0][0].h) == Reached()
+    first = read(path)[0][0].h
+    assert kept.load(first) == Reached(first=first, destination=HERE.name)
     assert export(path, Backend()).accepted == 8
 
 

@@ -349,9 +349,9 @@ def test_models_and_providers(
     model: str, address: str | None, provider: str | None, system: str | None, name: str
 ) -> None:
     """Providers have the names of OpenInference, and one that is known by its address is that one."""
-    from playhead.spans.attributes import model_attributes
+    from playhead.spans.attributes import of_model
 
-    found = model_attributes(model, address)
+    found = of_model(model, address)
     assert (found.get("llm.provider"), found.get("llm.system"), found["llm.model_name"]) == (provider, system, name)
 
 
