@@ -175,8 +175,9 @@ def replay(  # noqa: PLR0913 - options
     The model is asked for real. No tool runs: each call gets the result that was recorded for it, and the summary says
     how sure that is. Without any change it shows how much the model varies by itself. The replay is a recording too.
     """
-    from playhead.cli.outcome import print_replay, replay_as_json, replay_exit_code
+    from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
     from playhead.cli.progress import Progress, following
+    from playhead.diagnose.diff_view import diff_document
     from playhead.replay.engine import replay_sync
     from playhead.trace.recording import read_recording
 
@@ -199,7 +200,9 @@ def replay(  # noqa: PLR0913 - options
     if as_json:
         write_json([replay_as_json(outcome)])
     else:
-        print_replay(text_console(pipe_width=PROSE_WIDTH), recording, outcome, min_grounded, trace_dir)
+        console = text_console(pipe_width=PROSE_WIDTH)
+        rows = replay_rows(recording, outcome, min_grounded, console.width)
+        console.print(*rows, Line(), diff_document(outcome.diff), crop=False)
     return replay_exit_code(outcome)
 
 

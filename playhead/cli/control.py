@@ -16,7 +16,7 @@ from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line, call_lines, fit
-from playhead.errors import PlayheadError, RunEndedError, TraceError, UsageError, nearest
+from playhead.errors import PlayheadError, RunEndedError, TraceError, nearest
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import FOLDER, Control
 from playhead.trace.store import summarise
@@ -136,8 +136,6 @@ def _end(path: Path, control: Control, why: str, grace_s: float, *, kills: bool)
     Raises:
         PlayheadError: it goes on, and its process is not killed, for it may be another one.
     """
-    if control.process.pid == os.getpid():
-        raise UsageError(f"run {control.run_id} runs in this very process; end it with its own means")
     began = time.monotonic()
 
     def outcome(how: Literal["vanished", "killed", "asked"], *also: str) -> Kill:
@@ -318,22 +316,28 @@ RELEASE_S: Final = 1.0
 POLL_S: Final = 0.02
 
 
-def kill_process(control: Control) -> str | None:
-    """Send SIGKILL to the process that runs a run and wait for its end.
+def kill_process(control: Control) -> str | None:  # noqa: PLR0911 - a list of doubts
+    """Send SIGKILL to the process that runs a run, and wait for its end; or return why it may be another process.
 
-    Returns why not, when it is not certain that it is that process.
+    It has to be of this machine, to have begun before the control folder was made, and to hold the folder's file open,
+    which is locked as long as that process lives.
 
     Raises:
         PlayheadError: it does not end.
     """
     pid = control.process.pid
+    if control.process.host != os.uname().nodename:
+        return f"it runs on the machine {control.process.host!r}"
+    if pid <= 1 or pid == os.getpid():
+        return f"its process is {pid}, which is never killed from here"
     try:
-        process = psutil.Process(
-            max(pid, 1)
-        )  # it knows the process by its start too, and never signals another one of this id
-        why = doubt(control)
-        if why is not None:
-            return why
+        process = psutil.Process(pid)  # which knows its start too, and never signals another one of this id
+        if not control.held:
+            return f"the process {pid} is gone"
+        if process.create_time() > control.process.created_us / 1e6 + CLOCK_S:
+            return f"the process {pid} is another: it began after the run"
+        if not any(_same(each.path, control.process_file) for each in process.open_files()):
+            return f"the process {pid} may be another: it does not hold the run's control folder"
         process.kill()
     except psutil.NoSuchProcess:
         return f"the process {pid} is gone"
@@ -342,32 +346,6 @@ def kill_process(control: Control) -> str | None:
     if not wait(lambda: has_ended(pid), GONE_S):
         raise PlayheadError(f"the process {pid} got SIGKILL and is not gone yet; the system holds it")
     wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
-    return None
-
-
-def doubt(control: Control) -> str | None:  # noqa: PLR0911 - a list of doubts
-    """Return why the process that the control folder names may be another than the one that made it; None if it is not.
-
-    It has to be of this machine, to have begun before the folder was made, and to hold the folder's file open, which is
-    locked as long as that process lives.
-    """
-    pid = control.process.pid
-    if control.process.host != os.uname().nodename:
-        return f"it runs on the machine {control.process.host!r}"
-    if pid <= 1 or pid == os.getpid():
-        return f"its process is {pid}, which is never killed from here"
-    try:
-        process = psutil.Process(pid)
-        if not control.held:
-            return f"the process {pid} is gone"
-        if process.create_time() > control.process.created_us / 1e6 + CLOCK_S:
-            return f"the process {pid} is another: it began after the run"
-        if not any(_same(each.path, control.process_file) for each in process.open_files()):
-            return f"the process {pid} may be another: it does not hold the run's control folder"
-    except psutil.NoSuchProcess:
-        return f"the process {pid} is gone"
-    except psutil.Error as error:
-        return f"nothing can be found out about the process {pid}: {type(error).__name__}"
     return None
 
 

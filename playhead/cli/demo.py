@@ -150,13 +150,6 @@ def _print(console: Console, steps: list[Step], where: str) -> None:
         command = f"playhead {typed}{'' if typed.startswith('run') else where}"
         heading = Line((f"{number}  {title}", "bold"), ("   $ ", "dim"), (command, "cyan"), whole=True)
         console.print(Line(), heading, *rows, crop=False)
-    console.print(Line(), Line("What to try next:"), crop=False)
-    for what, typed in (
-        ("every event", f"show latest{where}"),
-        ("tokens and time", f"stats --last 2 --replays{where}"),
-        ("a model of yours", "run --help"),
-    ):
-        console.print(Line(f"  {what:<17}  ", (f"playhead {typed}", "cyan"), whole=True), crop=False)
 
 
 def make_agent(trace_dir: Path | None) -> Agent:

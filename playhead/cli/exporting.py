@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,29 +32,27 @@ LONGEST_HOST: Final = 80
 """Characters of a machine's name that are shown."""
 
 
+@dataclass
 class Export:
     """Sends the spans of traces, and says on stderr what is not as it should be."""
 
-    def __init__(  # noqa: PLR0913 - options
-        self,
-        paths: list[Path],
-        destination: Destination | None,
-        shown: SpanOptions,
-        *,
-        resume: bool,
-        follow: bool,
-        assume_dead: bool,
-        patience_s: float,
-    ) -> None:
-        """Export these traces, to a collector or, without one, as text."""
-        self._paths, self._follow, self._assume_dead, self._patience_s = paths, follow, assume_dead, patience_s
-        self._runs = []
-        for path in paths:
-            cursor = None if destination is None else Cursor(path, destination)
-            source = partial(TraceSource, path, partial(is_over, path, assume_dead=assume_dead))
-            self._runs.append(
-                RunExport(run_id_of(path), path, source, partial(SpanBuilder, shown), cursor, resume=resume)
-            )
+    paths: list[Path]
+    destination: Destination | None
+    """The collector; None for text."""
+    shown: SpanOptions
+    resume: bool
+    follow: bool
+    assume_dead: bool
+    patience_s: float
+
+    def __post_init__(self) -> None:
+        self._runs = list(map(self._run, self.paths))
+
+    def _run(self, path: Path) -> RunExport:
+        cursor = None if self.destination is None else Cursor(path, self.destination)
+        source = partial(TraceSource, path, partial(is_over, path, assume_dead=self.assume_dead))
+        builder = partial(SpanBuilder, self.shown)
+        return RunExport(run_id_of(path), path, source, builder, cursor, resume=self.resume)
 
     def to(self, sink: Sink, where: str) -> tuple[list[dict[str, Any]], int]:
         """Return what became of each run's spans, and the exit code."""
@@ -68,15 +67,15 @@ class Export:
     def _send(self) -> None:
         """Send until everything is sent, or nobody takes anything for too long."""
         pump = self._pump
-        late_at = time.monotonic() + self._patience_s
+        late_at = time.monotonic() + self.patience_s
         while True:
             step = pump.step(timeout_s=max(late_at - time.monotonic(), LEAST_S))
             pump.finished()
             if step != "stuck" or pump.stopped is None:
-                late_at = time.monotonic() + self._patience_s
+                late_at = time.monotonic() + self.patience_s
             elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.again_at) > late_at:
                 return  # trying again is of no use: somebody has to mend the endpoint, or the time for it is over
-            if step == "idle" and not (self._follow and pump.runs):
+            if step == "idle" and not (self.follow and pump.runs):
                 return
             if step != "sent":
                 wait_s = min(pump.again_at - time.monotonic(), 1.0) if step == "stuck" else POLL_S
@@ -101,7 +100,7 @@ class Export:
                 "perhaps_on": self._perhaps_on(run),
                 "error": run.failure,
             }
-            for path, run in zip(self._paths, self._runs, strict=True)
+            for path, run in zip(self.paths, self._runs, strict=True)
         ]
 
     def _exit_code(self, summaries: list[dict[str, Any]]) -> int:
@@ -114,7 +113,7 @@ class Export:
 
     def _perhaps_on(self, run: RunExport) -> str | None:
         """Return the other machine on which a run may go on, so that its open spans are not sent."""
-        return None if self._assume_dead or run.done or run.path is None else unseen_host(run.path)
+        return None if self.assume_dead or run.done or run.path is None else unseen_host(run.path)
 
     def _note_unseen(self) -> None:
         """Say of which runs it cannot be seen whether they go on, and what to do then."""

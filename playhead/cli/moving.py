@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -209,20 +208,6 @@ OUTCOMES: Final = {
 NO_RUN: Final = "traces in which no span is an agent, a model call or a tool call"
 LOOK_S: Final = 0.25
 """Seconds between two looks for traces that have ended."""
-_NOT_THERE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
-"""Errors of a folder in which nobody can write, or that is none."""
-
-
-@contextmanager
-def _writing_in(folder: Path) -> Iterator[None]:
-    """Say of a folder in which no recording can be written that it is one, and what to do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _NOT_THERE:
-            raise
-        why = f"no recordings can be written in {folder} ({error.strerror})"
-        raise UsageError(f"{why}: --trace-dir names another folder") from None
 
 
 def _tell(run: ImportedRun, *, as_json: bool, **more: Any) -> None:  # noqa: ANN401 - JSON
@@ -284,11 +269,10 @@ def import_(*, files: tuple[str, ...], trace_dir: Path | None, as_json: bool) ->
     outcomes: Counter[str] = Counter()
     spans = (span for source in sources for span in source.spans)
     formats = ", ".join(dict.fromkeys(source.format for source in sources))
-    with _writing_in(folder):
-        for run in import_spans(spans, folder, format_name=formats):
-            outcomes[run.outcome] += 1
-            if run.outcome != "no-run":
-                _tell(run, as_json=as_json)
+    for run in import_spans(spans, folder, format_name=formats):
+        outcomes[run.outcome] += 1
+        if run.outcome != "no-run":
+            _tell(run, as_json=as_json)
     for source in sources:
         for why, count in Counter(source.problems).items():
             note(f"{source.path}: left out: {count:,} {why}")
@@ -348,22 +332,17 @@ def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> i
     except ImportError as error:
         raise MissingDependencyError(f"collecting spans needs {error.name}: pip install 'playhead[collect]'") from None
 
-    with stopping() as stop:
-        folder = open_store(trace_dir).folder
-        with _writing_in(folder):
-            collector = Collector(folder)
+    folder = open_store(trace_dir).folder
+    with stopping() as stop, closing(Collector(folder)) as collector:
+        server = CollectServer(collector.take, host, port)
+        collecting = _Collecting(collector, server, as_json=as_json)
         try:
-            server = CollectServer(collector.take, host, port)
-            collecting = _Collecting(collector, server, as_json=as_json)
-            try:
-                server.start()
-                while not stop.wait(LOOK_S):
-                    collecting.record()
-            finally:
-                server.stop()
-            return collecting.end()
+            server.start()
+            while not stop.wait(LOOK_S):
+                collecting.record()
         finally:
-            collector.close()
+            server.stop()
+        return collecting.end()
 
 
 @contextmanager

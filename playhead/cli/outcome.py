@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
-from playhead.cli.reading import option_of
-from playhead.diagnose.diff_view import diff_document
 from playhead.diagnose.document import wrap
-from playhead.diagnose.parts import cost_text, counted, pair_text, total_text, usage_as_json
+from playhead.diagnose.parts import cost_text, counted, pair_text, short, total_text, usage_as_json
 from playhead.diagnose.summaries import duration_text, ending_text, preview
 from playhead.diagnose.terminal import Line
-from playhead.trace.events.tools import GROUNDED
-from playhead.trace.store import TraceStore
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from rich.console import Console
+    from collections.abc import Iterator
 
     from playhead.agent.result import RunResult
     from playhead.replay.engine import ReplayResult
@@ -120,29 +112,6 @@ def replay_as_json(outcome: ReplayResult) -> dict[str, Any]:
     }
 
 
-def print_replay(
-    console: Console, original: Recording, outcome: ReplayResult, min_grounded: float, trace_dir: Path | None
-) -> None:
-    """Print it, and the commands that show more."""
-    console.print(
-        *replay_rows(original, outcome, min_grounded, console.width),
-        Line(),
-        diff_document(outcome.diff),
-        Line(),
-        crop=False,
-    )
-    replay, path = outcome.run.run_id, outcome.run.trace_path
-    beside = path is not None and TraceStore.of(path.resolve()).folder == TraceStore.of(original.path.resolve()).folder
-    commands = {
-        "both, side by side": f"diff {'' if beside else f'{shlex.quote(str(original.path))} '}{replay}",
-        "why it decided so": f"debrief {replay}",
-        "every event": f"show {replay}",
-    }
-    for what, typed in commands.items():
-        line = Line((f"{what:<20}", "dim"), (f"playhead {typed}{option_of(trace_dir)}", "cyan"), whole=True)
-        console.print(line, crop=False)
-
-
 def _row(width: int, label: str, text: str, style: str = "") -> Iterator[Line]:
     """Yield a label and a text, which is wrapped, and never cut."""
     for number, line in enumerate(wrap(text, max(width - LEFT, LEFT))):
@@ -152,8 +121,10 @@ def _row(width: int, label: str, text: str, style: str = "") -> Iterator[Line]:
 def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float, width: int) -> Iterator[Line]:
     """Yield what was changed, how it ended, and how far the results are to be trusted."""
     yield from _row(width, "replay of", original.run_id)
-    for change in _changes(outcome.recording.header.overrides):
-        yield from _row(width, "changed", change if len(change) <= LONGEST else f"{change[:LONGEST]}…")
+    for name, value in outcome.recording.header.overrides.items():
+        yield from _row(width, "changed", f"{name}: {short(preview(value), LONGEST)}")
+    if not outcome.recording.header.overrides:
+        yield from _row(width, "changed", "nothing: it shows how much the model varies by itself (an A/A run)")
     yield ending_row(outcome.run, LEFT)
     if outcome.stopped is not None:
         yield from _row(width, "stopped", outcome.stopped, "red")
@@ -170,35 +141,14 @@ def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float,
     yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # somebody will copy it
 
 
-def _changes(overrides: Mapping[str, Any]) -> Iterable[str]:
-    """Return each change; that there is none is something to say, too."""
-    if not overrides:
-        return ["nothing: it shows how much the model varies by itself (an A/A run)"]
-    flat = {name: value for name, value in overrides.items() if name not in ("parameters", "tool_results")}
-    results = overrides.get("tool_results") or ()
-    return [
-        *(f"{name}: {preview(value)}" for name, value in flat.items()),
-        *(f"{name} = {preview(value)}" for name, value in (overrides.get("parameters") or {}).items()),
-        *(f"tool result: {preview(each)}" for each in results),
-    ]
-
-
 def _results(outcome: ReplayResult) -> str:
-    """Return how many tool results were served, and how many are grounded; those that the caller gave are not in doubt."""
+    """Return how many tool results were served, and which share of the calls got a recorded one."""
     if outcome.grounded is None:
         return "none: no tool was called"
-    count, given = sum(outcome.rungs.values()), outcome.rungs.get("override", 0)
-    served = counted(count, "tool result") if count else "no tool result was served"
-    if not given:
-        return f"{served}, {outcome.grounded:.0%} of the calls grounded in the recording"
-    recorded = sum(outcome.rungs.get(rung, 0) for rung in GROUNDED)
-    others = (round(recorded / outcome.grounded) if outcome.grounded else count) - given
-    said = (
-        f"{recorded / others:.0%} of the other calls grounded in the recording"
-        if others
-        else "no other call needed one"
-    )
-    return f"{served}, {given} of them yours (--tool-result); {said}"
+    given = outcome.rungs.get("override", 0)
+    yours = f"; {given:,} yours, which --min-grounded leaves out" if given else ""
+    served = counted(sum(outcome.rungs.values()), "tool result")
+    return f"{served}, {outcome.grounded:.0%} of the calls grounded in the recording{yours}"
 
 
 def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) -> str:

@@ -184,13 +184,6 @@ def _inbox(trace_dir: Path | None) -> Approver:
 # --- resume -----------------------------------------------------------------------------------------------------------
 
 
-def _call(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise click.BadParameter("write CALL=…, such as call_3_0=…")
-    return key.strip(), value
-
-
 @options.command(
     "resume",
     example="playhead resume latest --tools examples.tools:lookup,calculator\n"
@@ -209,9 +202,13 @@ def _call(text: str) -> tuple[str, str]:
 @options.api_base_option
 @options.set_option
 @options.repeatable(
-    "--answer", "answers", "CALL=JSON", "What a call returned that was under way: JSON, or else text.", type=_call
+    "--answer",
+    "answers",
+    "CALL=JSON",
+    "What a call returned that was under way: JSON, or else text.",
+    type=options.pair,
 )
-@options.repeatable("--failed", "failures", "CALL=TEXT", "How a call failed that was under way.", type=_call)
+@options.repeatable("--failed", "failures", "CALL=TEXT", "How a call failed that was under way.", type=options.pair)
 @options.repeatable("--did-not-happen", "absent", "CALL", "A call that did nothing; it runs.")
 @options.max_iterations_option
 @options.switch_option

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from playhead.testing import TickingClock
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader
@@ -22,7 +23,6 @@ HERE = Path(__file__).parents[2]
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from playhead.testing import TickingClock
 from playhead.trace.control import Control
 from tests.cli.other_processes import begin, end
 manner, *paths = sys.argv[1:]
@@ -34,6 +34,7 @@ while manner != "ends":
         if why is not None and manner == "obeys":
             end(recorder, why)
             control.close()
+            print("ended", flush=True)
             time.sleep(60)
         if why is not None and manner == "dies":
             sys.exit(3)
@@ -43,7 +44,7 @@ while manner != "ends":
 
 def begin(path: Path) -> Recorder:
     """Begin a trace."""
-    clock = Ticks()
+    clock = TickingClock()
     recorder = Recorder(clock, TraceWriter(path, clock.now_us))
     header = AgentHeader(name="agent", model="x/y")
     recorder.emit(RunStarted(format="2.0", run_id=path.stem, agent=header, task="go"), "root")
@@ -55,18 +56,6 @@ def end(recorder: Recorder, why: str) -> None:
     event = RunCompleted(status="done", terminated_by="kill", terminated_source="kill", terminated_because=why)
     recorder.emit(event, "root")
     recorder.seal()
-
-
-class Ticks:
-    """A clock."""
-
-    def __init__(self) -> None:
-        self.us = 0
-
-    def now_us(self) -> int:
-        """Return the next millisecond."""
-        self.us += 1000
-        return self.us
 
 
 @contextmanager

@@ -97,23 +97,16 @@ def test_what_waits(control: Control):
         assert "(secrets are left out of what is shown)" in second
 
 
-def test_what_waits_as_json(control: Control):
-    """One object a call, with how to name it."""
-    asked = control.ask(pending())
-    assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.model_dump()}]
-
-
-@pytest.mark.parametrize("name", [["call_0_0"], ["call"], ["root/call_0_0"]])
-def test_a_yes(control: Control, name: list[str]):
+def test_a_yes(control: Control):
     """Exactly what was approved is shown, and the run gets it; a second answer is refused."""
     asked = control.ask(pending())
-    result = playhead("approve", "mine", *name, "--why", "fine")
+    assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.model_dump()}]
+    result = playhead("approve", "mine", "call", "--why", "fine")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.partition("\n")[2] == f"{SHOWN}approved; the run goes on as soon as it has read this\n"
     answer = control.take_answer(asked)
     assert answer is not None
-    assert (answer.approved, answer.why) == (True, "fine")
-    assert answer.by
+    assert (answer.approved, answer.why, bool(answer.by)) == (True, "fine", True)
     again = playhead("deny", "mine", "call_0_0", "--why", "no")
     assert (again.exit_code, again.stdout) == (1, "")
     assert again.stderr == (
@@ -127,12 +120,8 @@ def test_a_no(control: Control):
     assert playhead("deny", "mine", "call_0_0").exit_code == 2
     result = playhead("deny", "mine", "call_0_0", "--why", "too much", "--json")
     (said,) = objects(result)
-    assert (result.exit_code, said["approved"], said["answer"], said["arguments"]) == (
-        0,
-        False,
-        "too much",
-        {"amount": 5},
-    )
+    assert result.exit_code == 0
+    assert (said["approved"], said["answer"], said["arguments"]) == (False, "too much", {"amount": 5})
     answer = control.take_answer(asked)
     assert answer is not None
     assert (answer.approved, answer.why) == (False, "too much")
@@ -140,55 +129,36 @@ def test_a_no(control: Control):
 
 def test_which_call_is_meant(control: Control):
     """Nothing is answered by guessing."""
-    calls = [control.ask(pending(call_id=f"call_0_{number}")) for number in range(2)]
-    calls.append(control.ask(pending(owner="root/child@0.0", call_id="call_0_0")))
-    calls.append(control.ask(pending(owner="root/other@0.1", call_id="call_7_0")))
-    calls.append(control.ask(pending(owner="root/third@0.2", call_id="call_7_0")))
-    said = {
-        ("call_0",): "3 calls wait that 'call_0' may mean; name one: call_0_0, call_0_1, root/child@0.0/call_0_0",
-        (
-            "call_7_0",
-        ): "2 calls wait that 'call_7_0' may mean; name one: root/other@0.1/call_7_0, root/third@0.2/call_7_0",
-        (
-            "cal_0_1",
-        ): "no call 'cal_0_1' waits: it has been answered, given up, or never asked. Did you mean 'call_0_1'?",
-    }
-    for arguments, message in said.items():
-        result = playhead("approve", "mine", *arguments)
+    owners = {"root": ["call_0_0", "call_0_1"], "root/child@0.0": ["call_0_0"], "root/third@0.2": ["call_7_0"]}
+    calls = [control.ask(pending(owner=owner, call_id=name)) for owner, names in owners.items() for name in names]
+    for name, message in {
+        "call_0": "3 calls wait that 'call_0' may mean; name one: call_0_0, call_0_1, root/child@0.0/call_0_0",
+        "cal_0_1": "no call 'cal_0_1' waits: it has been answered, given up, or never asked. Did you mean 'call_0_1'?",
+    }.items():
+        result = playhead("approve", "mine", name)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
         assert message in result.stderr
-    assert [control.take_answer(each) for each in calls] == [None] * 5
+    assert [control.take_answer(each) for each in calls] == [None] * 4
     assert playhead("approve", "mine", "call_0_0").exit_code == 0  # that of the root, by its whole name
     assert playhead("approve", "mine", "root/child@0.0/call_0_0").exit_code == 0
-    answered = [control.take_answer(each) for each in calls]
-    assert [each is not None and each.approved for each in answered] == [True, False, True, False, False]
+    assert [each is not None for each in map(control.take_answer, calls)] == [True, False, True, False]
 
 
-def test_a_request_that_changes_while_it_is_looked_at(control: Control, monkeypatch: pytest.MonkeyPatch):
-    """What is answered is what was shown, or nothing."""
-    asked = control.ask(pending())
-    monkeypatch.setattr(Control, "answer", lambda *_, **__: False)
-    result = playhead("approve", "mine", "call_0_0")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "playhead: the call call_0_0 waits no more: it has been answered, or given up\n"
-    assert control.take_answer(asked) is None
-
-
-@pytest.mark.parametrize("command", [["approvals"], ["deny", "call_0_0", "--why", "no"]])
-def test_runs_that_do_not_go_on(folder: Path, command: list[str]):
+@pytest.mark.slow
+def test_runs_that_do_not_go_on(folder: Path):
     """Ended, gone, unknown: one line that says which."""
     end(begin(folder / "over.jsonl"), "")
-    with running("ignores", folder / "gone.jsonl") as process:
-        process.kill()
-        process.wait(10)
+    with running("ends", folder / "gone.jsonl") as process:
+        pass
     for run, code, said in (
         ("over", 1, "run over has ended by kill; nothing waits\n"),
         ("gone", 1, f"its process {process.pid} is gone, and the trace has no end; nothing waits\n"),
         ("nosuch", 3, "no run 'nosuch'"),
     ):
-        result = playhead(command[0], run, *command[1:])
-        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
-        assert said in result.stderr
+        for arguments in (["approvals", run], ["deny", run, "call_0_0", "--why", "no"]):
+            result = playhead(*arguments)
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
+            assert said in result.stderr
     assert playhead("approvals").stderr == "no call waits for an answer\n"
 
 
@@ -238,8 +208,7 @@ def test_nobody_to_ask(paying: list[str], home: Path):
     )
 
 
-@pytest.mark.parametrize("approved", [True, False])
-def test_another_process_decides(paying: list[str], home: Path, approved: bool):
+def test_another_process_decides(paying: list[str], home: Path):
     """The run says which call waits and what to type, and goes on as it is told."""
     folder = home / "my traces"
 
@@ -248,26 +217,24 @@ def test_another_process_decides(paying: list[str], home: Path, approved: bool):
         while not (found := Control.of(folder / "mine.jsonl")) or not found.pending():
             assert time.monotonic() < late
             time.sleep(0.005)
-        found.answer(found.pending()[0], approved=approved, why="so it is", by="ann")
+        found.answer(found.pending()[0], approved=True, why="so it is", by="ann")
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     result = playhead(*paying, "--approve", "inbox", "--trace-dir", folder)
     thread.join()
     assert result.exit_code == 0
-    assert (
-        f"pay waits for approval: playhead approve mine call_0_0 --trace-dir '{folder}'  (or deny … --why TEXT)\n"
-        in result.stderr
-    )
-    assert (home / "paid").exists() is approved
+    typed = f"playhead approve mine call_0_0 --trace-dir '{folder}'  (or deny … --why TEXT)\n"
+    assert f"pay waits for approval: {typed}" in result.stderr
+    assert (home / "paid").read_text() == "5;"
     events = [record.event for record in load_recording(folder / "mine.jsonl").records]
     (decided,) = [event for event in events if isinstance(event, ApprovalDecided)]
-    assert (decided.approved, decided.why, decided.by) == (approved, "so it is", "ann")
+    assert (decided.approved, decided.why, decided.by) == (True, "so it is", "ann")
     assert not (folder / FOLDER).exists()
 
 
-@pytest.mark.parametrize(("typed", "approved"), [(b"y\n", True), (b"\x04", False)])
-def test_somebody_at_the_terminal_decides(paying: list[str], home: Path, typed: bytes, approved: bool):
+@pytest.mark.slow
+def test_somebody_at_the_terminal_decides(paying: list[str], home: Path):
     """On a terminal whoever sits there is asked; the status line stands aside until it is answered."""
     controller, side = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "NO_COLOR": "1", "COLUMNS": "100"}
@@ -280,7 +247,7 @@ def test_somebody_at_the_terminal_decides(paying: list[str], home: Path, typed: 
             shown += chunk
             if not answered and PROMPT.encode() in shown:
                 answered, quiet = True, not read(controller, 0.3)  # three times as long as the status line stands still
-                os.write(controller, typed)
+                os.write(controller, b"y\n")
     except OSError:  # Linux says so when the other side is closed
         pass
     finally:
@@ -290,8 +257,8 @@ def test_somebody_at_the_terminal_decides(paying: list[str], home: Path, typed: 
     assert (answered, quiet, command.returncode) == (True, True, 0), text
     question = text.replace("\r\n", "\n").partition("pay wants to run")[2].partition(PROMPT)
     assert question[0].startswith(': risk high, asked by root\n  {\n    "amount": 5\n  }\n  hash    ')
-    assert question[2].startswith(f"{typed.decode().strip()}\n" if typed != b"\x04" else "\n")
-    assert (home / "paid").exists() is approved
+    assert question[2].startswith("y\n")
+    assert (home / "paid").exists()
 
 
 def read(controller: int, seconds: float) -> bytes:

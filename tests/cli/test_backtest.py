@@ -56,8 +56,8 @@ def test_the_text(runs: Path):
         "Switch: tool_limit('search', 2)",
         "Of 2 runs: 1 untouched, 1 stopped",
         "Of 2 that ended well: 1 lost",
-        "Saved: 450 tokens, $0, 1 request, 1 call, 14.0ms, of 1,814 tokens,",
-        "  $0, 6 requests, 4 calls, 76.0ms",
+        "Saved: 450 tokens, $0, 1 request, 1 call, 14.0ms, of 1,814 tokens, $0, 6",
+        "  requests, 4 calls, 76.0ms",
     ]
 
 
@@ -81,7 +81,6 @@ def test_the_json(runs: Path):
         (["long"], "backtest needs a --switch"),
         (["--switch", "budgetlimit(max_tokens=5)"], "Did you mean 'budget_limit'?"),
         (["--switch", "stop_when(f)"], "stop_when cannot be backtested: it is code of yours"),
-        (["--switch", "kill_file('a')"], "kill_file cannot be backtested"),
         (["--switch", "max_iterations(\x1b[2J)"], "is no expression"),
         (["--switch", "max_iterations(1)", "--last", "2", "long"], "--last takes the newest runs"),
     ],
@@ -102,8 +101,6 @@ def test_what_cannot_be_read(runs: Path):
     assert result.exit_code == 3
     assert [each["kind"] for each in objects(result)] == ["run", "summary"]
     assert result.stderr.count("not read: ") == 2
-    result = playhead("backtest", "--switch", "max_iterations(1)", "bad")
-    assert (result.exit_code, result.stdout) == (3, "")
 
 
 def test_nothing_can_be_told(runs: Path):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import click
 import pytest
 
@@ -34,3 +39,12 @@ def test_every_command_has_json_a_trace_dir_and_an_example(name: str) -> None:
     assert [option.name for option in options if not option.help] == []
     assert command.name == name
     assert "\\b" not in result.stdout  # click's marker of what is not to be wrapped
+
+
+@pytest.mark.slow
+def test_the_reference_is_current() -> None:
+    """`make reference` writes docs/cli.md, whatever the terminal; whoever changes an option or a help text runs it."""
+    command = [sys.executable, "-m", "playhead.cli.reference"]
+    done = subprocess.run(command, env={**os.environ, "COLUMNS": "33"}, capture_output=True, text=True, check=True)
+    assert done.stdout == (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert all(f"\n## playhead {name}\n" in done.stdout for name in COMMANDS)

@@ -11,6 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from rich.console import Console
 
 from playhead import Agent
@@ -18,20 +19,7 @@ from playhead.cli.progress import WAITING, Progress
 from playhead.diagnose.terminal import escape
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, text
-from playhead.trace.events import (
-    ApprovalDecided,
-    ApprovalRequested,
-    ErrorInfo,
-    EventBase,
-    LlmRequested,
-    LlmResponded,
-    LlmRetried,
-    ReplayDiverged,
-    RunCompleted,
-    RunStarted,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
+from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.types import AgentHeader, Rationale, Usage
 from tests.cli.recorded import EVIL, record_hostile_run
@@ -41,28 +29,28 @@ from tests.proving import bound
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
-STARTED = RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m", max_iterations=10), task="go")
-ASKED = LlmRequested(request=0, model="p/m", messages=((0, 1),))
-ANSWERED = LlmResponded(
-    request=0, text="I look.", usage=Usage(input_tokens=20, output_tokens=10), cost_usd=0.25, latency_ms=1200
+STARTED = e.RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m", max_iterations=10), task="go")
+ASKED = e.LlmRequested(request=0, model="p/m", messages=((0, 1),))
+USAGE = Usage(input_tokens=20, output_tokens=10)
+ANSWERED = e.LlmResponded(request=0, text="I look.", usage=USAGE, cost_usd=0.25, latency_ms=1200)
+ENDED = e.RunCompleted(
+    status="done", terminated_by="end_turn", terminated_source="kernel", iterations=1, duration_ms=1200, cost_usd=0.25
 )
 
 
-def began(call_id: str, name: str = "lookup", **fields: Any) -> ToolCallStarted:
+def began(call_id: str, name: str = "lookup", **fields: Any) -> e.ToolCallStarted:
     """Return the start of a call."""
-    return ToolCallStarted(call_id=call_id, tool=name, position=0, args={"key": "a"}, args_hash="0", **fields)
+    return e.ToolCallStarted(call_id=call_id, tool=name, position=0, args={"key": "a"}, args_hash="0", **fields)
 
 
-def ended(call_id: str, name: str = "lookup", **fields: Any) -> ToolCallCompleted:
+def ended(call_id: str, name: str = "lookup", **fields: Any) -> e.ToolCallCompleted:
     """Return the end of a call that took 1.2 seconds."""
-    return ToolCallCompleted(
+    return e.ToolCallCompleted(
         **{"call_id": call_id, "tool": name, "position": 0, "ok": True, "duration_ms": 1200, **fields}
     )
 
 
-def records(*events: EventBase | tuple[str, EventBase]) -> list[Record]:
+def records(*events: e.EventBase | tuple[str, e.EventBase]) -> list[Record]:
     """Return events as records of turn 0, one a second; a pair names the owner."""
     pairs = [each if isinstance(each, tuple) else ("root", each) for each in events]
     return [
@@ -83,6 +71,10 @@ class Terminal(io.StringIO):
         """Return the lines that stay."""
         return [line.rpartition("\r")[2] for line in self.getvalue().split("\n")][:-1]
 
+    def drawn(self) -> list[str]:
+        """Return the status lines that were drawn below them."""
+        return [frame for frame in self.getvalue().rpartition("\n")[2].split("\r") if frame.strip()]
+
 
 def progress_on(terminal: Terminal, width: int = 60) -> Progress:
     """Return a progress that is shown on a terminal."""
@@ -97,10 +89,10 @@ def test_what_is_awaited_and_the_figures() -> None:
     seen = []
     for record in records(
         STARTED, ASKED, ANSWERED, began("1"), began("3", "calculator"), ended("1"),
-        ApprovalRequested(call_id="3", tool="calculator", args_hash="0"),
-        ApprovalDecided(call_id="3", approved=True),
-        ended("3", "calculator"), LlmRetried(request=1, attempt=1, delay_s=2),
-        RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", iterations=1, duration_ms=1),
+        e.ApprovalRequested(call_id="3", tool="calculator", args_hash="0"),
+        e.ApprovalDecided(call_id="3", approved=True),
+        ended("3", "calculator"), e.LlmRetried(request=1, attempt=1, delay_s=2),
+        ENDED,
     ):  # fmt: skip
         progress(record)
         seen.append(progress.status().partition("s  ")[2])
@@ -127,9 +119,9 @@ def test_the_lines_that_stay() -> None:
         for record in records(
             STARTED, ASKED, ANSWERED, began("1", rationale=Rationale(why="the task asks", confidence=0.9)), ended("1"),
             ("root/researcher@0.1", began("2")),
-            ("root/researcher@0.1", ended("2", ok=False, error=ErrorInfo(type="LookupError", message="nothing"))),
-            ReplayDiverged(what="another call", expected=None, actual=None, where="call 1"),
-            RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", iterations=1, duration_ms=1200, cost_usd=0.25),
+            ("root/researcher@0.1", ended("2", ok=False, error=e.ErrorInfo(type="LookupError", message="nothing"))),
+            e.ReplayDiverged(what="another call", expected=None, actual=None, where="call 1"),
+            ENDED,
         ):  # fmt: skip
             progress(record)
     assert terminal.kept() == [
@@ -149,9 +141,8 @@ def test_the_status_line_is_drawn_again_and_taken_away() -> None:
     with progress_on(terminal, 40) as progress:
         for record in records(STARTED, ASKED, ANSWERED, began("1", "x" * 100)):
             progress(record)
-        time.sleep(0.3)
-    drawn = [frame for frame in terminal.getvalue().rpartition("\n")[2].split("\r") if frame.strip()]
-    assert len(drawn) >= 2
+        while len(drawn := terminal.drawn()) < 2:
+            time.sleep(0.001)
     assert {len(frame) for frame in drawn} == {39}
     assert len(set(drawn)) == len(drawn)
     assert terminal.getvalue().endswith(f"\r{' ' * 39}\r")
@@ -169,6 +160,7 @@ def test_what_others_print_meanwhile_does_not_tear_the_line() -> None:
     assert terminal.kept() == ["one\\x1b[2J", "90%", "rest"]
 
 
+@pytest.mark.slow
 def test_a_question_stands_alone() -> None:
     """What came before it is shown above it, nothing is drawn while it stands, and what came meanwhile follows."""
     terminal = Terminal()
@@ -180,7 +172,7 @@ def test_a_question_stands_alone() -> None:
                 time.sleep(0.001)
             shown = terminal.getvalue()
             print("after")  # noqa: T201 - the same
-            time.sleep(0.25)
+            time.sleep(0.25)  # twice as long as the status line stands still
             assert terminal.getvalue() == shown
             terminal.write(end)
             over(answered)
@@ -234,12 +226,13 @@ def test_a_hostile_run_on_a_terminal(home: Path) -> None:
     hostile = [*load_recording(record_hostile_run(home)).records]
     hostile += [
         Record(90, 90, f"root/{EVIL}@0.0", 0, began(EVIL, EVIL, rationale=Rationale(why=EVIL)), ""),
-        Record(91, 91, f"root/{EVIL}@0.0", 0, LlmRequested(request=0, model=EVIL, messages=()), ""),
+        Record(91, 91, f"root/{EVIL}@0.0", 0, e.LlmRequested(request=0, model=EVIL, messages=()), ""),
     ]
     with progress_on(terminal, 200) as progress:
         for record in hostile:
             progress(record)
-        time.sleep(0.15)
+        while not terminal.drawn():
+            time.sleep(0.001)
     shown = terminal.getvalue()
     assert escape(shown, keep="\n\r") == shown
     assert "click\\x1b]8" in shown.rpartition("\n")[2]
@@ -255,7 +248,7 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 def lookup(key: str) -> str:
     "Look up."
     print("noise")
-    time.sleep(0.15)
+    time.sleep(0.15)  # as long as a status line takes to be drawn
     return key
 
 turns = [calls(call("lookup", key="a"), call("lookup", key="b")), error("busy", retryable=True), text("done")]
@@ -269,11 +262,6 @@ print("answer")
 LABELS = ["model", "call", "call", "model", "retry", "model", "end"]
 
 
-def shown_by(program: str, **environment: str) -> str:
-    """Return what a program writes to a terminal of eighty columns."""
-    return written_to_a_terminal([sys.executable, "-c", program], COLUMNS="80", **environment).decode()
-
-
 def labels_of(shown: str) -> list[str]:
     """Return the labels of the lines that stay, without the colours."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r\n", "\n"))
@@ -281,17 +269,19 @@ def labels_of(shown: str) -> list[str]:
     return [line[10:].split(" ")[0] for line in kept if re.match(r" +\d+\.\ds  ", line)]
 
 
-def test_a_real_terminal() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("plain", [False, True], ids=["colour", "NO_COLOR"])
+def test_a_real_terminal(plain: bool) -> None:
     """Colours of ours, a status line, lines that stay, and the answer after them; NO_COLOR has no escape sequence."""
-    coloured, plain = shown_by(AGENT), shown_by(AGENT, NO_COLOR="1")
-    for shown in (coloured, plain):
-        assert re.search(r"\r\d\.\ds  turn 1/10  [^\r]*running lookup", shown)
-        assert labels_of(shown) == LABELS
-        assert shown.endswith("\ranswer\r\n")
-    assert "\x1b[" in coloured
-    assert "\x1b" not in plain
+    environment = {"COLUMNS": "80", "NO_COLOR": "1" if plain else ""}
+    shown = written_to_a_terminal([sys.executable, "-c", AGENT], **environment).decode()
+    assert re.search(r"\r\d\.\ds  turn 1/10  [^\r]*running lookup", shown)
+    assert labels_of(shown) == LABELS
+    assert shown.endswith("\ranswer\r\n")
+    assert ("\x1b[" in shown) is not plain
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_plain_lines_even_when_colour_is_forced() -> None:
     """No carriage return; what a tool prints does not get among the output; the end says the cost."""
     environment = {**os.environ, "TERM": "xterm-256color", "FORCE_COLOR": "1"}

@@ -33,20 +33,10 @@ def test_list_shows_recent_runs_newest_first(store: Path) -> None:
     assert "\x1b" not in result.stdout
 
 
-def test_list_tells_unfinished_and_unreadable_runs(store: Path) -> None:
-    """A run without an end is open, and a file that is no trace does not hide the others."""
-    lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
-    (store / "open.jsonl").write_bytes(b"".join(lines[:-1]))
-    (store / "junk.jsonl").write_bytes(b"junk")
-    statuses = {run["run_id"]: run["status"] for run in objects(playhead("list", "--json"))}
-    assert statuses == {"good": "done", "open": "open", "junk": "unreadable"}
-
-
 @pytest.mark.parametrize("reference", ["good", "go", "GOOD", "latest", "latest~0"])
 def test_a_run_is_named_by_id_prefix_or_age(store: Path, reference: str) -> None:
-    """Every command takes the same references."""
-    for name in ("show", "check", "reproduce"):
-        assert playhead(name, reference).exit_code == 0
+    """Whatever the case of its letters."""
+    assert playhead("show", reference).stdout == playhead("show", store / "good.jsonl").stdout
 
 
 def test_show_prints_one_line_per_event(store: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
 import subprocess
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead import Agent, Context, Ollama
 from playhead.cli.options import tool_result
 from playhead.replay import load_recording
 from playhead.trace.integrity import check_trace
@@ -83,7 +82,7 @@ def newest(home: Path) -> str:
 
 
 def test_nothing_changed(recorded: Path, server: ChatServer, home: Path) -> None:
-    """An A/A run says that it is one; all results are exact; no tool ran; and what to type next can be typed."""
+    """An A/A run says that it is one; all results are exact, and no tool ran; the page ends with the whole diff."""
     result = replay(server)
     again = newest(home)
     lines = result.stdout.splitlines()
@@ -96,10 +95,7 @@ def test_nothing_changed(recorded: Path, server: ChatServer, home: Path) -> None
         "             3  exact: recorded for this very call",
         "verdict   same: the same answer, the same calls, as many turns",
     ]
-    for line in lines[-3:]:
-        command = line.partition("playhead ")[2].split()
-        assert playhead(*command).exit_code == 0
-    assert lines[-3].endswith(f"playhead diff {again}")
+    assert result.stdout.endswith(f"\n{playhead('diff', again).stdout}")
     assert (home / "canary").read_text() == "x"
     assert check_trace(recorded.parent / "replays" / f"{again}.jsonl").ok
     assert "\x1b" not in result.output
@@ -132,8 +128,8 @@ def test_every_change_reaches_the_replay(recorded: Path, server: ChatServer, hom
     assert second["messages"][-1]["content"] == "9,000 feet"
     for line in (
         "changed   system_prompt: Be short.", "changed   task: How high?", "changed   model: ollama/other",
-        "changed   temperature = 0", "changed   max_iterations: 2",
-        '          "result": "9,000 feet"}', "             1  override: yours, given with --tool-result",
+        'changed   parameters: {"temperature": 0}', "changed   max_iterations: 2",
+        "             1  override: yours, given with --tool-result",
     ):  # fmt: skip
         assert f"{line}\n" in result.stdout
 
@@ -155,18 +151,15 @@ def test_a_call_that_was_not_recorded(recorded: Path, server: ChatServer, home: 
 
 
 def test_a_result_of_ones_own_is_not_in_doubt(recorded: Path, server: ChatServer) -> None:
-    """It is said to be the caller's, and the part of recorded results is that of the other calls."""
-    looks = saying("", lookup={"key": "Mount Zed"})
-    alone = replay(server, "--tool-result", "lookup=9 feet", answers=(looks, saying("9 feet.")))
-    assert alone.exit_code == 0
-    said = " ".join(alone.stdout.split())
-    assert 'changed tool result: {"tool": "lookup", "result": "9 feet"}' in said
-    assert "results 1 tool result, 1 of them yours (--tool-result); no other call needed one" in said
+    """The verdict leaves it out, and the page says that it is the caller's."""
     both = saying("", lookup={"key": "Mount Zed"}, calculator={"expression": "4180 feet"})
-    beside = replay(server, "--tool-result", "lookup=9 feet", answers=(both, saying("9 feet.")))
-    assert beside.exit_code == 0
-    said = " ".join(beside.stdout.split())
-    assert "2 tool results, 1 of them yours (--tool-result); 100% of the other calls grounded in the recording" in said
+    result = replay(server, "--tool-result", "lookup=9 feet", answers=(both, saying("9 feet.")))
+    said = " ".join(result.stdout.split())
+    assert 'changed tool_results: [{"tool": "lookup", "result": "9 feet"}]' in said
+    assert (
+        "2 tool results, 50% of the calls grounded in the recording; 1 yours, which --min-grounded leaves out" in said
+    )
+    assert (result.exit_code, "verdict changed" in said) == (0, True)
 
 
 def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> None:
@@ -183,9 +176,9 @@ def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> Non
     assert (outcome["diff"]["original_run_id"], outcome["diff"]["replay_run_id"]) == ("orig", newest(home))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path, number: signal.Signals, code: int) -> None:
-    """As it ends a run: the trace is closed, and it is said where it is."""
+@pytest.mark.slow
+def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path) -> None:
+    """Ctrl-C, as SIGTERM a run: the trace is closed, and it is said where it is."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         command = subprocess.Popen(
@@ -194,10 +187,10 @@ def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path, number: sig
         )  # fmt: skip
         silent.settimeout(30)
         with silent.accept()[0]:  # the request is under way
-            command.send_signal(number)
+            command.send_signal(signal.SIGINT)
             said, told = (each.decode() for each in command.communicate(timeout=30))
     path = recorded.parent / "replays" / f"{newest(home)}.jsonl"
-    assert (command.returncode, said) == (code, "")
+    assert (command.returncode, said) == (130, "")
     assert f"the trace is {path}\n" in told
     assert check_trace(path).ok
 
@@ -205,13 +198,10 @@ def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path, number: sig
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("lookup=1", {"tool": "lookup", "result": 1}),
         ("lookup=4,180 feet", {"tool": "lookup", "result": "4,180 feet"}),
-        ("lookup=", {"tool": "lookup", "result": ""}),
         ("lookup=a=b:c", {"tool": "lookup", "result": "a=b:c"}),
         ('lookup:{"key": "a=}"}={"b": [1]}', {"tool": "lookup", "arguments": {"key": "a=}"}, "result": {"b": [1]}}),
         ('lookup : {"key": 1} = null', {"tool": "lookup", "arguments": {"key": 1}, "result": None}),
-        ("final-answer={}", {"tool": "final-answer", "result": {}}),
         ("lookup=NaN", {"tool": "lookup", "result": "NaN"}),
         ("lookup=" + "[" * 100_000, {"tool": "lookup", "result": "[" * 100_000}),
     ],
@@ -221,16 +211,15 @@ def test_tool_results_in_words(text: str, read: dict[str, Any]) -> None:
     assert tool_result(text) == read
 
 
-def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> None:
+def test_a_redacted_prompt(server: ChatServer, home: Path) -> None:
     """A live model is not given a prompt with a hole in it; with the value it is, and the replay's trace has none."""
-    (home / "secret.py").write_text(
-        "import os\nfrom playhead import Agent, Context, Ollama\n"
-        "agent = Agent(Ollama('ollama/m', api_base=os.environ['BASE']), name='a', redact=[lambda text: text.replace('hunter22', '[redacted:PASSWORD]')],\n"
-        "    context=Context(rationale=False))\n"
-        "agent.run_sync('Use hunter22.', run_id='hidden')\n"
-    )
     server.answers[:] = [saying("Done.")]
-    subprocess.run([sys.executable, "secret.py"], env={**os.environ, "BASE": server.address}, check=True, cwd=home)
+    agent = Agent(
+        Ollama("ollama/m", api_base=server.address),
+        redact=[lambda text: text.replace("hunter22", "[redacted:PASSWORD]")],
+        context=Context(rationale=False),
+    )
+    agent.run_sync("Use hunter22.", run_id="hidden")
     refused = playhead("replay", "hidden", "--api-base", server.address)
     assert (refused.exit_code, refused.stdout) == (3, "")
     assert "(--rebind PASSWORD=env:VARIABLE), or" in refused.stderr
@@ -239,5 +228,4 @@ def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> No
     assert result.exit_code == 0
     assert server.requests[-1]["messages"][-1]["content"] == "Use hunter22."
     assert "hunter22" not in result.output
-    assert b"hunter22" not in (recorded.parent / "replays" / f"{newest(home)}.jsonl").read_bytes()
-    json.loads((recorded.parent / "replays" / f"{newest(home)}.jsonl").read_bytes().splitlines()[0])
+    assert b"hunter22" not in (home / ".playhead/traces/replays" / f"{newest(home)}.jsonl").read_bytes()

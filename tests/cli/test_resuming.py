@@ -41,18 +41,8 @@ def died(home: Path, chat: ChatServer) -> Any:
     """A function that leaves of a run what was written after its nth event of a kind, and returns its trace."""
     (home / "my_tools.py").write_text(TOOLS)
     answers = list(chat.answers)
-    done = playhead(
-        "run",
-        "How high?",
-        "--model",
-        "ollama/m",
-        "--api-base",
-        chat.address,
-        *GIVEN,
-        "--run-id",
-        "mine",
-        "--no-rationale",
-    )
+    given = ("--api-base", chat.address, *GIVEN, "--run-id", "mine", "--no-rationale")
+    done = playhead("run", "How high?", "--model", "ollama/m", *given)
     assert done.exit_code == 0, done.stderr
     path = home / ".playhead/traces/mine.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -111,7 +101,7 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
     for arguments, code, message in (
         ((*GIVEN,), 2, "--api-base"),
         (("--tools", "my_tools:lookup", "--api-base", chat.address), 1, "tools"),
-        ((*GIVEN, "--api-base", chat.address, "--answer", "call"), 2, "CALL="),
+        ((*GIVEN, "--api-base", chat.address, "--answer", "call"), 2, "write NAME=VALUE"),
         ((*GIVEN, "--api-base", chat.address, "--did-not-happen", "call_9"), 2, "no call 'call_9'"),
     ):
         done = playhead("resume", "mine", *arguments)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +12,8 @@ import pytest
 from playhead.replay import load_recording
 from playhead.trace.integrity import check_trace
 from tests.cli.command_line import objects, playhead
+from tests.mcp.serving import RAW
+from tests.mcp.test_hostile_servers import gone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +31,6 @@ def lookup(key: str) -> str:
     "Look up."
     print("noise")
     return f"{key} is 4,180 feet high"
-
-@tool(name="lookup", requires_approval=True)
-def guarded(key: str) -> str:
-    "Look up, when allowed."
-    raise AssertionError("nobody allowed it")
 
 def calculator(expression: str) -> float:
     "Calculate."
@@ -81,17 +81,6 @@ def test_options_reach_the_model(chat: ChatServer, home: Path) -> None:
     assert load_recording("b").header.agent.system_prompt == "Be short, please."
 
 
-def test_a_tool_that_requires_approval_is_denied(chat: ChatServer, home: Path) -> None:
-    """Without a terminal there is nobody to ask: such a tool never runs, and the model and the trace are told why."""
-    run(chat, "--tools", "my_tools:guarded", "--run-id", "a", "--no-rationale", "--max-iterations", "1")
-    errors = [call.completed.error for call in load_recording("a").root.calls.values() if call.completed]
-    why = (
-        "lookup was not approved: playhead run asks nobody about lookup; --approve ask does on a terminal, "
-        "--approve inbox anywhere"
-    )
-    assert [error.message for error in errors if error and error.type == "ApprovalDenied"] == [why]
-
-
 def test_a_limit_is_no_failure_and_is_said(chat: ChatServer) -> None:
     """Exit 0, and it is plain that the model did not answer."""
     result = run(chat, "--tools", "my_tools:lookup,calculator", "--max-iterations", "1")
@@ -99,37 +88,33 @@ def test_a_limit_is_no_failure_and_is_said(chat: ChatServer) -> None:
     assert result.stdout.startswith("ended   stopped: max_iterations (no answer by the model), 1 turn in ")
 
 
+@pytest.mark.slow
 def test_a_failed_run_says_where_its_trace_is(home: Path) -> None:
     """A dead server: exit 1, one clear line, and the trace of the attempts."""
     result = playhead("run", TASK, "--model", "ollama/m", "--api-base", "http://127.0.0.1:9", "--run-id", "dead")
     *_, trace, error = result.stderr.splitlines()
-    assert result.exit_code == 1
-    assert result.stdout == ""
+    assert (result.exit_code, result.stdout) == (1, "")
     assert trace == f"the trace is {home}/.playhead/traces/dead.jsonl"
     assert error.startswith("playhead: no server answers at http://127.0.0.1:9")
     assert check_trace(home / ".playhead/traces/dead.jsonl").ok
 
 
 def test_the_demo_needs_nothing(home: Path) -> None:
-    """It records, shows, checks, reproduces, replays, compares and tells why, in eighty columns; a forgery is noticed."""
+    """It records, shows, checks, reproduces, replays, compares and tells why, in eighty columns; each command can be typed."""
     result = playhead("demo")
     assert result.exit_code == 0
     assert result.stderr == f"Playhead records runs in {home}/.playhead/traces\n"
     lines = result.stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and "/" not in line] == []
     assert len(lines) <= 125
-    run_id, again = sorted(path.stem for path in (home / ".playhead/traces").rglob("*.jsonl"))
-    codes = {"show": 0, "check": 0, "reproduce": 0, "diff": 1, "debrief": 0}
-    for command, code in codes.items():
-        subject = again if command in ("diff", "debrief") else run_id
-        assert f"$ playhead {command} {subject}" in result.stdout
-        assert playhead(command, subject).exit_code == code
+    typed = [line.partition("$ playhead ")[2].split() for line in lines if "$ playhead " in line]
+    codes = {name: playhead(name, *more).exit_code for name, *more in typed if name not in ("run", "replay")}
+    assert codes == {"show": 0, "check": 0, "reproduce": 0, "diff": 1, "debrief": 0}
     for seen in (
         "lookup failed", "answered", "\nok: ", "\nidentical: ", "2  reordered: ", "verdict   changed",
         "First decision", '- lookup(key="Mt Kenya")', "by its full name, as the prompt asks", "Flags: ",
     ):  # fmt: skip
         assert seen in result.stdout
-    assert "\x1b" not in result.stdout
 
 
 def test_the_demo_as_json(tmp_path: Path) -> None:
@@ -149,3 +134,23 @@ def test_a_demo_that_cannot_be_recorded_says_so(home: Path) -> None:
     result = playhead("demo", "--trace-dir", "file/below")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.splitlines()[-1].startswith("playhead: the demo could not record its run; ")
+
+
+@pytest.mark.slow
+def test_the_tools_of_an_mcp_server_are_offered_and_the_server_ends(chat: ChatServer) -> None:
+    """A command line starts it; the run is recorded as any other, and no process is left."""
+    mark = uuid.uuid4().hex
+    answers = {name: {"content": [{"type": "text", "text": "4180"}]} for name in ("lookup", "calculator")}
+    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in answers]
+    server = shlex.join([*RAW, json.dumps({"tools": listed, "answers": answers, "mark": mark})])
+    assert run(chat, "--mcp", server, "--run-id", "mine").exit_code == 0
+    ends = {call.started.tool: call.completed for call in load_recording("mine").root.calls.values()}
+    assert {name: end and end.result for name, end in ends.items()} == {"lookup": "4180", "calculator": "4180"}
+    assert playhead("reproduce", "mine").exit_code == 0
+    assert gone(mark)
+
+
+def test_an_mcp_server_that_cannot_be_started_is_one_line(chat: ChatServer) -> None:
+    """No traceback, and the reason."""
+    result = run(chat, "--mcp", "no-such-program-at-all --quick")
+    assert (result.exit_code, "no-such-program-at-all: not found" in result.output) == (1, True)
