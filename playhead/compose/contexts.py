@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from playhead.compose.registration import Registration
     from playhead.kernel.hooks import Unmet
+    from playhead.kernel.passes import Form
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.kernel.structured import Form
     from playhead.trace.events import EventBase
     from playhead.trace.types import Content, ToolSpec
 
@@ -183,7 +183,7 @@ class Questions:
 
         An answer that does not fit is sent back twice. Raises as `ask`.
         """
-        from playhead.kernel.structured import ask_for, form_prompt  # noqa: PLC0415 - as above
+        from playhead.kernel.passes import ask_for, form_prompt  # noqa: PLC0415 - as above
 
         answer: Form | None = await self._put(f"{prompt}\n\n{form_prompt(form)}", ask_for, purpose, form)
         return answer

@@ -4,7 +4,9 @@ from playhead.kernel.loop import run_kernel as run_kernel
 from playhead.kernel.meta_tools import Arguments as Arguments
 from playhead.kernel.meta_tools import MetaTool as MetaTool
 from playhead.kernel.passes import answer_pass as answer_pass
+from playhead.kernel.passes import ask_for as ask_for
 from playhead.kernel.passes import ask_once as ask_once
+from playhead.kernel.passes import form_prompt as form_prompt
 from playhead.kernel.passes import fresh_thread as fresh_thread
 from playhead.kernel.passes import in_phase as in_phase
 from playhead.kernel.passes import run_pass as run_pass
@@ -21,6 +23,4 @@ from playhead.kernel.state import Thread as Thread
 from playhead.kernel.state import transition as transition
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.base import register_strategy as register_strategy
-from playhead.kernel.structured import ask_for as ask_for
-from playhead.kernel.structured import form_prompt as form_prompt
 from playhead.trace.types import Purpose as Purpose

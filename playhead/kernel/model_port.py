@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from playhead.kernel.models.base import Model
+    from playhead.kernel.prompts import ToolsInText
     from playhead.kernel.session import Session
-    from playhead.kernel.text_format import ToolsInText
     from playhead.trace.types import FallbackInfo, Prices
 
 _CANCELLED: Final = ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
@@ -144,7 +144,7 @@ class ModelDoor:
 
     @cached_property
     def _tools_in_text(self) -> ToolsInText:
-        from playhead.kernel.text_format import ToolsInText  # noqa: PLC0415 - few agents call in text
+        from playhead.kernel.prompts import ToolsInText  # noqa: PLC0415 - few agents call in text
 
         return ToolsInText(self._session.messages)
 

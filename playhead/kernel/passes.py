@@ -1,34 +1,67 @@
-"""A loop inside an agent's loop: strategies let the kernel think and act for a part of the task, and go on from there.
+"""What strategies are made of: passes, questions of a given form, and handing the run over to another strategy.
 
-A pass has a thread of its own, the same session, ports and events, and it counts turns on: no two turns of an agent have
-the same number, so calls and agents below are told apart. What would end an agent that runs the kernel alone (an answer)
-ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) ends both.
+A pass is a loop inside an agent's loop: it has a thread of its own, the same session, ports and events, and it counts turns
+on: no two turns of an agent have the same number, so calls and agents below are told apart. What would end an agent that
+runs the kernel alone (an answer) ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) ends both.
+
+A form is a pydantic model; its docstring and the descriptions of its fields are what the model is told. A missing answer is
+None: nobody makes up a default.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from pydantic import BaseModel, ValidationError
+
+from playhead.errors import UsageError, problems
+from playhead.kernel.describe import shortened
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.loop import collect_spending, run_kernel
 from playhead.kernel.place import Conclusion, Pass
 from playhead.kernel.react import REACT
-from playhead.kernel.state import PlannedCall, Thread, transition
-from playhead.trace.events import PhaseCompleted, PhaseEntered
-from playhead.trace.types import ImagePart, TextPart
+from playhead.kernel.repair.lenient_json import json_blocks
+from playhead.kernel.schemas import Schema, choices, options
+from playhead.kernel.state import KernelState, PlannedCall, Thread, transition
+from playhead.kernel.strategies.base import strategy_class
+from playhead.trace.events import PhaseCompleted, PhaseEntered, StrategySwitched, StructuredOutputFailed
+from playhead.trace.format import incomplete
+from playhead.trace.types import ImagePart, TextPart, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from playhead.kernel.phases import GivenUpError
     from playhead.kernel.session import Kernel, Session
-    from playhead.kernel.state import KernelState
+    from playhead.kernel.state import Step
+    from playhead.kernel.strategies.base import Strategy
     from playhead.trace.events import LlmResponded
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 
+
 ANSWER_NOW: Final = "Call no more tools. Answer the task now, with what you know."
+MAX_PROBLEMS: Final = 5
+"""Mistakes of one answer that the model is told at once."""
+MAX_TOLD: Final = 300
+"""Characters of one of them: a mistake may quote the answer."""
+_EXAMPLE_DEPTH: Final = 6
+_SCALARS: Final[dict[str, JsonValue]] = {"boolean": True, "integer": 1, "number": 0.5, "null": None}
+Form = TypeVar("Form", bound=BaseModel)
+LONGEST_CHOICE: Final = 2_000
+"""Characters that are read of an answer that should be a name."""
+LONGEST_STEP: Final = 2_000
+"""Characters of one step that are handed over; what is left out is said."""
+LONGEST: Final = 24_000
+"""Characters of all steps that are handed over, those of the newest."""
+_HANDOFF: Final = (
+    "{task}\n\nThis was begun with another strategy ({old}), and you take over. {why}\n\n"
+    "What was done so far, and what came back:\n{steps}\n\nGo on from there. Use these results; do not make these calls again."
+)
 
 
 async def run_pass(  # noqa: PLR0913 - what a pass is made of
@@ -151,3 +184,225 @@ async def closed_thread(state: KernelState, session: Session) -> Thread:
             completed = await session.tools.refuse(planned, "not run: the run was about to end")
             thread = thread.add(await session.messages.add_result(planned, completed))
     return thread
+
+
+async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
+    state: KernelState,
+    session: Session,
+    thread: Thread,
+    form: type[Form],
+    *,
+    purpose: str,
+    retries: int = 2,
+    parameters: dict[str, JsonValue] | None = None,
+    check: Callable[[Form], str | None] | None = None,
+) -> tuple[KernelState, Form | None]:
+    """Ask the model for an answer of this form, outside the turns; returns the state with what that cost, and the answer.
+
+    Args:
+        state: where the agent stands.
+        session: the agent's session.
+        thread: what is sent; the form has to be described in it, see `form_prompt`.
+        form: what the answer has to be.
+        purpose: what the request is for, such as `plan`.
+        retries: how often the model is asked again, each time told what was wrong.
+        parameters: of the requests.
+        check: looks at an answer that has the form, and returns what is wrong with it, as the model is told, or None.
+
+    Returns:
+        The answer, or None when none of them had the form; each failure is an event.
+
+    Raises:
+        ModelError: the model did not answer.
+        RunEndedError: the run has ended.
+    """
+    for attempt in range(retries + 1):
+        state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
+        answer = _read_response(response, form, check)
+        if not isinstance(answer, str):
+            return state, answer
+        session.emit(StructuredOutputFailed(expected=form.__name__, error=answer, attempt=attempt))
+        if attempt < retries:
+            thread = await _told(thread, response, answer, session)
+    return state, None
+
+
+def read_form(text: str, form: type[Form]) -> Form | str:
+    """Return the first object or list in a text that has the form, or what is wrong with the first one, a mistake a line."""
+    first = ""
+    for block in json_blocks(text):
+        try:
+            if block.problem is None:
+                return form.model_validate(block.value)
+            first = first or block.problem
+        except ValidationError as invalid:
+            first = first or _shown([f"- {each}" for each in problems(invalid, "the whole")])
+    return first or "it holds no JSON"
+
+
+def form_prompt(form: type[BaseModel]) -> str:
+    """Return what tells a model to answer in this form: an example, and what may be chosen or left out."""
+    schema = form.model_json_schema(by_alias=False)
+    example = json.dumps(_example(schema, schema, _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
+    rules = "\n".join(_rules(schema))
+    asked = f"Reply with one JSON object of this form and nothing else:\n{example}"
+    return f"{asked}\n\nRules:\n{rules}" if rules else asked
+
+
+def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Form], str | None] | None) -> Form | str:
+    """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
+    answer = read_form(response.text, form)
+    is_cut = incomplete(response.finish_reason) == "output_truncated"
+    if is_cut and isinstance(answer, str):
+        return "the answer was cut off because it is too long; give a shorter one"
+    if isinstance(answer, str) or check is None or (problem := check(answer)) is None:
+        return answer
+    return _shown(problem.splitlines())
+
+
+async def _told(thread: Thread, response: LlmResponded, problem: str, session: Session) -> Thread:
+    """Return the thread with the answer and what is wrong with it."""
+    messages = session.messages
+    if response.tool_calls:  # nobody will answer them, and providers want that for each
+        answer = await messages.add_assistant(response.text or "(no text)")
+    else:
+        answer = await messages.add_reply(response)
+    told = f"That is not right:\n{problem}\nReply again with the whole JSON, corrected, and nothing else."
+    return thread.add(answer, await messages.add_user(told))
+
+
+def _shown(lines: list[str]) -> str:
+    """Return the first mistakes, with how many there are beside them."""
+    more = [f"- and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
+    return "\n".join([each[:MAX_TOLD] for each in lines[:MAX_PROBLEMS]] + more)
+
+
+def _example(schema: Schema, root: Schema, depth: int) -> JsonValue:
+    """Return a value of a schema: its example where it gives one, else its description where a text belongs."""
+    schema = next((each for each in options(schema, root) if each.get("type") != "null"), {})
+    given = schema.get("examples") or choices(schema)
+    if given:
+        return given[0]
+    match schema.get("type"):
+        case "object":
+            fields = schema.get("properties", {}) if depth else {}
+            return {name: _example(each, root, depth - 1) for name, each in fields.items()}
+        case "array":
+            return [_example(schema.get("items", {}), root, depth - 1)] if depth else []
+        case kind:
+            text = f"<{schema['description']}>" if "description" in schema else "..."
+            return _SCALARS.get(str(kind), text)
+
+
+def _rules(schema: Schema) -> list[str]:
+    """Return a line for each field that has a choice or may be left out."""
+    lines = []
+    for model in (schema, *schema.get("$defs", {}).values()):
+        required = model.get("required", ())
+        for name, each in model.get("properties", {}).items():
+            said = [f"one of {', '.join(map(str, each['enum']))}"] if each.get("enum") else []
+            said += [] if name in required else ["may be left out"]
+            if said:
+                lines.append(f"- {name}: {'; '.join(said)}")
+    return lines
+
+
+def described_strategies(names: Iterable[str]) -> str:
+    """Return the strategies as a list for a model to choose from."""
+    kinds = [(name, strategy_class(name)) for name in names]
+    known = [(name, kind.known_for or (kind.__doc__ or "").strip().partition("\n")[0]) for name, kind in kinds]
+    return "\n".join(f"- {name}: {what}" for name, what in known)
+
+
+def named_strategy(text: str, names: Iterable[str]) -> str | None:
+    """Return the one strategy that a model names; None when it names none, or several.
+
+    The first line that names one counts, so that a reason may follow. `plan_execute_reflect` is a name, too.
+    """
+    known = {name.lower().replace("_", "-"): name for name in names}
+    for line in text[:LONGEST_CHOICE].lower().replace("_", "-").splitlines():
+        found = known.keys() & re.findall(r"[\w-]+", line)
+        if found:
+            return known[found.pop()] if len(found) == 1 else None
+    return None
+
+
+async def put_in_charge(strategy: Strategy, state: KernelState, session: Session) -> KernelState:
+    """Let a strategy have its own tools and what it adds to the prompt; return the state it begins with.
+
+    Events and the header keep the name of the strategy that the agent was given; the result says this one.
+    """
+    session.at.delegate(strategy.name)
+    session.toolset.hide_all_but(strategy.tools_by_name())
+    added = strategy.added_prompt()
+    if not added:
+        return state
+    return transition(state, thread=await start_with(session, f"{text_of(session.task)}\n\n{added}"))
+
+
+async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tuple[Strategy, KernelState]:
+    """Return the strategy that takes over, and the state that it goes on from; `number` counts such switches of the run.
+
+    Raises:
+        UsageError: the agent has a tool that is called like one of the strategy's own.
+    """
+    old, state, why = session.at.strategy, given_up.state, given_up.answer.why
+    strategy = cast("Strategy", given_up.answer.strategy)
+    switched = StrategySwitched(
+        from_strategy=old, to_strategy=strategy.name, switch_number=number, rationale=why, declares=strategy.declared()
+    )
+    session.emit(switched)
+    await session.offer("control.strategy-switched", switched.model_dump(exclude={"kind", "declares"}))
+    for name, tool in strategy.tools_by_name().items():
+        if name not in session.toolset.of_strategies and (name in session.toolset or tool.spec.kind != "meta"):
+            raise UsageError(f"{strategy.name} cannot take over: switch_strategy has to bring its tool {name!r} along")
+    session.toolset.bring(strategy.tools_by_name())
+    text = _HANDOFF.format(task=text_of(session.task), old=old, why=why, steps=steps_told(state.steps))
+    thread = await start_with(session, text)
+    decisions = (*state.decision_log, f"switched from {old} to {strategy.name}: {why}")
+    state = transition(
+        state, thread=thread, status="thinking", pending=(), completed=(), meta={}, decision_log=decisions
+    )
+    return strategy, session.reach(await put_in_charge(strategy, state, session))
+
+
+def steps_told(steps: tuple[Step, ...]) -> str:
+    """Return steps as a model reads them: the newest, as much as there is room for."""
+    text = "\n".join(f"- {_line(step)}" for step in steps) or "(nothing)"
+    return text if len(text) <= LONGEST else f"(earlier steps are left out) … {text[-LONGEST:]}"
+
+
+def _line(step: Step) -> str:
+    said = shortened(step.content, LONGEST_STEP)
+    if step.type == "action":
+        return f"call of {step.tool} with {said}"
+    return f"{step.tool} returned: {said}" if step.type == "observation" else f"{step.type}: {said}"
+
+
+async def start_with(session: Session, text: str) -> Thread:
+    """Return a thread in which this text, with the task's images, is the task; strategies are told it as such from now on."""
+    thread = await fresh_thread(session, text)
+    if len(thread.messages) > len(session.at.preamble.messages):  # no hook removed it
+        session.at.take_task(thread.messages[-1].content)
+    return thread
+
+
+def full_names(names: Iterable[str]) -> list[str]:
+    """Return the full names of strategies, each once.
+
+    Raises:
+        UnknownStrategyError: nothing is registered under one of them.
+    """
+    return list(dict.fromkeys(strategy_class(name).name for name in names))
+
+
+def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the settings of these strategies, complete.
+
+    Raises:
+        UsageError: there are settings of another one, or such that are not right.
+    """
+    for name in settings:
+        if name not in names:
+            raise UsageError(f"settings: {name!r} is none of the candidates: {', '.join(names)}")
+    return {name: strategy_class(name)(**settings.get(name, {})).recorded() for name in names}

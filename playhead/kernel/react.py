@@ -18,7 +18,7 @@ from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, is_meta, visible_tools
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
-from playhead.kernel.repair.repairer import NUDGE
+from playhead.kernel.repair.repair import NUDGE
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
 from playhead.trace.events import RationaleMissing, Thought

@@ -39,6 +39,23 @@ _EACH_PART: Final = ("contains", "items", "prefixItems", "additionalItems")
 """Keywords with schemas for items; each is counted for every item."""
 _NOT_APPLIED: Final = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
 """Keywords whose steps cannot be counted."""
+Schema = dict[str, Any]
+MAX_REFERENCES: Final = 64
+"""Chained references that are followed."""
+LONGEST_SUMMARY: Final = 2000
+"""Characters of what is said of a schema."""
+LONGEST_TOLD: Final = 300
+"""Characters of what a fault says that a value has to be."""
+MOST: Final = 100
+"""Choices or properties that it names."""
+MAX_KNOWN: Final = 1000
+_KNOWN: Final[dict[int, BoundedSchema]] = {}
+"""Schemas of tools, by identity."""
+_LIMITS: Final = ("format", "maxLength", "minLength", "pattern",
+                  "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")  # fmt: skip
+"""Keywords of one value that a summary names."""
+Facts = dict[tuple[int, int], tuple[object, str]]
+"""What has been said of a schema, with the schema itself, so that its id stays its own."""
 
 
 class UnusableSchemaError(Exception):
@@ -178,23 +195,6 @@ def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     return value if isinstance(value, dict) else {}
 
 
-Schema = dict[str, Any]
-MAX_REFERENCES: Final = 64
-"""Chained references that are followed."""
-LONGEST_SUMMARY: Final = 2000
-"""Characters of what is said of a schema."""
-LONGEST_TOLD: Final = 300
-"""Characters of what a fault says that a value has to be."""
-MOST: Final = 100
-"""Choices or properties that it names."""
-MAX_KNOWN: Final = 1000
-_KNOWN: Final[dict[int, BoundedSchema]] = {}
-"""Schemas of tools, by identity."""
-_LIMITS: Final = ("format", "maxLength", "minLength", "pattern",
-                  "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")  # fmt: skip
-"""Keywords of one value that a summary names."""
-
-
 def options(schema: object, root: Schema) -> list[Schema]:
     """Return what a value may be: the branches of `anyOf`, `oneOf` or a list of types; else the schema itself."""
     schema = _resolved(schema, root)
@@ -221,10 +221,6 @@ def choices(schema: Schema) -> list[Any] | None:
     """Return the values of an `enum` or `const`; None without one."""
     found = [schema["const"]] if "const" in schema else schema.get("enum")
     return found if isinstance(found, list) else None
-
-
-Facts = dict[tuple[int, int], tuple[object, str]]
-"""What has been said of a schema, with the schema itself, so that its id stays its own."""
 
 
 def facts(schema: object, root: Schema, depth: int = 3, known: Facts | None = None) -> str:

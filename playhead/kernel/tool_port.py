@@ -19,7 +19,7 @@ from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, 
 from playhead.kernel.hooks import SUPPRESS, Refuse
 from playhead.kernel.messages import call_details
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.repair.repairer import Repairer
+from playhead.kernel.repair.repair import Repairer
 from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
 from playhead.trace.events import (

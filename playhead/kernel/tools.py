@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from playhead.trace.types import ToolSpec
 
+_NUMBERS: Final = ("int_type", "float_type")
+"""What pydantic's strict mode says of what is no number; it also says so of `5.0` for an integer, which is one."""
+
 
 class FunctionTool:
     """A Python function as a tool. Still callable as the function it was."""
@@ -121,10 +124,6 @@ class FunctionTool:
 
 class _NotBegunError(Exception):
     """The run ended before the body began."""
-
-
-_NUMBERS: Final = ("int_type", "float_type")
-"""What pydantic's strict mode says of what is no number; it also says so of `5.0` for an integer, which is one."""
 
 
 @dataclass(frozen=True, slots=True)

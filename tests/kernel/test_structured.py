@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from playhead.kernel.passes import fresh_thread
+from playhead.kernel.passes import ask_for, form_prompt, fresh_thread, read_form
 from playhead.kernel.state import transition
-from playhead.kernel.structured import ask_for, form_prompt, read_form
 from playhead.replay import reproduce
 from playhead.testing import text
 from playhead.trace.types import Usage

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import tool
+from playhead.kernel.prompts import FORMAT
 from playhead.kernel.strategies.base import list_strategies
-from playhead.kernel.text_format import FORMAT
 from playhead.replay import reproduce, resume
 from playhead.testing import text
 from playhead.trace.types import Message

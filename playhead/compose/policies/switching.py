@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from playhead.compose.policies.loops import finder, limits_of, options_of, told
 from playhead.compose.registration import Policy
 from playhead.errors import ModelError, UsageError
-from playhead.kernel import delegation
+from playhead.kernel import passes
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import Nudge, SwitchTo
 from playhead.kernel.rationale import strip_rationales
@@ -57,12 +57,12 @@ class Switching(BaseModel):
     @field_validator("candidates")
     @classmethod
     def _known(cls, names: list[str]) -> list[str]:
-        return delegation.full_names(names)
+        return passes.full_names(names)
 
     @field_validator("fallback_strategy")
     @classmethod
     def _fallback(cls, name: str | None) -> str | None:
-        return None if name is None else delegation.full_names([name])[0]
+        return None if name is None else passes.full_names([name])[0]
 
     @property
     def others(self) -> list[str]:
@@ -72,7 +72,7 @@ class Switching(BaseModel):
     @model_validator(mode="after")
     def _complete(self) -> Switching:
         """Fill in the settings of all strategies, so that the header holds them."""
-        self.settings.update(delegation.with_defaults(self.others, self.settings))
+        self.settings.update(passes.with_defaults(self.others, self.settings))
         return self
 
 
@@ -142,13 +142,13 @@ async def _advice(allowed: Switching, loop: Loop, context: PhaseContext) -> tupl
     """Return the strategy that the model recommends, and why; without an answer the one that runs."""
     now = context.strategy
     names = list(dict.fromkeys([*allowed.candidates, now]))
-    steps, strategies = delegation.steps_told(context.state.steps[-LAST:]), delegation.told(names)
+    steps, strategies = passes.steps_told(context.state.steps[-LAST:]), passes.described_strategies(names)
     prompt = _ASK.format(task=text_of(context.task), now=now, stuck=loop.what, steps=steps, strategies=strategies)
     try:
         said = strip_rationales(await context.model.ask(prompt, purpose="switch")).strip()
     except ModelError as error:
         return now, f"kept: the model did not answer: {describe(error)}"
-    choice = delegation.named(said, names)
+    choice = passes.named_strategy(said, names)
     if choice is None:
         error_text = f"it names not one of {', '.join(names)}"
         context.record(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))

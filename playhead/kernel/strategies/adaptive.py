@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field, field_validator, model_validator
 
 from playhead.kernel import KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
-from playhead.kernel.delegation import full_names, named, put_in_charge, told, with_defaults
+from playhead.kernel.passes import described_strategies, full_names, named_strategy, put_in_charge, with_defaults
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.strategies.base import strategy_class, tools_of_all
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
@@ -76,13 +76,13 @@ class Adaptive(Strategy):
         chosen, reason = self.candidates[0], "the only candidate"
         if len(self.candidates) > 1:
             prompt = _PROMPT.format(
-                strategies=told(self.candidates),
+                strategies=described_strategies(self.candidates),
                 turns=session.header.max_iterations,
                 preferred=chosen,
                 task=text_of(session.task),
             )
             state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
-            answer, reason = named(strip_rationales(said), self.candidates), "the model's choice"
+            answer, reason = named_strategy(strip_rationales(said), self.candidates), "the model's choice"
             if answer is None:
                 error = f"it names not one of {', '.join(self.candidates)}"
                 session.emit(StructuredOutputFailed(expected="strategy", error=error, attempt=0))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from playhead.kernel.state import KernelState
     from playhead.trace.types import AgentHeader
     from playhead.trace.values import JsonValue
+
 BUILT_IN: Final = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): name for name in strategies.__all__}
 """The class of each strategy of Playhead's own, by its name; imported when first used."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -17,15 +17,15 @@ from pydantic import Field
 
 from playhead.errors import RunEndedError, UsageError
 from playhead.kernel import Kernel, KernelState, Purpose, Session, Strategy, react, run_kernel, think, transition
-from playhead.kernel.delegation import start_with
 from playhead.kernel.describe import shortened
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.outcome import Outcome
+from playhead.kernel.passes import start_with
+from playhead.kernel.prompts import tool_lines
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.react import Reply, read_reply
 from playhead.kernel.state import PlannedCall
-from playhead.kernel.text_format import tool_lines
 from playhead.trace.events import ErrorInfo
 from playhead.trace.format import incomplete
 from playhead.trace.types import ToolCall, ToolSpec, text_of

@@ -18,20 +18,26 @@ from pydantic import BaseModel, Field
 from playhead.kernel import KernelState, Purpose, Session, Step, Strategy, transition
 from playhead.kernel.describe import shortened
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import answer_pass, fresh_thread, offered_thread, run_pass
-from playhead.kernel.plan.prompt import (
+from playhead.kernel.passes import answer_pass, ask_for, form_prompt, fresh_thread, offered_thread, run_pass
+from playhead.kernel.plan import (
+    NO_TURNS,
     SHOWN,
+    Plan,
+    PlanForm,
+    PlanStep,
     answer_prompt,
+    find_problems,
     more_steps_prompt,
     plan_prompt,
+    references,
     reflection_prompt,
+    resolved,
     step_prompt,
+    steps_in,
 )
-from playhead.kernel.plan.steps import NO_TURNS, Plan, PlanForm, PlanStep, find_problems, references, resolved, steps_in
 from playhead.kernel.react import REACT, with_offered_rationale
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import DecisionEvaluated, RationaleMissing, Reflection
 from playhead.trace.types import ToolCall, text_of
 from playhead.trace.values import as_text, repair_json
@@ -39,7 +45,6 @@ from playhead.trace.values import as_text, repair_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.plan.steps import PlanStep
     from playhead.kernel.session import Session
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue

@@ -14,13 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from playhead.kernel import REACT, KernelState, Purpose, Session, Step, Strategy, run_kernel, transition
 from playhead.kernel.lifecycle.steering import steered
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import fresh_thread, in_phase
-from playhead.kernel.structured import ask_for, form_prompt
+from playhead.kernel.passes import ask_for, form_prompt, fresh_thread, in_phase
 from playhead.trace.events import AlternativesConsidered, Critique, DecisionEvaluated, Thought
 from playhead.trace.types import Alternative, text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.structured import Form
+    from playhead.kernel.passes import Form
 
 NAME: Final = "tree-of-thought"
 UNKNOWN: Final = 0.5

@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from playhead.kernel.plan.steps import Plan, PlanStep
+from playhead.kernel.plan import Plan, PlanStep
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
 

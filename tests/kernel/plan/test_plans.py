@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead.kernel.plan.steps import PlanForm, find_problems, misspelled, resolved, steps_in
-from playhead.kernel.structured import read_form
+from playhead.kernel.passes import read_form
+from playhead.kernel.plan import PlanForm, find_problems, misspelled, resolved, steps_in
 from tests.kernel.plan.steps import analysis, made, tool_step
 
 
