@@ -64,7 +64,7 @@ TAGS: Final[dict[str, tuple[str, Schema]]] = {
 
 def line_schema() -> Schema:
     """Return the schema of a line, in draft 2020-12."""
-    definitions = {"Value": _value(), "Float": _float(), **{f"Tag-{tag}": _tag(tag) for tag in TAGS}}
+    definitions = {"Value": _value(), **{f"Tag-{tag}": _tag(tag) for tag in TAGS}}
     for event_type in EVENT_TYPES.values():
         definitions |= _definitions_of(event_type)
     return {
@@ -125,10 +125,6 @@ def _value() -> Schema:
     }
 
 
-def _float() -> Schema:
-    return {"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
-
-
 def _tag(tag: str) -> Schema:
     description, properties = TAGS[tag]
     required = [] if tag == "bytes" else list(properties)
@@ -161,7 +157,7 @@ def _or_blob(field: Schema) -> Schema:
 
 def _may_be_large(option: Schema) -> bool:
     if "$ref" in option:
-        return option["$ref"] not in {"#/$defs/Float", "#/$defs/Value"}  # a blob is one of the tags of a value
+        return bool(option != _VALUE)  # a blob is one of the tags of a value
     return option.get("type") in {"string", "array", "object"} and not {"enum", "const"} & option.keys()
 
 
@@ -182,13 +178,10 @@ class _Described(GenerateJsonSchema):
 
 
 class _OfEvents(_Described):
-    """The same for events: with our forms of floats and of any value; absent is what is null."""
+    """The same for events: with our form of any value; absent is what is null."""
 
     def any_schema(self, schema: Any) -> Schema:  # noqa: ANN401, ARG002
         return {_OURS: "Value"}
-
-    def float_schema(self, schema: Any) -> Schema:  # noqa: ANN401, ARG002
-        return {_OURS: "Float"}
 
     def model_schema(self, schema: Any) -> Schema:  # noqa: ANN401
         result = super().model_schema(schema)

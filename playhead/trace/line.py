@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -22,11 +21,9 @@ from pydantic_core import from_json, to_json
 
 from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
 from playhead.trace.types import is_made
-from playhead.trace.values import float_name, repair_json, scrub
+from playhead.trace.values import repair_json, scrub
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from playhead.trace.values import JsonValue
 
 TAIL: Final = len(b',"h":""}') + 64
@@ -45,7 +42,6 @@ ENVELOPE: Final = re.compile(
     rb'(?:,"iteration":(0|[1-9]\d{0,17}))?(,"erased":true)?,"data":'
 )
 HASH_TAIL: Final = re.compile(rb',"h":"[0-9a-f]{64}"\}')
-_ENVELOPE_FIELDS: Final = {"kind"}
 _BEFORE_FIELDS: Final = len('{"kind":"",')
 Resolve = Callable[[dict[str, Any]], dict[str, Any]]
 """Is given the data of an event that refers to blobs, and returns them with the blobs' values."""
@@ -99,7 +95,7 @@ def encode_data(event: EventBase) -> bytes:
             pass
         else:  # without the kind, the first field: excluding it takes longer
             return b"{" + (data[len(event.kind) + _BEFORE_FIELDS :] or b"}")
-    return to_json({name: value for name, value in _fields_of(event).items() if name not in _ENVELOPE_FIELDS})
+    return to_json({name: value for name, value in _fields_of(event).items() if name != "kind"})
 
 
 def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
@@ -172,17 +168,11 @@ def _kind_and_owner(kind: str, owner: str) -> str:
 
 def _fields_of(model: BaseModel) -> dict[str, JsonValue]:
     """Return the model's fields as strict JSON, one by one: slow, and right whatever they hold."""
-    declared = type(model).model_fields
     known = {name: value for name, value in model.__dict__.items() if value is not None}
-    values = {**known, **(model.__pydantic_extra__ or {})}
-    return {scrub(name): _field(value, declared.get(name)) for name, value in values.items()}
+    return {scrub(name): _field(value) for name, value in {**known, **(model.__pydantic_extra__ or {})}.items()}
 
 
-def _field(value: Any, declared: FieldInfo | None) -> JsonValue:  # noqa: ANN401 - any field of any event
+def _field(value: Any) -> JsonValue:  # noqa: ANN401 - any field of any event
     if isinstance(value, BaseModel):
         return _fields_of(value)
-    if isinstance(value, tuple):
-        return [_field(item, None) for item in value]
-    if isinstance(value, float) and not isfinite(value) and declared is not None and declared.annotation is not Any:
-        return float_name(value)  # this is what a field that has to be a float reads back
-    return repair_json(value)
+    return [_field(item) for item in value] if isinstance(value, tuple) else repair_json(value)

@@ -36,7 +36,9 @@ _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
 """Marks a field that the same run may have otherwise the next time: an id, a time, that it is a replay, or what follows from
 another field. `reproduce` and `diff` do not compare it."""
-_FROZEN: Final = ConfigDict(frozen=True, extra="allow", defer_build=True, ser_json_inf_nan="constants")
+_FROZEN: Final = ConfigDict(
+    frozen=True, extra="allow", defer_build=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+)
 
 
 class Value(BaseModel):
@@ -249,7 +251,7 @@ _COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_w
 _counts_of: Final = itemgetter(*_COUNTS)
 
 
-_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Usd = Annotated[float, Field(ge=0)]
 
 
 class Prices(Value):
@@ -596,7 +598,7 @@ class AgentHeader(Value):
     """Turns of the loop at most."""
     max_retries: int = Field(default=2, ge=0, le=1000)
     """Attempts after the first for one model call that failed in a way that may pass."""
-    retry_delay_s: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    retry_delay_s: float = Field(default=0.5, ge=0)
     """Seconds before the first retry; doubled for each further one."""
     max_parallel: int = Field(default=3, ge=1, lt=INTEGER_LIMIT)
     """Read-only calls of one turn that run at once."""

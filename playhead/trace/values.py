@@ -309,12 +309,7 @@ def _int(value: int) -> JsonValue:
 def _float(value: float) -> JsonValue:
     if math.isfinite(value):
         return value
-    return {TYPE_TAG: "float", "value": float_name(value)}
-
-
-def float_name(value: float) -> str:
-    """Return the name of a float that JSON has no number for: `NaN`, `Infinity` or `-Infinity`."""
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return {TYPE_TAG: "float", "value": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
 
 
 def _bytes(value: bytes) -> JsonValue:

@@ -26,7 +26,7 @@ texts = st.text(st.characters(exclude_categories=_SURROGATES), max_size=12)
 any_texts = st.text(st.one_of(st.characters(), st.characters(categories=_SURROGATES)), max_size=12)
 """Texts with lone surrogates among them."""
 safe_integers = st.integers(1 - SAFE_INTEGER, SAFE_INTEGER - 1)
-numbers = st.floats(allow_nan=False)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 json_values = st.recursive(
     st.none() | st.booleans() | safe_integers | st.floats(allow_nan=False, allow_infinity=False) | texts,
@@ -102,6 +102,14 @@ def tuples(*parts: Any) -> st.SearchStrategy[Any]:
     return st.lists(of(parts[0]), max_size=3).map(tuple) if parts[-1] is ... else st.tuples(*map(of, parts))
 
 
+def annotated(inner: Any, *metadata: Any) -> st.SearchStrategy[Any]:
+    """Return the strategy of an annotated type; one with bounds that say more than `Integer` has small numbers above 0."""
+    bounds = [bound for each in metadata for bound in getattr(each, "metadata", ())]
+    if any(getattr(bound, "ge", -1) >= 0 for bound in bounds):
+        return st.integers(0, 1000) if inner is int else st.floats(0, 1000)
+    return of(inner)
+
+
 def bounded(field: FieldInfo) -> st.SearchStrategy[Any]:
     """Return the strategy of a field; one with bounds of its own gets values that all of them let through."""
     low = max(
@@ -122,9 +130,7 @@ def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     model.model_rebuild()
     required = {name: bounded(field) for name, field in model.model_fields.items() if field.is_required()}
     optional = {name: bounded(field) for name, field in model.model_fields.items() if not field.is_required()}
-    fields = st.fixed_dictionaries(
-        required, optional={key: it for key, it in optional.items() if key not in {"kind", "cost_unknown"}}
-    )
+    fields = st.fixed_dictionaries(required, optional={key: it for key, it in optional.items() if key != "kind"})
     return fields.map(lambda values: model(**values))
 
 
@@ -141,7 +147,7 @@ _GENERIC: dict[Any, Callable[..., st.SearchStrategy[Any]]] = {
     Literal: lambda *parts: st.sampled_from(parts),
     Union: lambda *parts: st.one_of(*map(of, parts)),
     UnionType: lambda *parts: st.one_of(*map(of, parts)),
-    Annotated: lambda *parts: of(parts[0]),
+    Annotated: annotated,
     tuple: tuples,
     dict: lambda key, value: st.dictionaries(of(key), of(value), max_size=3),
 }

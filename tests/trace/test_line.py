@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from playhead.trace.events import (
     EVENT_TYPES,
-    AgentStarted,
+    Critique,
     EventBase,
     FactRecorded,
-    RunCompleted,
     Thought,
 )
 from playhead.trace.line import (
@@ -25,7 +25,7 @@ from playhead.trace.line import (
     encode_data,
     encode_line,
 )
-from playhead.trace.types import AgentHeader, Prices
+from playhead.trace.values import from_json
 from tests.proving import sample
 from tests.trace.strategies import events, no_constants, same
 from tests.trace.traces import unknown
@@ -80,19 +80,14 @@ def test_none_is_written_where_absence_may_mean_something_else(event: EventBase)
 
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_a_float_that_json_has_no_number_for(number: float):
-    """Infinity and not-a-number survive in fields that have to be a float, within values too; the line is strict JSON."""
-    prices = Prices(input_usd=number, output_usd=1)
-    priced = AgentStarted(agent=AgentHeader(name="a", model="m", prices=prices), task="t", parent="root", call_id="1")
-    text = json.loads(encode_data(priced), parse_constant=no_constants)["agent"]["prices"]["input_usd"]
-    assert same(Prices.model_validate({"input_usd": text, "output_usd": 1}).input_usd, number)
-    event = RunCompleted(
-        status="done", terminated_by="end_turn", terminated_source="kernel", duration_ms=number, new=number
-    )  # type: ignore[call-arg]
+    """Infinity and not-a-number are refused in fields that have to be a number, and are tagged inside values."""
+    with pytest.raises(ValidationError, match="finite number"):
+        Critique(text="t", score=number)
+    with pytest.raises(LineError, match="duration_ms"):
+        decode_data(b"tool-call-late", b'{"call_id":"c","tool":"t","ok":true,"duration_ms":1e999}')
+    event = FactRecorded(name="f", value=number)
     parsed = json.loads(encode_data(event), parse_constant=no_constants)
-    assert parsed["new"] == {"$type": "float", "value": parsed["duration_ms"]}
-    recovered = again(event)
-    assert isinstance(recovered, RunCompleted)
-    assert same(recovered.duration_ms, number)
+    assert same(from_json(parsed["value"]), number)
 
 
 def nested(levels: int) -> Any:
