@@ -17,7 +17,7 @@ from playhead.compose.contexts import VERIFIED
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel import guards
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
-from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable
+from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
@@ -255,7 +255,9 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
 
     Raises:
         TraceExistsError, RunIdError, TraceWriteError: the trace cannot be written as asked.
+        UsageError: this process was forked during a run.
     """
+    require_own_process()
     redactor, settings = redactor_of(agent), None if beginning.trace is None else settings_now()
     for name, secret in beginning.secrets:
         redactor.add_secret(secret, name)

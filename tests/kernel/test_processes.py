@@ -154,8 +154,8 @@ def test_a_program_exits_without_what_its_run_left_behind(tmp_path: Path, how: s
 
 
 FORKING = """
-import json, multiprocessing, os, signal, sys, time
-from playhead import Agent, tool
+import os, signal, sys, time
+from playhead import Agent, UsageError, tool
 from playhead.testing import ScriptedModel, call, text
 
 def ends_by_signal():
@@ -177,21 +177,40 @@ def fork() -> list:
     return ended(child, lambda: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @tool
-def ping() -> str:
-    "Answer."
-    return "pong"
+def run_there() -> int:
+    "Fork, and run an agent in the child."
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        Agent(ScriptedModel([text("done")]), trace=None).run_sync("Do it.")
+    except UsageError:
+        os._exit(3)
+    os._exit(4)
 
-turns = [call("ping"), call("fork"), text("done")]
-result = Agent(ScriptedModel(turns), tools=[ping, fork], trace=sys.argv[1]).run_sync("Do it.", run_id="run")
+@tool
+async def go_on() -> str:
+    "Fork, and return in parent and child."
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+    return "forked"
+
+def last(request):
+    os.write(1, b"asked\\n")
+    return text("done")
+
+turns = [call("fork"), call("run_there"), call("go_on"), last]
+result = Agent(ScriptedModel(turns), tools=[fork, run_there, go_on], trace=sys.argv[1]).run_sync("Do it.", run_id="run")
 print([step.content for step in result.steps if step.type == "observation"])
 """
 
 
 def test_a_forked_child_is_a_process_of_its_own(tmp_path: Path):
-    """SIGTERM ends the child of a fork at once, and the child writes nothing into its parent's trace."""
+    """SIGTERM ends the child of a fork at once; it runs no agent, does not go on with the run, and writes nothing into its trace."""
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path), str(bound(0.3))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, "['pong', '[-15, true]']\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "asked\n['[-15, true]', '3', 'forked']\n"), done.stderr
     path = tmp_path / "run.jsonl"
     assert check_trace(path).ok
-    assert path.read_text().count('"kind":"tool-call-completed"') == 2
+    assert path.read_text().count('"kind":"tool-call-completed"') == 3

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
-import os
 import sys
 import time
-import warnings
 from pathlib import Path
 
 from playhead import Agent, Context, tool
@@ -33,29 +31,10 @@ def wait(seconds: float = 60.0) -> str:
     return "over"
 
 
-@tool
-def fork() -> str:
-    """Fork: the child lives longer than the run, runs an agent of its own, and exits in order."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what this is about
-        pid = os.fork()
-    if pid:
-        os.waitpid(pid, 0)
-        return "forked"
-    run(_folder(), [text("of the child")], "child")
-    time.sleep(0.7)
-    import atexit
-
-    atexit._run_exitfuncs()  # as `sys.exit` would, had the parent not been in the middle of a tool
-    os._exit(0)
-
-
 def run(folder: Path, turns: list[object], run_id: str) -> None:
     """Run an agent."""
     model = ScriptedModel(turns)  # type: ignore[arg-type]
-    Agent(model, tools=[lookup, wait, fork], trace=folder, context=Context(rationale=False)).run_sync(
-        "go", run_id=run_id
-    )
+    Agent(model, tools=[lookup, wait], trace=folder, context=Context(rationale=False)).run_sync("go", run_id=run_id)
 
 
 def _folder() -> Path:
@@ -77,8 +56,6 @@ def main() -> None:
             worker = multiprocessing.get_context("fork").Process(target=run, args=(_folder(), [text("of it")], "child"))
             worker.start()
             worker.join()
-        case "fork":
-            run(_folder(), [*looks, call("fork"), text("done")], "run")
 
 
 if __name__ == "__main__":

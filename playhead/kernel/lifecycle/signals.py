@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
+from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
 from playhead.kernel.lifecycle.termination import Termination
@@ -49,17 +50,22 @@ class _Ender:
     """
 
     _write = -1
+    live: ClassVar[set[Session]] = set()
+    """The runs of this process, of all threads and loops."""
 
     def __init__(self) -> None:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget the parent of a forked child: SIGTERM ends this process as any other one."""
+        """Forget the parent of a forked child: its runs do not go on here, and SIGTERM ends this process as any other one."""
         self._put_back()
         self._write = -1
         self.pid = os.getpid()
-        self.live: set[Session] = set()
-        """The runs of this process, of all threads and loops."""
+        self.is_orphan = bool(self.live)
+        """Whether the process was forked during a run."""
+        for session in self.live:
+            session.ending.orphan()
+        self.live.clear()
         self.ending = False
         """Whether the runs are being ended: no other one begins."""
         self.dying = False
@@ -132,6 +138,17 @@ def _deliver_spans() -> None:
 _ender: Final = _Ender()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_ender.begin_anew)
+
+
+def require_own_process() -> None:
+    """Refuse to begin a run in the child of a fork made during one: a lock that another thread held stays held for ever.
+
+    Raises:
+        UsageError: this process is such a child.
+    """
+    if _ender.is_orphan:
+        why = "this process was forked while a run went on: it may hang in a lock that nobody gives back"
+        raise UsageError(f"{why}. Fork before the first run, or start a new process (`multiprocessing` with `spawn`)")
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.trace.format import ANSWERED
 from playhead.trace.owners import is_within
@@ -34,6 +34,11 @@ class Termination:
     """Why, in the words of the hook or killswitch that ended it."""
     withheld: bool = False
     """Whether nothing may leave as the output: a hook that has to look at it failed."""
+
+
+FORKED: Final = Termination(
+    "cancelled", failed=True, error="the run goes on in the process that this one was forked from"
+)
 
 
 class Ending:
@@ -116,6 +121,10 @@ class Ending:
         """Close, and let what the agent's code does from here on count no more. False when it has closed by itself."""
         self.left_behind = self.close()
         return self.left_behind
+
+    def orphan(self) -> None:
+        """End in the child of a fork: nothing more is recorded or asked. Without the lock: nobody may give it back there."""
+        self.termination, self.left_behind = FORKED, True
 
     def cancel_with(self, cancel: Callable[[float], object]) -> None:
         """Cancel the agent in this way when it is ended from outside."""
