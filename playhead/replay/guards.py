@@ -196,17 +196,18 @@ class Races:
         self.until: dict[str, int] = {}
         """The agents that are compared in part, each with the last `seq` that is."""
         self.beside: set[str] = set()
-        """The agents that a switch ended at a port while other calls ran: how far those came is timing as well."""
+        """The agents of which not all has to come again that came before the switch fired: their calls ran beside each other."""
         fired = _racing(recording) if recording.counts().get("killswitch-fired") else {}
-        outermost = [each for each in fired if not any(is_within(parent_of(each), other) for other in fired)]
-        whole = {each for each in outermost if _was_answered(recording, each)}
+        whole = {
+            name for name, each in fired.items() if _was_answered(recording, name) and not _came_late(name, each, fired)
+        }
         for owner in recording.owners if fired else ():
             scope = next((each for each in lineage(owner) if each in whole or each == self.inside.get(owner)), None)
             if scope is not None:
                 self.inside[owner] = scope
             elif ends := [each for each in fired if is_within(owner, each)]:
                 self.until[owner] = min(fired[each].seq for each in ends)
-                self.beside |= {each for each in ends if not fired[each].outside}
+                self.beside |= {each for each in ends if fired[each].beside}
 
 
 class _Fired(NamedTuple):
@@ -214,7 +215,8 @@ class _Fired(NamedTuple):
 
     seq: int
     """The last event that came before it, or its own where it comes again."""
-    outside: bool
+    beside: bool
+    """Whether other calls ran: how far those came by then is timing as well."""
 
 
 def _racing(recording: Recording) -> dict[str, _Fired]:
@@ -235,12 +237,19 @@ def _racing(recording: Recording) -> dict[str, _Fired]:
                 racing |= {ends for ends in fired if is_within(owner, ends)}
             case KillswitchFired(at=at) if at != "phase":
                 ends, outside = event.ends or owner, at == "outside"
-                fired.setdefault(ends, _Fired(record.seq - outside, outside))
+                several = any(len(calls) > 1 for name, calls in running.items() if is_within(name, ends))
+                fired.setdefault(ends, _Fired(record.seq - outside, several or not outside))
                 if outside:
                     racing |= {each for each in fired if is_within(ends, each)}
-                elif any(len(calls) > 1 for name, calls in running.items() if is_within(name, ends)):
+                elif several:
                     racing.add(ends)
     return {ends: each for ends, each in fired.items() if ends in racing}
+
+
+def _came_late(name: str, fired: _Fired, all_fired: Mapping[str, _Fired]) -> bool:
+    """Return whether an agent above had been ended before: which of the two the agent noticed is timing."""
+    above = parent_of(name)
+    return any(is_within(above, each) and other.seq <= fired.seq for each, other in all_fired.items())
 
 
 def _was_answered(recording: Recording, owner: str) -> bool:
