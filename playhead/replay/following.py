@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from playhead.diagnose.divergence import Comparison, Divergence
+from playhead.diagnose.divergence import Comparison
 from playhead.diagnose.lanes import call_of
 from playhead.errors import DivergedError
 from playhead.kernel.lifecycle.threads import running_loop
@@ -16,21 +16,21 @@ from playhead.replay.guards import Races
 from playhead.replay.prefix import TOLD
 from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, ToolCallCompleted
 from playhead.trace.parameters import without_fingerprints
+from playhead.trace.types import AgentHeader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playhead.diagnose.divergence import Divergence
     from playhead.kernel.session import Session
     from playhead.replay.prefix import Prefix
+    from playhead.trace.events import EventBase
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader
-    from playhead.trace.values import JsonValue
 
 LIMITS: Final = frozenset({
     "address", "fallbacks", "hooks", "max_iterations", "max_parallel", "max_retries", "prices", "retry_delay_s", "sources",
 })  # fmt: skip
 """Fields of an agent that may be others when it goes on: none of them is in a request."""
-HEADERS: Final = frozenset({"run-started", "agent-started"})
 PATIENCE_S: Final = 30.0
 """Seconds without any event after which the rest of the prefix counts as missing."""
 SHOWN: Final = 300
@@ -43,14 +43,13 @@ class Follower:
     def __init__(self, prefix: Prefix) -> None:
         self._prefix = prefix
         self._until = Races(prefix.recording).until
-        given = [_without_values(record) for record in prefix.recording.records if self._is_given(record)]
+        given = [_compared(record) for record in prefix.recording.records if self._is_given(record)]
         records = [record for record in given if record.seq != TOLD]
         self._told = {(record.owner, call_of(record.event)) for record in given if record.seq == TOLD}
         self._comparison = Comparison(records, open_ended=True, open_owners=self._until)
         self.left = Counter(record.owner for record in records if self._comparison.is_comparable(record))
         """Events of each agent that have not come again yet."""
         self.left.update(owner for owner, _ in self._told)
-        self._different: Divergence | None = None
         self._waiting: list[Callable[[], object]] = []
         self.error: Exception | None = None
         """What went wrong with the comparison itself."""
@@ -94,7 +93,7 @@ class Follower:
         """
         if self.error is not None:
             raise self.error
-        found = self._different or self._comparison.first
+        found = self._comparison.first
         if found is None and complete:
             found = next(iter(self._comparison.divergences(cut_short=True)), None)
         if found is not None:
@@ -102,50 +101,38 @@ class Follower:
 
     def _is_given(self, record: Record) -> bool:
         """Return whether the event has to come again: not what timing decided, nor what bodies of tools did."""
-        if record.kind in HEADERS or self._prefix.frozen(record.owner) is None:
+        if self._prefix.frozen(record.owner) is None:
             return False
         return record.owner not in self._until or record.seq <= self._until[record.owner]
 
     def _hear(self, record: Record) -> None:
-        event, recorded = record.event, self._prefix.frozen(record.owner)
-        if recorded is None:
-            return
-        if isinstance(event, (RunStarted, AgentStarted)):
-            if recorded.started is not None:
-                self._compare_headers(record.owner, _of_header(recorded.started), _of_header(event))
+        event = record.event
+        if self._prefix.frozen(record.owner) is None:
             return
         is_told = isinstance(event, ToolCallCompleted) and (record.owner, event.call_id) in self._told
-        if self._comparison.add(_without_values(record)) or is_told:
+        if self._comparison.add(_compared(record)) or is_told:
             self.left[record.owner] -= 1
-
-    def _compare_headers(self, owner: str, old: dict[str, JsonValue], new: dict[str, JsonValue]) -> None:
-        name = next((name for name in old if old[name] != new.get(name)), None)
-        if name is not None:
-            found = Divergence(owner, "the agent", f"its {name} differs", old[name], new.get(name), None)
-            self._different = self._different or found
 
 
 def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
     """Return the fields in which an agent is another than the recorded one, and which may not be."""
-    old, new = _dumped(then), _dumped(now)
-    return [name for name in old if old[name] != new[name]]
+    old, new = _without_limits(then), _without_limits(now)
+    return [name for name in AgentHeader.model_fields if getattr(old, name) != getattr(new, name)]
 
 
-def _of_header(event: RunStarted | AgentStarted) -> dict[str, JsonValue]:
-    return {**_dumped(event.agent), "task": event.model_dump(mode="json", include={"task"})["task"]}
+def _without_limits(header: AgentHeader) -> AgentHeader:
+    limits = {name: AgentHeader.model_fields[name].get_default(call_default_factory=True) for name in LIMITS}
+    return header.model_copy(update={**limits, "parameters": without_fingerprints(header.parameters)})
 
 
-def _dumped(header: AgentHeader) -> dict[str, JsonValue]:
-    known = header.model_copy(update={"parameters": without_fingerprints(header.parameters)})
-    return known.model_dump(mode="json", exclude=set(LIMITS))
-
-
-def _without_values(record: Record) -> Record:
-    """Return the record of a request without fingerprints: a token that is sent may be a new one when a run goes on."""
-    event = record.event
-    if not isinstance(event, LlmRequested):
-        return record
-    return record._replace(event=event.model_copy(update={"parameters": without_fingerprints(event.parameters)}))
+def _compared(record: Record) -> Record:
+    """Return what of a record has to come again: limits may be others, and a token that is sent may be a new one."""
+    event: EventBase = record.event
+    if isinstance(event, LlmRequested):
+        event = event.model_copy(update={"parameters": without_fingerprints(event.parameters)})
+    elif isinstance(event, (RunStarted, AgentStarted)):
+        event = event.model_copy(update={"agent": _without_limits(event.agent)})
+    return record if event is record.event else record._replace(event=event)
 
 
 def _explained(prefix: Prefix, found: Divergence) -> str:

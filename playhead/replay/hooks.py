@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import HookInfo
 
+Payload: TypeAlias = Any
+"""What passes under a tag."""
 Emission = EmissionChanged | EmissionSuppressed
 Turn = tuple[str, str, int | None]
 """Phase, timing and turn of the loop."""
@@ -64,12 +66,12 @@ class Passed:
         self._names: dict[tuple[str, str, str], str] = {}
         self._places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
 
-    def add(self, owner: str, tag: str, key: str, payload: Any) -> None:  # noqa: ANN401 - by tag
+    def add(self, owner: str, tag: str, key: str, payload: Payload) -> None:
         """Take in a payload of an owner."""
         name = self._names[owner, tag, key] = _name(tag, payload)
         self._places[owner, tag, name].append(key)
 
-    def places(self, owner: str, tag: str, key: str | None, payload: Any) -> list[str]:  # noqa: ANN401 - by tag
+    def places(self, owner: str, tag: str, key: str | None, payload: Payload) -> list[str]:
         """Return the keys of equal payloads: this key alone, if the payload was there."""
         name = _name(tag, payload)
         if key is not None and self._names.get((owner, tag, key)) == name:
@@ -115,10 +117,10 @@ class RecordedHooks(Hooks):
         self,
         session: Session,
         tag: str,
-        payload: Any,  # noqa: ANN401 - by tag
+        payload: Payload,
         key: str,
         details: Mapping[str, Any],  # noqa: ARG002
-    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+    ) -> Payload:
         """Return what the hooks made of the payload."""
         if self._passed is not None:
             self._passed.add(session.owner, tag, key, payload)
@@ -133,7 +135,7 @@ class RecordedHooks(Hooks):
         self._fail_again(session, tag, key)
         return payload
 
-    def made(self, session: Session, tag: str, payload: Any, key: str) -> Sequence[Emission]:  # noqa: ANN401, ARG002
+    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Sequence[Emission]:  # noqa: ARG002
         """Return what was made of the payload at this place, whatever it is; that is compared."""
         return self._emissions.pop((tag, key), ())
 
@@ -233,13 +235,8 @@ class RepeatedHooks(RecordedHooks):
         return tag in self.tags or self._required_at(tag) is not None
 
     async def offer(
-        self,
-        session: Session,
-        tag: str,
-        payload: Any,  # noqa: ANN401 - by tag
-        key: str,
-        details: Mapping[str, Any],
-    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
+    ) -> Payload:
         """Return what the hooks made of the same payload.
 
         Raises:
@@ -250,7 +247,7 @@ class RepeatedHooks(RecordedHooks):
             require_parameters(payload.parameters)  # a recorded change may hold a parameter without its value
         return payload
 
-    def made(self, session: Session, tag: str, payload: Any, key: str) -> Sequence[Emission]:  # noqa: ANN401 - by tag
+    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Sequence[Emission]:
         """Return what the hooks made of the same payload; report a payload that they have not seen."""
         found = self._find(session.owner, tag, payload, key)
         if found is None:
@@ -299,11 +296,7 @@ class RepeatedHooks(RecordedHooks):
         return True
 
     def _find(
-        self,
-        owner: str,
-        tag: str,
-        payload: Any,  # noqa: ANN401 - by tag
-        key: str,
+        self, owner: str, tag: str, payload: Payload, key: str
     ) -> tuple[Sequence[Emission], HookFailed | None] | None:
         """Return what became of the payload at its place, or of all equal ones if that was the same; None if it is new."""
         if tag in NOTICES:
@@ -372,7 +365,7 @@ def _same(
     return what[0] == what[1] and (failed is None) == (also is None)
 
 
-def _name(tag: str, payload: Any) -> str:  # noqa: ANN401 - by tag
+def _name(tag: str, payload: Payload) -> str:
     """Return what tells a payload from others; ids are new in every run, and no part of it."""
     if not isinstance(payload, Request):
         return json_hash(before_of(tag, payload))
@@ -424,7 +417,7 @@ def _said_again(event: HookFired, state: KernelState) -> Said | None:
     return None if answer is None else Said(event.hook, answer(event))
 
 
-def apply_emission(event: EmissionChanged, payload: Any) -> Any:  # noqa: ANN401 - by tag
+def apply_emission(event: EmissionChanged, payload: Payload) -> Payload:
     """Return the payload as it was changed.
 
     Raises:
@@ -438,7 +431,7 @@ def apply_emission(event: EmissionChanged, payload: Any) -> Any:  # noqa: ANN401
         ) from error
 
 
-def before_of(tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
+def before_of(tag: str, payload: Payload) -> Payload:
     """Return a payload as the recording of a change to it has it."""
     before, _ = chokepoint(tag).written(payload, payload)
     return before

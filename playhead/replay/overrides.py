@@ -17,7 +17,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, Unpack
 
 from playhead.errors import UsageError, first_problem, nearest
 from playhead.kernel import checks
@@ -144,6 +144,19 @@ class AgentOverrides(_Strict):
         return {name: value for name, value in said.items() if value not in (None, {}, [])}
 
 
+class Changes(TypedDict, total=False):
+    """The fields of `Overrides`, in all the forms that it accepts."""
+
+    system_prompt: PromptChange | None
+    task: Content | None
+    model: ModelChange | None
+    temperature: float | None
+    parameters: Mapping[str, Any]
+    max_iterations: int | None
+    tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any]
+    agents: Mapping[str, AgentOverrides | Mapping[str, Any]]
+
+
 class Overrides(AgentOverrides):
     """What a replay changes of the root agent; for agents below it see `agents`."""
 
@@ -156,18 +169,7 @@ class Overrides(AgentOverrides):
 
     if TYPE_CHECKING:  # what is accepted, beside what the fields hold
 
-        def __init__(  # noqa: PLR0913 - one keyword for each override
-            self,
-            *,
-            system_prompt: PromptChange | None = None,
-            task: Content | None = None,
-            model: ModelChange | None = None,
-            temperature: float | None = None,
-            parameters: Mapping[str, Any] = ...,
-            max_iterations: int | None = None,
-            tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any] = (),
-            agents: Mapping[str, AgentOverrides | Mapping[str, Any]] = ...,
-        ) -> None: ...
+        def __init__(self, **changes: Unpack[Changes]) -> None: ...
 
     @staticmethod
     def of(given: OverridesLike) -> Overrides:

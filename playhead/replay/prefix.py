@@ -24,12 +24,12 @@ from playhead.trace.events import (
     ToolCallCompleted,
 )
 from playhead.trace.format import ANSWERED
+from playhead.trace.line import Record
 from playhead.trace.owners import is_within, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
 
@@ -46,8 +46,6 @@ WITHOUT_ANSWER: Final = frozenset({
     "message-added", "nudge-issued", "tools-defined",
 })  # fmt: skip
 """Kinds of events that answer nothing. As the last ones of an agent they come again, or come about otherwise."""
-Attempt = tuple[str, int, int]
-"""An agent, its request and the attempt."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,8 @@ class Prefix:
     """The same without what was open: what comes again, event by event."""
     inside: frozenset[str]
     """Owners inside calls that are served as a whole: they do not run again."""
-    requests: dict[Attempt, LlmRequested]
-    """Requests that were sent and not answered."""
-    set_aside: dict[Attempt, BudgetReserved]
-    """What a budget had set aside for them."""
+    set_aside: tuple[tuple[str, BudgetReserved], ...]
+    """What budgets had set aside, by owner, for requests that were sent and not answered."""
     open_calls: dict[tuple[str, str], RecordedCall]
     """Calls of agents that were started and never answered, by owner and id; without those of agents that were entered."""
     lines: dict[int, int]
@@ -102,17 +98,10 @@ def prefix_of(recording: Recording) -> Prefix:
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
     """Return what is given of a recording that goes no further than to where another world takes over."""
     inside = frozenset(Races(whole).inside)
-    exchanges = {
-        (name, each.requested.request, each.requested.attempt): each
+    answered = {
+        (name, each.requested.request, each.requested.attempt): each.outcome is not None
         for name, owner in whole.owners.items()
         for each in owner.exchanges
-    }
-    requests = {at: each.requested for at, each in exchanges.items() if each.outcome is None}
-    set_aside = {
-        at: record.event
-        for record in whole.records
-        if isinstance(record.event, BudgetReserved)
-        and (at := (record.owner, record.event.request, record.event.attempt)) not in exchanges.keys() - requests.keys()
     }
     calls = {
         (name, call_id): call
@@ -121,17 +110,19 @@ def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
         for call_id, call in owner.calls.items()
         if call.completed is None and not _was_entered(whole, name, call)
     }
-    open_attempts = requests.keys() | set_aside.keys()
-    kept = []
+    kept, set_aside = list[Record](), list[tuple[str, BudgetReserved]]()
     for record in whole.records:
         event, call = record.event, calls.get((record.owner, call_of(record.event)))
         if isinstance(event, (LlmRequested, BudgetReserved)):
-            is_open = (record.owner, event.request, event.attempt) in open_attempts
+            attempt = (record.owner, event.request, event.attempt)
+            is_open = not answered.get(attempt, False)
+            if is_open and attempt in answered and isinstance(event, BudgetReserved):
+                set_aside.append((record.owner, event))
         else:
             is_open = call is not None and record.seq >= call.seq
         if not is_open:
             kept.append(record)
-    return Prefix(whole, replace(whole, records=tuple(kept)), inside, requests, set_aside, calls, lines)
+    return Prefix(whole, replace(whole, records=tuple(kept)), inside, tuple(set_aside), calls, lines)
 
 
 def _was_entered(recording: Recording, owner: str, call: RecordedCall) -> bool:

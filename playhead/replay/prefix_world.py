@@ -19,8 +19,8 @@ from playhead.kernel.session import Guard, Hooks, World
 from playhead.replay.calls import facts_of
 from playhead.replay.following import Follower
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
-from playhead.replay.hooks import RecordedHooks
-from playhead.replay.prefix import TOLD, Attempt
+from playhead.replay.hooks import Payload, RecordedHooks
+from playhead.replay.prefix import TOLD
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     BudgetReserved,
@@ -204,7 +204,7 @@ class PrefixWorld(FrozenWorld):
 
     def _recall(self) -> None:
         """Let the live killswitches count recorded spending, calls and failures; what was open may have happened."""
-        prefix, reserved = self.prefix, dict[Attempt, BudgetReserved]()
+        prefix, reserved = self.prefix, dict[tuple[str, int, int], BudgetReserved]()
         told: list[tuple[str, EventBase, BudgetReserved | None]] = []
         for record in prefix.whole.records:
             match record.event:
@@ -214,7 +214,7 @@ class PrefixWorld(FrozenWorld):
                     told.append((record.owner, event, reserved.get((record.owner, event.request, event.attempt))))
                 case ToolCallCompleted() as event:
                     told.append((record.owner, event, None))
-        told += [(at[0], each, each) for at, each in prefix.set_aside.items() if at in prefix.requests]
+        told += [(owner, each, each) for owner, each in prefix.set_aside]
         inside = ((owner, call) for owner in prefix.inside for call in prefix.whole.owners[owner].calls.values())
         told += [(owner, _given_up(call.started), None) for owner, call in inside if call.completed is None]
         last = prefix.whole.records[-1].event
@@ -320,13 +320,8 @@ class PrefixHooks(RecordedHooks):
         return super().wants(tag) or self._then.wants(tag)
 
     async def offer(
-        self,
-        session: Session,
-        tag: str,
-        payload: Any,  # noqa: ANN401 - by tag
-        key: str,
-        details: Mapping[str, Any],
-    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
+    ) -> Payload:
         """Return what was made of the payload, or what is made of it now."""
         looked_at = tag in BEFORE_CALLS and (session.owner, key) in self._world.prefix.open_calls
         if looked_at or not await self._is_over(session):

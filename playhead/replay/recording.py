@@ -6,40 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.replay.engine import replay, replay_sync
 from playhead.replay.loading import read_reference
+from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
 from playhead.replay.resume_run import ResumeOptions, resume, resume_sync
 from playhead.trace import recording as trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Unpack
 
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
     from playhead.replay.engine import ReplayResult
-    from playhead.replay.overrides import ModelChange, Overrides, PromptChange, ResultOverride
-    from playhead.trace.types import Content
 
 
-class Changes(ReplayOptions, total=False):
+class Again(ReplayOptions, Changes, total=False):
     """What a replay changes, as `Overrides` says it, and how it is done, as `ReplayOptions` does."""
-
-    system_prompt: PromptChange
-    task: Content
-    model: ModelChange
-    temperature: float
-    parameters: Mapping[str, Any]
-    max_iterations: int
-    tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any]
-    agents: Mapping[str, Overrides | Mapping[str, Any]]
 
 
 class Recording(trace.Recording):
     """A trace that has been read, and the ways to run it again. Each is awaited; its twin `…_sync` waits for the result."""
 
-    async def replay(self, **changes: Unpack[Changes]) -> ReplayResult:
+    async def replay(self, **changes: Unpack[Again]) -> ReplayResult:
         """Run it again with something changed: the model is live, tools and approvals answer as recorded.
 
         Raises:
@@ -49,7 +38,7 @@ class Recording(trace.Recording):
         overrides, options = _split(changes)
         return await replay(self, overrides, **options)
 
-    def replay_sync(self, **changes: Unpack[Changes]) -> ReplayResult:
+    def replay_sync(self, **changes: Unpack[Again]) -> ReplayResult:
         """Replay it and wait for the result."""
         overrides, options = _split(changes)
         return replay_sync(self, overrides, **options)
@@ -84,7 +73,7 @@ def load_recording(reference: str | Path, trace_dir: str | Path | None = None) -
     return Recording(read.path, read.records, read.problems)
 
 
-def _split(changes: Changes) -> tuple[dict[str, Any], Any]:
+def _split(changes: Again) -> tuple[dict[str, Any], Any]:
     """Return what is changed, and how it is done; a name that is neither counts as a change, whose error names the nearest."""
     options = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
     return {name: value for name, value in changes.items() if name not in options}, options

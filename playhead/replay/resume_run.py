@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
@@ -39,7 +39,7 @@ from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recording import Recording, read_recording
-from playhead.trace.store import TraceStore, summarise
+from playhead.trace.store import TraceStore, ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -219,57 +219,43 @@ def _hold(recording: Recording) -> Callable[[], None]:
 
 
 def require_first(recording: Recording) -> None:
-    """Refuse to resume a run a second time.
+    """Refuse to resume a run a second time, or from a copy that was made before the run was over.
 
     Raises:
-        UsageError: it has been, as far as the traces beside it tell.
+        UsageError: the traces beside it say so.
     """
     for path in TraceStore(recording.path.parent).paths():
         header = {} if path == recording.path else _header_of(path)
-        if header.get("resumed_from") == recording.run_id:
-            state = _state_of(path)
-            if state is not None:
-                raise UsageError(
-                    f"{recording.run_id} has been resumed already: {path.name} {state}. What that one did would be done a "
-                    f"second time. {AGAIN}"
-                )
-        elif header.get("run_id") == recording.run_id:
-            _require_no_more(path, recording)
+        if header.get("resumed_from") == recording.run_id and _was_live(path):
+            raise UsageError(
+                f"{recording.run_id} has been resumed already, by {path.name}, and what that one did would be done a second "
+                f"time. Resume that one if it died. {AGAIN}"
+            )
+        lines = len(recording.records)
+        if (
+            header.get("run_id") == recording.run_id
+            and (more := sum(isinstance(item, Record) for item in scan(path)) - lines) > 0
+        ):
+            raise UsageError(
+                f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with {more:,} more lines. "
+                f"What they tell of would be done a second time; resume that one. {AGAIN}"
+            )
 
 
-AGAIN: Final = "If you want that, pass again=True (--again)"
+AGAIN: Final = "To resume this one all the same, pass again=True (--again)"
 
 
-def _require_no_more(path: Path, recording: Recording) -> None:
-    """Refuse a copy that was made before the run was over: what it does not hold has happened all the same."""
-    more = sum(isinstance(item, Record) for item in scan(path)) - len(recording.records)
-    if more > 0:
-        raise UsageError(
-            f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with {more:,} more lines. "
-            f"What they tell of would be done a second time; resume that one. {AGAIN}"
-        )
-
-
-def _state_of(path: Path) -> str | None:
-    """Return how far a resumption has come; None when nothing of it was live."""
+def _was_live(path: Path) -> bool:
+    """Return whether a resumption went on from where the dead run stopped, or cannot be read."""
     try:
         found = read_recording(path)
-    except PlayheadError as error:
-        return f"cannot be read ({error})"
-    if found.ending is not None and found.ending.terminated_by != "replay_stopped":
-        return f"continues it, and has ended ({found.ending.terminated_by})"
-    if caught_up(found):
-        return "continues it and has gone on from there; resume that one, if it died"
-    return "continues it at this moment" if summarise(path).ending == "running" else None
+    except PlayheadError:
+        return True
+    return caught_up(found) or (found.ending is not None and found.ending.terminated_by != "replay_stopped")
 
 
 def _header_of(path: Path) -> dict[str, Any]:
     """Return what the first line of a trace says; nothing when it says nothing that can be read."""
-    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - as everywhere
-
-    try:
-        with open_trace(path) as file:
-            data = json.loads(next(iter(Lines(file))))["data"]
-            return data if isinstance(data, dict) else {}
-    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
-        return {}
+    with suppress(Exception):  # a file may hold anything, and each way of compression has its own errors
+        return dict(json.loads(ends_of(path)[0])["data"])
+    return {}

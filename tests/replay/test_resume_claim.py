@@ -25,7 +25,7 @@ async def test_a_run_is_resumed_once(tmp_path: Path) -> None:
     """A second time needs the caller's word; and while somebody holds it, nobody else can."""
     path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
     await resume(make(None), path, run_id="on")
-    with pytest.raises(UsageError, match=r"on\.jsonl continues it, and has ended"):
+    with pytest.raises(UsageError, match=r"has been resumed already, by on\.jsonl"):
         await resume(make(None), path)
     assert DONE == ["charged 5"]
     assert (await resume(make(None), path, again=True)).output == "Charged."
