@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,9 @@ import pytest
 
 from playhead import load_recording
 from playhead.compose import PHASES, Harness, Skip, Stop, runtime
-from playhead.errors import RunEndedError
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, TextPart, ToolCall, ToolSpec
-from tests.compose.hooked import EMITTED, EVERYTHING, account, changes, everything, failures, run_with
+from tests.compose.hooked import EMITTED, EVERYTHING, account, everything, failures, run_with
 from tests.kernel.runs import Ran, ending, make_agent
 from tests.proving import sample
 
@@ -112,18 +110,15 @@ async def outlast(*_: Any) -> str:
 HOSTILE: dict[str, tuple[Any, dict[str, Any]]] = {
     "error": (raising(ValueError("no")), {}),
     "exit": (raising(SystemExit(3)), {}),
-    "cancelled": (raising(asyncio.CancelledError("by hand")), {}),
     "async error": (raising_later(ValueError("no")), {}),
     "async hang": (hang, {"timeout_s": 0.002}),
     "async late": (outlast, {"timeout_s": 0.002}),
     "no arguments": (lambda: None, {}),
     "mute": (raising(MuteError()), {}),
-    "run ended": (raising(RunEndedError("says the hook")), {}),
     "async cancelled": (raising_later(asyncio.CancelledError("by hand")), {}),
-    "async timeout": (raising_later(TimeoutError()), {}),
     "slow": (lambda *_: time.sleep(0.001), {}),
 }
-REQUIRED = {**dict(list(HOSTILE.items())[:7]), "no use": (lambda *_: object(), {})}
+REQUIRED = {**dict(list(HOSTILE.items())[:6]), "no use": (lambda *_: object(), {})}
 """Failures that end the run when the hook is required."""
 
 
@@ -192,19 +187,12 @@ def agent_with(folder: Path, place: str, hook: Any) -> Any:
     return make_agent(folder, everything(), *options.pop("tools"), **options)
 
 
-@pytest.mark.parametrize("place", sample(PLACES, PLACES[::10]))
-async def test_an_exit_is_not_swallowed(tmp_path: Path, place: str):
-    """A BaseException raised to end the program ends the run, and the trace is closed."""
-    with pytest.RaisesGroup(Odd, allow_unwrapped=True, flatten_subgroups=True):  # calls side by side raise in a group
-        await agent_with(tmp_path, place, raising(Odd())).run("Do it.", run_id="run")
-    assert_cancelled(tmp_path)
-
-
-@pytest.mark.parametrize("place", ["on prompt.system", "tap tool.call", "after complete"])
-def test_an_interrupt_is_not_swallowed(tmp_path: Path, place: str):
-    """Ctrl+C in a hook ends the run, and the trace is closed."""
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(agent_with(tmp_path, place, raising(KeyboardInterrupt())).run("Do it.", run_id="run"))
+@pytest.mark.parametrize("error", [Odd, KeyboardInterrupt])
+@pytest.mark.parametrize("place", sample(PLACES, PLACES[::20]))
+def test_an_exit_is_not_swallowed(tmp_path: Path, place: str, error: type[BaseException]):
+    """A BaseException raised to end the program, such as that of Ctrl-C, ends the run, and the trace is closed."""
+    with pytest.RaisesGroup(error, allow_unwrapped=True, flatten_subgroups=True):  # parallel calls raise in a group
+        asyncio.run(agent_with(tmp_path, place, raising(error())).run("Do it.", run_id="run"))
     assert_cancelled(tmp_path)
 
 
@@ -240,57 +228,33 @@ def assert_cancelled(folder: Path) -> None:
 # --- hooks that write into what they are given -----------------------------------------------------------------------
 
 
-def vandalise(value: Any) -> None:
+def vandalise(value: Any, seen: dict[int, Any]) -> None:
     """Write into everything that can be reached from a value."""
-    found: list[Any] = []
-    todo = [value]
-    while todo:
-        each = todo.pop()
-        if any(each is known for known in found) or isinstance(each, (str, int, float, bool, bytes, type(None), type)):
-            continue
-        found.append(each)
-        if isinstance(each, dict):
-            todo += each.values()
-        elif isinstance(each, (list, tuple, set, frozenset)):
-            todo += each
-        else:
-            todo += [getattr(each, name, None) for name in names_of(each)]
-    for each in found:
-        damage(each)
-
-
-def names_of(value: Any) -> list[str]:
-    """Return the public attributes of an object that hold data."""
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    own = [*getattr(value, "__dict__", {}), *slots]
-    more = ["state"] if hasattr(type(value), "max_iterations") else []
-    return [name for name in [*own, *more] if not name.startswith("_")]
-
-
-def damage(value: Any) -> None:
-    """Change an object in place."""
+    if id(value) in seen or isinstance(value, (str, int, float, bytes, type(None), type)):
+        return
+    seen[id(value)] = value
+    fields = [] if isinstance(value, (dict, list, tuple)) else [*getattr(value, "__dict__", {})]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    for each in [*parts, *(getattr(value, name) for name in fields if name[0] != "_")]:
+        vandalise(each, seen)
     if isinstance(value, dict):
-        value.clear()
         value["hacked"] = True
     elif isinstance(value, list):
         value[:] = ["hacked"]
-    elif isinstance(value, set):
-        value.add("hacked")
-    else:
-        for name in names_of(value):
-            for write in (setattr, object.__setattr__, lambda each, key, to: each.__dict__.update({key: to})):
-                with contextlib.suppress(Exception):  # one of them may work
-                    write(value, name, "hacked")
+    for name in fields:
+        if name[0] != "_":
+            value.__dict__[name] = "hacked"
 
 
 async def vandal(*given: Any) -> None:
     """Damage everything that a hook is given."""
     await anyio.lowlevel.checkpoint()
-    vandalise(list(given))
+    state = getattr(given[-1], "state", None)
+    vandalise([*given, state], {})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["on **", "tap **", "before *", "after *", "tap llm.request", "on llm.request"])
+@pytest.mark.parametrize("first", ["on **", "tap **", "before *", "after *"])
 async def test_what_a_hook_writes_into_its_arguments_stays_there(tmp_path: Path, first: str):
     """Hooks get copies: writing into them by force changes neither the run nor the change that the next hook makes."""
 
@@ -321,32 +285,6 @@ async def test_a_context_is_read_only(tmp_path: Path, plain: Any):
 # --- hooks that return what cannot be used ---------------------------------------------------------------------------
 
 
-class Liar:
-    """Raises at every access."""
-
-    def _refuse(self, *_: Any) -> Any:
-        raise ZeroDivisionError("I lie")
-
-    __class__ = property(_refuse)
-    __eq__ = __bool__ = __len__ = __iter__ = __str__ = __repr__ = __getitem__ = __int__ = __call__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
-
-    def __getattr__(self, name: str) -> Any:
-        return self._refuse()
-
-
-class LyingText(str):
-    """Text that cannot be read."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        raise ZeroDivisionError("I lie")
-
-    __eq__ = __str__  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
-
 TEXTS = ("prompt.system", "prompt.task", "nudge.required-tools", "nudge.empty-reply")
 MODELS = tuple(tag for tag in EMITTED if tag not in TEXTS and not tag.startswith(("lifecycle.", "answer.")))
 """Tags whose payload is neither text nor any JSON."""
@@ -363,13 +301,13 @@ def same(value: Any) -> Any:
 
 
 WRONG: list[tuple[str, Any]] = [
-    *((tag, same(value)) for tag in MODELS for value in (5, "x", {"a": 1}, Stop(), Skip, object(), Liar())),
-    *((tag, same(value)) for tag in TEXTS for value in (5, b"x", {"a": 1}, Message(id=0, role="user"), Liar(), LyingText("x"))),
+    *((tag, same(value)) for tag in MODELS for value in (5, "x", {"a": 1}, Stop(), Skip, object())),
+    *((tag, same(value)) for tag in TEXTS for value in (5, b"x", {"a": 1}, Message(id=0, role="user"))),
     *((tag, lambda payload, _: type(payload).model_construct()) for tag in MODELS
       if tag not in ("prompt.tools", "llm.request", "observation.tool-result")),
     ("prompt.task", same((TextPart.model_construct(text=5),))),
     ("prompt.task", same([5])),
-    *(("prompt.tools", same([value])) for value in (5, Liar(), ToolSpec.model_construct())),
+    *(("prompt.tools", same([value])) for value in (5, ToolSpec.model_construct())),
     *(("prompt.tools", lambda specs, _, change={name: value}: [specs[0].model_copy(update=change)]) for name, value in [
         ("read_only", False), ("requires_approval", True), ("risk", "high"), ("kind", "meta"), ("timeout_s", 1.0), ("parameters", "x"),
     ]),
@@ -377,7 +315,7 @@ WRONG: list[tuple[str, Any]] = [
     ("prompt.tools", lambda specs, _: (each for each in specs)),
     *(("llm.request", lambda request, _, fields=fields: replace(request, **fields)) for fields in [
         {"model": "other/model"}, {"number": 7}, {"attempt": 1}, {"messages": ()}, {"messages": "x"}, {"messages": None},
-        {"messages": [5]}, {"messages": [Liar()]}, {"messages": [Message.model_construct()]},
+        {"messages": [5]}, {"messages": [Message.model_construct()]},
         {"messages": [Message.model_construct(id=0, role="boss", content="x")]},
         {"messages": [Message.model_construct(id=0, role="user", content=5)]},
         {"parameters": [1]}, {"tools": 5}, {"tools": [5]},
@@ -400,7 +338,7 @@ WRONG: list[tuple[str, Any]] = [
     ("llm.request", same(Request)),
 ]  # fmt: skip
 NO_ANSWERS: tuple[Any, ...] = (
-    5, True, "stop", Stop, {"abort": "stop"}, object(), Liar(), Stop(reason=5),  # type: ignore[arg-type]
+    5, True, "stop", Stop, {"abort": "stop"}, object(), Stop(reason=5),  # type: ignore[arg-type]
     Stop(switch=5), Stop(terminated_by=5), Skip(reason=b"x"),  # type: ignore[arg-type]
 )  # fmt: skip
 """Answers that a phase hook cannot give."""
@@ -423,15 +361,3 @@ async def test_an_answer_that_cannot_be_used_changes_nothing(tmp_path: Path, pla
     run = await run_all(tmp_path, block)
     assert sorted(failures(run)) == sorted(expected)
     assert account(run) == plain
-
-
-ODD = {"number": 5, "bytes": b"x", "keys": {1: {2}}, "liar": Liar(), "nan": float("nan"), "answer": Stop()}
-
-
-@pytest.mark.parametrize("odd", ODD)
-async def test_anything_can_be_an_event_or_an_answer(tmp_path: Path, odd: str):
-    """Where any JSON is a payload, everything else becomes JSON, tagged where it has no JSON form."""
-    tags = ["lifecycle.started", "lifecycle.completed", "lifecycle.failure", "answer.final"]
-    run = await run_all(tmp_path, lambda harness: harness.on(tags, same(ODD[odd]), name="hook"))
-    assert failures(run) == []
-    assert {each[0] for each in changes(run)} == set(tags)

@@ -55,9 +55,7 @@ SCRIPTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "truncated": ([ASK, ASK], {"max_iterations": 1}),
     "failed": ([ASK, error("dead")], {}),
     "in text": ([text(TEXT_CALL), text("done")], {}),
-    "in text, truncated": ([text(TEXT_CALL)], {"max_iterations": 1}),
     "parallel": ([calls(ASK, call("deny", owner="y"), ASK), text("done")], {}),
-    "tool failed": ([call("deny", owner="x"), text("done")], {}),
 }
 
 
@@ -69,11 +67,7 @@ def told(run: Ran) -> str:
 
 STEERING: dict[str, Any] = {
     "nothing": lambda _: None,
-    "stop after act": lambda harness: harness.after("act", lambda _: Stop("x")),
     "skip after act": lambda harness: harness.after("act", lambda context: Skip() if context.iteration == 0 else None),
-    "skip observe": lambda harness: harness.before(
-        "observe", lambda context: Skip() if context.iteration == 0 else None
-    ),
     "stop before complete": lambda harness: harness.before("complete", lambda _: Stop("x")),
     "resume": lambda harness: harness.before("complete", lambda _: Resume("again")),
     "recover": lambda harness: harness.on_error("*", lambda _, context: Recover(context.state)),
@@ -105,8 +99,8 @@ def fail(words: str) -> str:
     return words
 
 
-@pytest.mark.parametrize("redactor", [fail, lambda _: None, lambda _: b"x"], ids=["raises", "none", "bytes"])
-@pytest.mark.parametrize("script", ["answered", "truncated", "in text", "parallel"])
+@pytest.mark.parametrize("redactor", [fail, lambda _: None], ids=["raises", "none"])
+@pytest.mark.parametrize("script", ["answered", "truncated", "in text"])
 async def test_a_redactor_that_fails_lets_nothing_leave(tmp_path: Path, script: str, redactor: Any):
     """When it raises or returns no text, the run fails without an output, and the model gets no further request."""
     turns, options = SCRIPTS[script]
@@ -120,27 +114,20 @@ async def test_a_redactor_that_fails_lets_nothing_leave(tmp_path: Path, script: 
 CARD = tool_step("card", args={"owner": "x"})
 SENT = tool_step("send", args={"body": "{{from_step:s1}}"})
 THINK = analysis("Think of {{from_step:s1}}")
-BY_STRATEGY: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
-    "plan": ("plan", [plan(CARD, THINK), text("so"), verdict(), text("done")], {}),
-    "plan, sent on": ("plan", [plan(CARD, SENT, THINK), text("so"), verdict(), text("done")], {}),
-    "plan, sent in vain": (
-        "plan",
-        [plan(CARD, tool_step("deny", args={"owner": "{{from_step:s1}}"})), *[text("well")] * 9],
-        {},
-    ),
-    "plan, failed": ("plan", [plan(tool_step("deny", args={"owner": "x"})), *[text("well")] * 9], {}),
-    "program": ("code-action", [program("print(card('x'))\nreturn card('x')"), text("done")], {}),
-    "program, native": ("code-action", [call("run-program", program="return card('x')"), text("done")], {}),
-    "program, again": ("code-action", [program("card('x')\n1 / 0"), program("return card('x')"), text("done")], {}),
+BY_STRATEGY: dict[str, tuple[str, list[Any]]] = {
+    "plan": ("plan", [plan(CARD, THINK), text("so"), verdict(), text("done")]),
+    "plan, sent on": ("plan", [plan(CARD, SENT, THINK), text("so"), verdict(), text("done")]),
+    "program": ("code-action", [program("print(card('x'))\nreturn card('x')"), text("done")]),
+    "program, again": ("code-action", [program("card('x')\n1 / 0"), program("return card('x')"), text("done")]),
 }
 
 
 @pytest.mark.parametrize("script", BY_STRATEGY)
 async def test_the_secret_stays_hidden_in_every_strategy(tmp_path: Path, script: str):
     """Prompts of plans and of programs are made of what the hooks let the model see, and so are arguments of later calls."""
-    strategy, turns, options = BY_STRATEGY[script]
+    strategy, turns = BY_STRATEGY[script]
     SENT_ON.clear()
-    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny, send], strategy=strategy, **options)
+    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny, send], strategy=strategy)
     assert SECRET not in told(run)
     assert "****" in told(run)
     assert (['{"owner": "x", "numbers": ["<****>"]}'] if script == "plan, sent on" else []) == SENT_ON

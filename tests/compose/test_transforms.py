@@ -1,13 +1,18 @@
+"""What transforms change and remove at each tag: what the model is sent, what runs, and what the trace says of it."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
-from playhead.compose import SUPPRESS, Harness
+from playhead import tool
+from playhead.compose import SUPPRESS, TAGS, Harness
+from playhead.replay import reproduce
 from playhead.testing import call, calls, text
-from playhead.trace.types import Message, Rationale
+from playhead.trace.types import Message, Rationale, ToolCall
 from tests.compose.hooked import (
     EMITTED,
     EVERYTHING,
@@ -16,60 +21,287 @@ from tests.compose.hooked import (
     contents,
     everything,
     failures,
+    lookup,
     on,
     open_calls,
     run_with,
     save,
     sent,
+    suppress,
     suppressions,
 )
-from tests.kernel.runs import ended, ending
+from tests.kernel.runs import data, ended, ending
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-SCRIPT = [call("lookup", key="a"), text("done")]
-
-# --- reasons, nudges, events, the answer -----------------------------------------------------------------------------
+    from tests.kernel.runs import Ran
 
 REASON = '<rationale call="1">{"why": "I miss a"}</rationale>'
+DONE = [text("done")]
+SCRIPT = [call("lookup", key="a"), *DONE]
+IN_TEXT = [text(TEXT_CALL), *DONE]
+REASONED = [calls(call("lookup", key="a"), text=REASON), *DONE]
 
 
-@pytest.mark.parametrize("turn", [calls(call("lookup", key="a"), text=REASON), text(TEXT_CALL)], ids=["native", "text"])
-async def test_a_reason(tmp_path: Path, turn: Any):
-    """The call is recorded with the rationale that the hook returned."""
+def setting(**fields: Any) -> Any:
+    """Return a transform that sets these fields."""
+    return lambda payload, _: payload.model_copy(update=fields)
+
+
+def last(run: Ran, request: int = 1) -> tuple[str, Any]:
+    """Return the last message of a request."""
+    return contents(run.model.requests[request])[-1]
+
+
+def nudged(run: Ran) -> Any:
+    """Return the nudge that the model got, and what the trace says of it."""
+    return last(run), [(event.nudge, event.text) for event in run.events("nudge-issued")]
+
+
+def called(run: Ran) -> Any:
+    """Return the call that ran, as the trace, the steps and the model have it."""
+    (started,) = run.events("tool-call-started")
+    return started.tool, started.args, run.steps(), last(run)[1].endswith("saved b"), open_calls(run)
+
+
+CALLED: Any = (
+    "save", {"value": "b"}, [("action", "save", '{"value": "b"}'), ("observation", "save", "saved b")], True, [],
+)  # fmt: skip
+CHANGED: list[tuple[str, Any, list[Any], Any, Any]] = [
+    ("prompt.system", lambda prompt, _: f"Acme. {prompt}", DONE,
+     lambda run: (contents(run.model.requests[0]), run.recording.header.agent.system_prompt),
+     ([("system", "Acme. Be brief."), ("user", "Do it.")], "Be brief.")),
+    ("message.tool-result", setting(content="***"), SCRIPT,
+     lambda run: (last(run), run.steps()[-1]), (("tool", "***"), ("observation", "lookup", "found a"))),
+    ("tool.result", setting(result={"key": 1}), SCRIPT,
+     lambda run: (last(run), run.steps()[-1], [event.result for event in run.events("tool-call-completed")]),
+     (("tool", '{"key": 1}'), ("observation", "lookup", '{"key": 1}'), ["found a"])),
+    ("llm.response", setting(text="done"), [text("doen")],
+     lambda run: (run.result.output, [event.text for event in run.events("llm-responded")]), ("done", ["doen"])),
+    ("answer.final", lambda answer, _: {"answer": answer}, DONE, lambda run: run.result.output, {"answer": "done"}),
+    ("nudge.empty-reply", lambda _, context: f"{context.trigger}, {context.severity}", [text(""), *DONE],
+     nudged, (("user", "empty-reply, info"), [("empty-reply", "empty-reply, info")])),
+    ("nudge.required-tools", lambda *_: "Encore.", [text("early"), *SCRIPT],
+     nudged, (("user", "Encore."), [("required-tools", "Encore.")])),
+    *(("decision.rationale", setting(why="***"), turns,
+       lambda run: run.events("tool-call-started")[0].rationale, Rationale(why="***")) for turns in (REASONED, IN_TEXT)),
+    *(("tool.call", setting(name="save", arguments={"value": "b"}), turns, called, CALLED) for turns in (SCRIPT, IN_TEXT)),
+]  # fmt: skip
+"""Tag, transform, script, what is looked at, and what is found there."""
+
+
+@pytest.mark.parametrize(("tag", "change", "turns", "seen", "expected"), CHANGED, ids=[each[0] for each in CHANGED])
+async def test_a_change(tmp_path: Path, tag: str, change: Any, turns: Any, seen: Any, expected: Any):
+    """What a transform returns is what goes on from there; the trace has the change, and what was there before it."""
+    options: dict[str, Any] = {"required_tools": ["lookup"]} if tag == "nudge.required-tools" else {}
+    run = await run_with(
+        tmp_path, turns, on(tag, change), system_prompt="Be brief.", rationale=tag == "decision.rationale", **options
+    )
+    assert seen(run) == expected
+    ((where, _, hook, before, after),) = changes(run)
+    assert (where, hook, before != after) == (tag, "hook", True)
+
+
+def parts(run: Ran) -> Any:
+    """Return the roles of the only request, and how many tools it offers."""
+    (request,) = run.model.requests
+    return [role for role, _ in contents(request)], len(request.tools)
+
+
+def hidden(run: Ran) -> Any:
+    """Return what the model got in place of a result; the steps have it."""
+    assert (run.steps()[-1], open_calls(run)) == (("observation", "lookup", "found a"), [])
+    return contents(run.model.requests[1])[3:]
+
+
+def refused(run: Ran) -> Any:
+    """Return how a call ended, and whether the model was told."""
+    (completed,) = run.events("tool-call-completed")
+    return data(completed)["ended"], "a hook removed the call of lookup" in last(run)[1], open_calls(run)
+
+
+SUPPRESSED: list[tuple[str, list[Any], Any, Any]] = [
+    ("prompt.system", DONE, parts, (["user"], 2)),
+    ("prompt.task", DONE, parts, (["system"], 2)),
+    ("prompt.tools", DONE, parts, (["system", "user"], 0)),
+    ("llm.request", DONE, ending, ended("done", "hook_stop", None, 1, terminated_source="hook:llm.request")),
+    ("message.tool-result", SCRIPT, hidden, [("tool", "(removed)")]),
+    ("message.tool-result", IN_TEXT, hidden, []),
+    ("tool.call", SCRIPT, refused, ("refused", True, [])),
+    ("tool.call", IN_TEXT, refused, ("refused", True, [])),
+    ("answer.final", SCRIPT, ending, ended("done", "end_turn", None, 2)),
+]
+"""Tag, script, what is looked at, and what is found there."""
+
+
+@pytest.mark.parametrize(("tag", "turns", "seen", "expected"), SUPPRESSED, ids=[each[0] for each in SUPPRESSED])
+async def test_a_removal(tmp_path: Path, tag: str, turns: Any, seen: Any, expected: Any):
+    """What is removed is gone, nothing takes its place, and the trace says which hook removed it."""
+    run = await run_with(tmp_path, turns, suppress(tag), lambda harness: harness.before("complete", lambda _: None))
+    assert seen(run) == expected
+    assert [(each[0], each[2]) for each in suppressions(run)] == [(tag, "hook")]
+
+
+async def test_the_tools_of_a_prompt(tmp_path: Path):
+    """A changed description is offered, written once as a new schema, and only to the model."""
+
+    def describe(specs: Any, _: Any) -> Any:
+        return [each.model_copy(update={"description": "Better."}) if each.name == "lookup" else each for each in specs]
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], on("prompt.tools", describe))
+    offered = [[(spec.name, spec.description) for spec in request.tools] for request in run.model.requests]
+    assert offered == [[("lookup", "Better."), ("save", "Save.")]] * 2
+    first, second = run.events("tools-defined")
+    assert [(spec.name, spec.description) for spec in first.tools] == [("lookup", "Look up."), ("save", "Save.")]
+    assert (second.first_id, [spec.description for spec in second.tools]) == (2, ["Better."])
+    assert [(tag, key, hook) for tag, key, hook, *_ in changes(run)] == [
+        ("prompt.tools", "0", "hook"),
+        ("prompt.tools", "1", "hook"),
+    ]
+    assert lookup.spec.description == "Look up."
+    assert (await reproduce(run.recording)).divergences == ()
+
+
+USUAL = [("system", "Be brief."), ("user", "Do it."), ("assistant", ""), ("tool", "found a")]
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (lambda request: replace(request, messages=request.messages[1:]), USUAL[1:]),
+        (lambda request: replace(request, messages=(request.messages[1], request.messages[0], *request.messages[2:])), [USUAL[1], USUAL[0], *USUAL[2:]]),
+        (lambda request: replace(request, messages=(*request.messages, Message(id=99, role="user", content="Hurry."))), [*USUAL, ("user", "Hurry.")]),
+        (lambda request: replace(request, messages=[Message(id=0, role="user", content="Else.")]), [("user", "Else.")]),
+        (
+            lambda request: replace(request, messages=tuple(each.model_copy(update={"content": f"{each.content}!"}) for each in request.messages)),
+            [(role, f"{content}!") for role, content in USUAL],
+        ),
+    ],
+    ids=["removed", "reordered", "added", "replaced", "edited"],
+)  # fmt: skip
+async def test_the_messages_of_a_request(tmp_path: Path, change: Any, messages: Any):
+    """A hook may remove, reorder, edit and add messages of one request; the next one has the thread as it is."""
+    script = [*SCRIPT[:1], call("lookup", key="b"), text("done")]
     run = await run_with(
         tmp_path,
-        [turn, text("done")],
-        on("decision.rationale", lambda reason, _: reason.model_copy(update={"why": "***"})),
-        rationale=True,
+        script,
+        on("llm.request", lambda request, context: change(request) if context.iteration == 1 else None),
+        system_prompt="Be brief.",
     )
-    (started,) = run.events("tool-call-started")
-    assert started.rationale == Rationale(why="***")
-    assert [each[0] for each in changes(run)] == ["decision.rationale"]
+    assert [contents(request) for request in run.model.requests] == [
+        USUAL[:2], messages, [*USUAL, ("assistant", ""), ("tool", "found b")],
+    ]  # fmt: skip
+    assert [each[:3] for each in changes(run)] == [("llm.request", "1", "hook")]
+    transient = {event.id for event in run.events("message-added") if event.transient}
+    assert transient & {message.id for message in run.model.requests[2].messages} == set()
 
 
-NUDGES: list[tuple[str, list[Any], dict[str, Any]]] = [
-    ("required-tools", [text("early"), call("lookup", key="a"), text("done")], {"required_tools": ["lookup"]}),
-    ("empty-reply", [text(""), text("done")], {}),
-]
+async def test_the_calls_of_an_answer(tmp_path: Path):
+    """A hook may edit, remove, double and add calls; each has its own id and one result in the thread."""
+
+    def change(answer: Any, context: Any) -> Any:
+        if context.iteration:
+            return None
+        first, _ = answer.tool_calls
+        edited = first.model_copy(update={"arguments": {"key": "z"}})
+        added = ToolCall(id="", name="save", arguments={"value": "v"})
+        return answer.model_copy(
+            update={"tool_calls": (edited, first, added, added.model_copy(update={"id": first.id}))}
+        )
+
+    turns = [calls(call("lookup", key="a"), call("lookup", key="b")), text("done")]
+    run = await run_with(tmp_path, turns, on("llm.response", change))
+    assert [(event.call_id, event.tool, event.args) for event in run.events("tool-call-started")] == [
+        ("call_0_0", "lookup", {"key": "z"}),
+        ("call_0_1_", "lookup", {"key": "a"}),
+        ("call_0_2", "save", {"value": "v"}),
+        ("call_0_3", "save", {"value": "v"}),
+    ]
+    assert (open_calls(run), run.result.output, failures(run)) == ([], "done", [])
 
 
-@pytest.mark.parametrize(("nudge", "turns", "options"), NUDGES)
-async def test_a_nudge(tmp_path: Path, nudge: str, turns: Any, options: Any):
-    """The model gets the nudge that the hook returned, and the trace records that text."""
-    seen: list[Any] = []
+async def test_changed_arguments_are_checked_and_approved(tmp_path: Path):
+    """Validation and approval apply to the arguments as the hook left them."""
+    asked: list[Any] = []
 
-    def change(_: str, context: Any) -> str:
-        seen.append((context.trigger, context.severity))
-        return "Encore."
+    @tool(requires_approval=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
 
-    run = await run_with(tmp_path, turns, on(f"nudge.{nudge}", change), **options)
-    assert contents(run.model.requests[1])[-1] == ("user", "Encore.")
-    assert [(event.nudge, event.text) for event in run.events("nudge-issued")] == [(nudge, "Encore.")]
-    assert seen == [(nudge, "info")]
-    assert [each[:3] for each in changes(run)] == [(f"nudge.{nudge}", "0", "hook")]
+    def approve(request: Any) -> bool:
+        asked.append(request.arguments)
+        return True
+
+    def change(each: ToolCall, context: Any) -> ToolCall:
+        return each.model_copy(update={"arguments": {"amount": [5, "much"][context.iteration]}})
+
+    run = await run_with(
+        tmp_path,
+        [call("pay", amount=1), call("pay", amount=2), text("done")],
+        on("tool.call", change),
+        tools=[pay],
+        approver=approve,
+    )
+    assert asked == [{"amount": 5}]
+    assert [event.ok for event in run.events("tool-call-completed")] == [True, False]
+
+
+async def test_parallel_calls(tmp_path: Path):
+    """Calls that run beside each other pass hooks one after the other, in asking order, so that nothing depends on time."""
+    order: list[str] = []
+
+    async def change(asked: ToolCall, context: Any) -> ToolCall:
+        order.append(f"in {asked.id}")
+        await anyio.sleep(0.003 / len(order))
+        order.append(f"out {asked.id}")
+        assert context.call_id == asked.id
+        return asked.model_copy(update={"arguments": {"key": f"{(asked.arguments or {})['key']}{asked.id[-1]}"}})
+
+    turns = [calls(call("lookup", key="x"), call("lookup", key="y"), call("lookup", key="z")), text("done")]
+    run = await run_with(tmp_path, turns, on("tool.call", change))
+    assert order == [f"{way} call_0_{place}" for place in range(3) for way in ("in", "out")]
+    assert {(key, after["arguments"]["key"]) for _, key, _, _, after in changes(run)} == {
+        ("call_0_0", "x0"), ("call_0_1", "y1"), ("call_0_2", "z2"),
+    }  # fmt: skip
+    assert contents(run.model.requests[1])[-3:] == [("tool", f"found {each}") for each in ("x0", "y1", "z2")]
+
+
+async def test_calls_that_hooks_gave_side_effects_run_alone(tmp_path: Path):
+    """Where hooks give one call of a batch side effects, each of them runs alone, for what it is after the hooks."""
+    inside: list[str] = []
+    overlaps: list[tuple[str, ...]] = []
+
+    async def body(name: str) -> str:
+        inside.append(name)
+        overlaps.append(tuple(inside))
+        await anyio.sleep(0.005)
+        inside.remove(name)
+        return name
+
+    @tool(read_only=True)
+    async def look(key: str) -> str:
+        """Look."""
+        return await body(key)
+
+    @tool
+    async def pay(key: str) -> str:
+        """Pay."""
+        return await body(f"pay {key}")
+
+    def change(asked: ToolCall, _: Any) -> ToolCall | None:
+        return asked.model_copy(update={"name": "pay"}) if asked.arguments in ({"key": "a"}, {"key": "b"}) else None
+
+    turns = [calls(*(call("look", key=key) for key in "abcd")), text("done")]
+    run = await run_with(tmp_path, turns, on("tool.call", change), tools=[look, pay], max_parallel=4)
+    assert overlaps == [("pay a",), ("pay b",), ("c",), ("d",)]
+    assert [content for role, content in contents(run.model.requests[1]) if role == "tool"] == [
+        "pay a",
+        "pay b",
+        "c",
+        "d",
+    ]
 
 
 async def test_lifecycle_events(tmp_path: Path):
@@ -92,33 +324,8 @@ async def test_lifecycle_events(tmp_path: Path):
     assert [each[:3] for each in changes(run)] == [("lifecycle.completed", "0", "hook")]
 
 
-async def test_the_answer(tmp_path: Path):
-    """What a hook makes of the answer is the output, in the result and in the trace."""
-    run = await run_with(tmp_path, [text("done")], on("answer.final", lambda answer, _: {"answer": answer, "ok": True}))
-    assert ending(run) == ended("done", "end_turn", {"answer": "done", "ok": True}, 1)
-    assert changes(run) == [("answer.final", "0", "hook", "done", {"answer": "done", "ok": True})]
-
-
-@pytest.mark.parametrize("with_phase_hook", [False, True])
-async def test_a_suppressed_answer_does_not_come_back(tmp_path: Path, with_phase_hook: bool):
-    """A removed answer is no output, and nothing takes its place: no final answer, no result of a tool."""
-
-    def block(harness: Harness) -> None:
-        harness.on("answer.final", lambda _, __: SUPPRESS)
-        if with_phase_hook:
-            harness.before("complete", lambda _: None)
-
-    run = await run_with(tmp_path, SCRIPT, block)
-    assert ending(run) == ended("done", "end_turn", None, 2)
-
-
-# --- in general ------------------------------------------------------------------------------------------------------
-
-
 def test_all_tags_that_are_emitted_are_tested():
     """The script passes every tag of the kernel, other than those of features that have tests of their own."""
-    from playhead.compose import TAGS
-
     elsewhere = {"prompt.plan", "prompt.critique", "prompt.reflect", "nudge.loop-detected", "nudge.repair-failed",
              "nudge.output-rejected", "nudge.synthesis", "nudge.novelty", "nudge.budget", "nudge.resume", "nudge.unfinished", "nudge.hook", "control.strategy-evaluated",
              "control.strategy-switched"}  # fmt: skip

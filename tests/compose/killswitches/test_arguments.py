@@ -24,20 +24,15 @@ def deny(_request: Any) -> bool:
 BAD: list[tuple[Any, str]] = [
     (lambda: ks.max_iterations("3"), "max_iterations must be a whole number of at least 0; it is '3'"),  # type: ignore[arg-type]
     (ks.budget_limit, "a budget limits something"),
-    (lambda: ks.budget_limit(max_tokens=1.5), "max_tokens must be a whole number"),  # type: ignore[arg-type]
     (lambda: ks.budget_limit(max_cost_usd=float("nan")), "max_cost_usd is a number of US dollars"),
     (lambda: ks.budget_limit(ks.Budget(max_tokens=1), max_tokens=2), "budget_limit takes a Budget, or limits"),
     (lambda: ks.budget_limit(max_tokens=1, output_cap=0), "output_cap must be a whole number of at least 1; it is 0"),
-    (lambda: ks.budget_limit(max_tokens=1, min_output_tokens=0), "min_output_tokens must be a whole number"),
     (lambda: ks.budget_limit(max_tokens=1, prompt_bound="exact"), "prompt_bound is `bytes` or `estimate`"),  # type: ignore[arg-type]
     (lambda: ks.timeout_after("5 m"), "text such as '500ms', '30s', '5m'"),
-    (lambda: ks.watchdog("soon"), "watchdog is a length of time"),
     (lambda: ks.require_approval_for([]), "takes the name of a tool, or a list of names"),
     (lambda: ks.require_approval_for("a", "ann"), "an approver is a function"),  # type: ignore[arg-type]
-    (lambda: ks.require_approval_for("a", timeout=-1), "timeout is a length of time"),
     (lambda: ks.kill_file("a\0b"), "kill_file takes the path of a file"),
     (ks.tool_limit, "tool_limit takes a tool and its limit"),
-    (lambda: ks.tool_limit("a"), "tool_limit takes a tool's name and a number"),
     (lambda: ks.tool_limit({"a": -1}), "the limit of a must be a whole number"),
     (lambda: ks.circuit_breaker(0), "failures must be a whole number of at least 1"),
     (lambda: ks.stop_when("True"), "stop_when takes a function of the context"),  # type: ignore[arg-type]
@@ -87,12 +82,7 @@ def test_the_header_holds_the_switches():
 
 @pytest.mark.parametrize(
     "block",
-    [
-        ks.tool_limit("lokup", 1),
-        ks.tool_limit({"lookup": 1, "lokup": 1}),
-        ks.circuit_breaker(1, tools=["lokup"]),
-        ks.require_approval_for("lokup", deny),
-    ],
+    [ks.tool_limit("lokup", 1), ks.circuit_breaker(1, tools=["lokup"]), ks.require_approval_for("lokup", deny)],
 )
 def test_a_tool_that_is_not_there(tmp_path: Path, block: Any):
     """A switch that would guard nothing is refused before the run starts, with the nearest name; nothing is written."""
@@ -110,14 +100,8 @@ def test_a_price_that_is_not_known(tmp_path: Path):
             return None
 
     below = Agent(Unpriced([text("done")], name="my/model"), name="below", trace=None)
-    for agent in (
-        Agent(
-            Unpriced([text("done")], name="my/model"),
-            trace=tmp_path / "traces",
-            compose=[ks.budget_limit(max_cost_usd=1)],
-        ),
-        Agent(ScriptedModel([]), tools=[below], trace=tmp_path / "traces", compose=[ks.budget_limit(max_cost_usd=1)]),
-    ):
+    limit: Any = {"trace": tmp_path / "traces", "compose": [ks.budget_limit(max_cost_usd=1)]}
+    for agent in (Agent(below.model, **limit), Agent(ScriptedModel([]), tools=[below], **limit)):
         with pytest.raises(UsageError, match="the price of my/model is not known"):
             agent.run_sync("Go.")
     assert not (tmp_path / "traces").exists()

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead import Agent, Context, ToolContext, tool
-from playhead.compose.killswitches import Budget, budget_limit
-from playhead.compose.killswitches.prompt_bound import (
-    Bound,
-    PromptMeter,
-)
-from playhead.testing import ScriptedModel, call, text
+from playhead.compose.killswitches.prompt_bound import Bound, PromptMeter
 from playhead.trace.types import Message, Request, ToolCall, ToolSpec
 from tests.compose.killswitches.provider import Provider, RandomModel
 from tests.proving import sample
@@ -43,6 +37,7 @@ def said(request: Request) -> int:
     return size + sum(len(f"{each.name}{each.description}{each.parameters}".encode()) for each in request.tools)
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(200, 25))
 @given(MESSAGES, TOOLS)
 def test_bytes_are_never_too_few(messages: Any, tools: Any):
@@ -65,23 +60,3 @@ async def test_an_estimate_learns():
     assert first.tokens * 3 <= (await meter.bound(model, request)).tokens <= first.tokens * 3 + 3
     meter.learn(Bound(10, "counted"), 1_000)
     assert (await meter.bound(model, request)).tokens <= first.tokens * 3 + 3
-
-
-@pytest.mark.parametrize("parameter", ["n", "model", "messages", "tools", "stream"])
-def test_a_body_cannot_ask_for_several_answers(parameter: str):
-    """A body that asks for several answers, or sets what the request itself holds, gets an error."""
-
-    @tool
-    async def ask(context: ToolContext) -> str:
-        """Ask."""
-        return (await context.model.ask("How?", **{parameter: 3})).text
-
-    model = ScriptedModel([call("ask"), text("done")])
-    budget = Budget(max_tokens=9_000)
-    agent = Agent(
-        model, tools=[ask], context=Context(rationale=False, meta_tools=()), trace=None, compose=[budget_limit(budget)]
-    )
-    result = agent.run_sync("Go.")
-    assert result.output == "done"
-    assert "no request parameter" in result.steps[-1].content
-    assert len(model.requests) == 2
