@@ -118,7 +118,7 @@ async def test_the_header_says_where_the_replays_model_is(tmp_path: Path) -> Non
         (
             {"model": "opnai/gpt-4o-mini"},
             UnknownModelError,
-            "no such provider. Did you mean 'openai'?",
+            "Did you mean 'openai/gpt-4o-mini'?",
         ),
         (
             {"model": ScriptedModel([]), "agents": {"child": {"model": "openai/a"}}},

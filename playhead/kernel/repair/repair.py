@@ -49,7 +49,7 @@ _BOXES: Final = 2
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII)
 _THOUSANDS: Final = re.compile(r"\d{1,3}\.\d{3}", re.ASCII)
 """What may be more than a thousand."""
-_TRUTHS: Final = {"true": True, "yes": True, "false": False, "no": False}
+_TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LONG: Final = 5
 """Letters of a word of which one may be wrong."""
 MAX_NAME: Final = 200
@@ -260,8 +260,6 @@ def _spellings(value: Any, option: Schema) -> Iterator[Any]:  # noqa: ANN401 - a
         yield int(number) if isinstance(number, float) and number.is_integer() else number
     elif kind == "boolean" and text.lower() in _TRUTHS:
         yield _TRUTHS[text.lower()]
-    elif kind == "boolean" and text in ("0", "1"):
-        yield text == "1"
     elif kind == "string" and isinstance(value, str):
         yield from (text, text.upper(), text.lower())
     elif kind == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
