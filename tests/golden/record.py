@@ -144,10 +144,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
     "autonomous": {
         "finish": Golden([ZED, calls(QUILL, call("finish", result=ANSWER), call("note", line="done"))]),
         "only-text": Golden([text("I look."), text("I looked."), text(ANSWER)]),
-        "another-name": Golden(
-            [call("submit", result="early"), ZED, call("submit", result=ANSWER)],
-            {"strategy_settings": {"finish_tool_name": "submit"}, "required_tools": ["lookup"]},
-        ),
     },
     "reflexion": {
         "improved": Golden([ZED, text("4,180"), verdict(3, "The lake is missing."), QUILL, text(ANSWER), verdict(10)]),
@@ -155,7 +151,6 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             [each for score in (2, 6, 6, 0) for each in (text(f"answer {score}"), verdict(score, "Wrong."))]
         ),
         "critic-not-understood": Golden([text(ANSWER), *[text("Nice.")] * 3]),
-        "told-to-answer": Golden([*[ZED] * 3, text(ANSWER), verdict(9)]),
         "model-error": Golden([text(ANSWER), error("no such model")]),
     },
     "plan-execute-reflect": {

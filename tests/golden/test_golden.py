@@ -53,7 +53,7 @@ async def test_it_is_reproduced(path: Path) -> None:
         ("autonomous", {"nudge-issued", "tool-call-completed"}, {"final_answer_tool", "end_turn"}),
         (
             "reflexion",
-            {"critique", "structured-output-failed", "nudge-issued"},
+            {"critique", "structured-output-failed"},
             {"end_turn", "unsatisfied", "llm_error"},
         ),
         (
