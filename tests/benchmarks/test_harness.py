@@ -202,6 +202,7 @@ def test_the_report_says_what_was_measured(tmp_path: Path):
     assert "38 tasks" in strategies_report(runs)
 
 
+@pytest.mark.slow
 def test_the_report_of_three_arms(tmp_path: Path):
     """Each is compared with the bare loop, the new one with the other too, and by halves of the tasks."""
     arms_of_all = [Counting(name) for name in ("bare loop", "playhead", "playhead-text")]

@@ -83,7 +83,6 @@ async def test_the_most_specific_has_the_last_word(tmp_path: Path):
         (5, "pattern"),
         (lambda tag: {"prompt.task": True}[tag], "fails for the tag prompt.system: KeyError"),
     ],
-    ids=repr,
 )
 def test_a_pattern_that_means_nothing_is_refused(pattern: Any, said: str):
     """What would never be called cannot be registered, and the message names what may have been meant."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -57,6 +58,7 @@ def _no_constant(name: str) -> Any:
     raise AssertionError(f"{name} is no JSON")
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6), cuts=st.lists(st.floats(0, 1), max_size=4), holes=st.randoms(use_true_random=False))
 def test_any_cut_of_any_run(seed: int, cuts: list[float], holes: random.Random) -> None:
@@ -73,6 +75,7 @@ def test_any_cut_of_any_run(seed: int, cuts: list[float], holes: random.Random) 
     check(replace(recording, records=(first, *left)))
 
 
+@pytest.mark.slow
 def test_every_cut_of_every_sample() -> None:
     """The account of every beginning of every sample."""
     for path in SAMPLES:

@@ -131,6 +131,7 @@ def test_the_whole_page():
 EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b" + "W" * 200
 
 
+@pytest.mark.slow
 def test_nothing_raw_in_any_field():
     """Owner, tool, reason, error, override, run id: all of it is made safe, and none of it makes a line of its own."""
     reason = Rationale(

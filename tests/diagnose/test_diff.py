@@ -348,6 +348,7 @@ def nested(levels: int) -> Any:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [nested(99), nested(5_000), "x" * 3_000_000, {"\x1b": [1] * 100_000}, "\ud800"])
 def test_absurd_values_are_compared_and_told(runs: Runs, value: Any) -> None:
     """Deep, huge and unprintable values do no harm, and the JSON stays JSON."""

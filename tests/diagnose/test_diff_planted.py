@@ -33,6 +33,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
     return [load_recording(path) for path in sorted(folder.glob("*.jsonl"))]
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_as_itself_under_other_ids_and_times(recordings: list[Recording]) -> None:
     """Ids of providers, ids of runs and times are no difference, in both directions."""
     for recording in recordings:
@@ -46,6 +47,7 @@ def test_a_run_is_the_same_as_itself_under_other_ids_and_times(recordings: list[
             assert (diff.identical, diff.inputs, diff.results, diff.rationale_changes) == (True, (), (), ())
 
 
+@pytest.mark.slow
 def test_the_first_divergence_is_where_the_change_was_planted(recordings: list[Recording]) -> None:
     """Whatever was changed, put in or left out: the diff names that event, and its edits make the other sequence."""
     chance = random.Random(7)

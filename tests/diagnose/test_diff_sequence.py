@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,6 +129,7 @@ def test_thousands_of_calls_take_no_quadratic_time() -> None:
         assert longest_increasing(pairs) == pairs
 
 
+@pytest.mark.slow
 def test_a_long_diff_takes_seconds_at_most() -> None:
     """The whole diff of two runs of two thousand shuffled calls."""
     chance = random.Random(1)

@@ -211,6 +211,7 @@ def test_damaged_files_are_named():
     assert (figures.recordings, figures.endings) == ({"open": 1, "closed": 1}, {"(no end)": 1, "end_turn": 1})
 
 
+@pytest.mark.slow
 def test_hostile_names_and_absurd_figures():
     """Names of models, tools and errors are made safe; figures of any size keep to their columns."""
     evil = "\x1b[2J\u202e\n" + "W" * 90

@@ -92,6 +92,7 @@ def test_each_agent_has_its_own_turns() -> None:
     assert (own.terminated_by, own.terminated_source, own.iterations) == ("max_iterations", "kernel", 3)
 
 
+@pytest.mark.slow
 def test_what_is_progress() -> None:
     """Answers and results are, failures and waiting are not."""
     steady = run([call("wait", seconds=0.1)] * 5 + [text("done")], watchdog(0.4))
@@ -147,6 +148,7 @@ def test_a_predicate_that_raises() -> None:
     assert (ended.status, ended.terminated_by, ended.iterations) == ("failed", "stop_when", 0)
 
 
+@pytest.mark.slow
 def test_calls_beside_it_are_waited_for() -> None:
     """A switch at the ports lets nothing start, and does not interrupt what runs."""
     ended = run([calls(call("wait", seconds=0.2), call("fail"))], circuit_breaker(1))

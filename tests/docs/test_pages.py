@@ -41,6 +41,7 @@ def write_module(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     invalidate_caches()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=page_id)
 def test_its_code_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -116,6 +116,7 @@ class TestTheRecipes:
         runpy.run_module(module, run_name="__main__")
         assert (capsys.readouterr().out.splitlines(), caplog.messages) == (EXPECTED[name], LOGGED.get(name, []))
 
+    @pytest.mark.slow
     def test_the_command_of_the_guide_works(self, tmp_path: Path) -> None:
         """What the guide says to type works in a new process with an empty home, and leaves nothing there but a key."""
         command = re.search(r"`python (-m examples\.recipes\.(\w+))`", GUIDE)

@@ -24,6 +24,7 @@ def _home(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 async def test_nothing_is_silently_wrong(group: int) -> None:
     """No grounded answer is wrong, and most of those that still hold are grounded."""
@@ -33,6 +34,7 @@ async def test_nothing_is_silently_wrong(group: int) -> None:
     assert judged.rungs.keys() >= {"exact", "reordered", "stale", "synthetic-error", "simulated"}
 
 
+@pytest.mark.slow
 async def test_a_replay_that_changes_nothing_is_the_recording() -> None:
     """Every answer is at its own place, the verdict is `same`, and both recordings reproduce."""
     for seed in range(1000, sample(1040, 1008)):
@@ -54,6 +56,7 @@ async def _wrong(*seeds: int) -> list[str]:
     return judged.wrong
 
 
+@pytest.mark.slow
 async def test_only_the_very_same_course_brings_the_same_chance() -> None:
     """A refused call that moved, an agent that was not entered, a cache that may have answered: what chance decided then is open again."""
     assert await _wrong(702, 807, 1011, 1348, 2948) == []

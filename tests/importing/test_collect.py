@@ -243,6 +243,7 @@ class Process:
         return self.process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_stops_cleanly_and_says_what_it_left_out(tmp_path: Path) -> None:
     """What was acknowledged is recorded before it ends; what is no run, comes again or comes late is named once, and counted."""
     imported(shop().foreign(tmp_path / "spans"), tmp_path / "runs")
@@ -265,6 +266,7 @@ def test_stops_cleanly_and_says_what_it_left_out(tmp_path: Path) -> None:
     assert "left out: 1 recorded traces that came again, with nothing new\n" in err
 
 
+@pytest.mark.slow
 def test_survives_being_killed(tmp_path: Path) -> None:
     """SIGKILL right after the acknowledgement: the next start records it."""
     running = Process(tmp_path)

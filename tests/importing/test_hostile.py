@@ -87,6 +87,7 @@ def traces(draw: Any) -> list[ForeignSpan]:
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(40, 8), deadline=None)
 @given(spans=traces())
 def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -168,6 +169,7 @@ def test_nesting_has_an_end(tmp_path: Path) -> None:
     assert 5 < len(recording.owners) <= limits.MAX_NESTING + 2
 
 
+@pytest.mark.slow
 def test_calls_that_are_all_the_same_take_no_time(tmp_path: Path) -> None:
     """Neither ids nor names that repeat make the work grow with the square."""
     trace = Trace().agent(1)

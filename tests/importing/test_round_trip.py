@@ -205,6 +205,7 @@ def require_right(back: Recording, recording: Recording) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(60, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 100_000))
 def test_no_import_is_wrongly_full(seed: int) -> None:

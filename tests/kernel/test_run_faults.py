@@ -201,6 +201,7 @@ class LosesOnce:
         return write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "owner", "asked"),
     [

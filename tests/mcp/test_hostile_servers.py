@@ -22,6 +22,8 @@ from playhead.mcp import mcp_tools
 from playhead.testing import ScriptedModel, call, text
 from tests.mcp.serving import RAW, one, raw, told
 
+pytestmark = pytest.mark.slow
+
 TEXT = {"content": [{"type": "text", "text": "fine"}]}
 
 

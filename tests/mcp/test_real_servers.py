@@ -19,6 +19,8 @@ from playhead.replay import Overrides, replay_sync, reproduce_sync
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.mcp.serving import RICH, http_server, one, told
 
+pytestmark = pytest.mark.slow
+
 TIME = [str(Path(sys.executable).with_name("mcp-server-time")), "--local-timezone", "UTC"]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from playhead.replay.backtest import backtest
 from playhead.trace.events import KillswitchFired
 from tests.proving import sample
@@ -24,6 +26,7 @@ FOUND = (
 """What has to be among all of them: each kind of stop, some in agents below, and runs that no switch stops."""
 
 
+@pytest.mark.slow
 async def test_a_backtest_stops_where_the_live_switch_stops(tmp_path: Path):
     """Over random scripts and stacks of switches: same switch, agent, turn, request or call; or neither stops."""
     seen: Counter[str] = Counter()

@@ -96,6 +96,7 @@ def _random_block(seed: int) -> Block:
     return block
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(CASES))
 async def test_a_run_with_hooks_is_reproduced_without_them(seed: int, tmp_path: Path):
     """Whatever hooks changed, removed, stopped, skipped or resumed, every event comes out again from the file alone."""

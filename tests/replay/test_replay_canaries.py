@@ -85,6 +85,7 @@ def agents_below(recording: Recording, agent: Any) -> set[str]:
     return {each.header.name for each in below}.union(*(agents_below(recording, each) for each in below))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_network")
 @pytest.mark.parametrize("with_code", [False, True])
 async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
@@ -114,6 +115,7 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
     assert not {"stale", "simulated", "synthetic-error"} & set(rungs["strict"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_network")
 async def test_the_canaries_and_the_shut_network_can_be_noticed(tmp_path: Path) -> None:
     """The tests above say something: a body that runs sings, and a connection fails loudly."""

@@ -169,6 +169,7 @@ async def test_from_outside(tmp_path: Path, by: str):
     assert again.events > 10
 
 
+@pytest.mark.slow
 async def test_between_two_steps(tmp_path: Path):
     """A run that was ended while it computed, with nothing in flight, is no divergence either; another call is one."""
 

@@ -21,6 +21,7 @@ AGENTS = sample(360, 60)
 GROUPS = sample(20, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 async def test_every_event_comes_out_the_same(group: int, tmp_path: Path) -> None:
     """Whatever random agents did, a replay from the file alone, and one with the agent's code, repeat every event."""
@@ -39,6 +40,7 @@ async def test_every_event_comes_out_the_same(group: int, tmp_path: Path) -> Non
         assert canary.sang == [], seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(sample(4, 1)))
 async def test_a_recording_cut_anywhere_is_reproduced_up_to_there(group: int, tmp_path: Path) -> None:
     """A run that was killed between any two events gives back what it had done, and says that it was cut short."""
@@ -74,6 +76,7 @@ async def test_a_changed_result_is_noticed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
     """The property says something: the agents end in every way, and do what makes replays go wrong elsewhere."""
     endings, errors, kinds = set(), set(), set()

@@ -17,6 +17,8 @@ from tests.proving import sample
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = '''
 import json, sys, time
 from pathlib import Path

@@ -178,6 +178,7 @@ async def check_cut(seed: int, whole: Lived, kept: int, folder: Path, chance: ra
                 await resume(resumable_agent(seed, world), chained / "dead.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 async def test_a_run_that_died_anywhere_ends_as_if_it_had_not(group: int, tmp_path: Path) -> None:
     """Same answer, same steps and tokens, every side effect exactly once; or the caller is asked before anything runs."""
@@ -203,6 +204,7 @@ async def test_the_oracle_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         await check_cut(SEED, whole, started + 1, tmp_path / "cut", random.Random(0))
 
 
+@pytest.mark.slow
 async def test_the_random_agents_cover_what_may_die(tmp_path: Path) -> None:
     """The property says something: the agents are cut in all that a run may be in the middle of."""
     kinds: set[str] = set()

@@ -87,6 +87,7 @@ def test_no_strategy_is_left_out() -> None:
     assert {*SCRIPTS, "code-action"} == set(list_strategies())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", SCRIPTS)
 async def test_it_goes_on(strategy: str, tmp_path: Path) -> None:
     """Cut after every line, a run comes to the same end, and its message is sent once."""
@@ -130,6 +131,7 @@ CUTS: dict[str, tuple[tuple[str, int], list[str], Any, list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", CUTS)
 async def test_a_program_goes_on(cut: str, tmp_path: Path) -> None:
     """A program is one call: what it had called is said, and what the caller says of that is not done again."""

@@ -313,6 +313,7 @@ async def test_a_resumed_run_names_the_trace_before(tmp_path: Path) -> None:
     assert [link.context.trace_id for link in root.links] == [before.context.trace_id]
 
 
+@pytest.mark.slow
 def test_who_does_not_trace_pays_nothing(tmp_path: Path) -> None:
     """A run in a process without OpenTelemetry loads none of it."""
     program = (

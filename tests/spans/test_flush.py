@@ -55,6 +55,7 @@ def busy(folder: Path | None) -> Iterator[None]:
             each.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_file", [True, False], ids=["in files", "without a trace"])
 def test_it_returns_however_busy_the_application_is(
     tmp_path: Path, collect: Callable[..., Collector], in_file: bool

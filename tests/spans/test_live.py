@@ -80,6 +80,7 @@ async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collect: Calla
     assert collector.counts == Counter(ids_of(path))
 
 
+@pytest.mark.slow
 def test_without_an_endpoint_nothing_is_loaded_and_no_thread_starts(tmp_path: Path) -> None:
     """Who does not use it does not pay for it."""
     code = (

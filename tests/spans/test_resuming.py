@@ -82,6 +82,7 @@ def lines(tmp_path: Path) -> list[bytes]:
     return record_run(tmp_path / "whole").read_bytes().splitlines(keepends=True)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_at_any_event_loses_no_span(tmp_path: Path, lines: list[bytes]) -> None:
     """Live export had reached any earlier event, and its file is torn: what is missing is sent, exactly once."""
     for end in range(1, len(lines) + 1):

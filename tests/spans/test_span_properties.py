@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -41,6 +42,7 @@ def run_of(seed: int) -> tuple[Sequence[Record], Sequence[Record]]:
     return recording.records, heard
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(30, 8), deadline=None)
 @given(SEEDS)
 def test_the_spans_of_random_agents(seed: int) -> None:
@@ -54,6 +56,7 @@ def test_the_spans_of_random_agents(seed: int) -> None:
     assert encode(built(heard)[1]) == sent, "not the same live"
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(30, 8), deadline=None)
 @given(SEEDS, st.floats(0, 1))
 def test_a_run_that_died_anywhere(seed: int, where: float) -> None:

@@ -45,6 +45,7 @@ def test_json_taken_apart(value: Any, expected: Any) -> None:
     assert json.loads(json_taken_apart(value)) == expected
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_json_keeps_the_rest(value: Any) -> None:
     """JSON without a NUL is what it was."""

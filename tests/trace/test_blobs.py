@@ -57,6 +57,7 @@ def test_a_large_field_goes_whole_to_a_blob(trace: Path):
     assert [stat.S_IMODE(each.stat().st_mode) for each in (blob_of(trace), blob_of(trace).parent)] == [0o600, 0o700]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", [LARGE, [LARGE, 1], {"a": LARGE, "b": [None, 1.5, 2**53 - 1]}, ["ä\U0001f600"] * BLOB_BYTES]
 )

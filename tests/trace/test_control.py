@@ -99,6 +99,7 @@ def test_a_request_to_stop(trace: Path):
         other.request_kill("too late")
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_taken_over(trace: Path):
     """A run of the same id starts with an empty folder; a leftover is removed only when its process is gone."""
     assert in_another_process("Control.create(trace).request_kill('old')\nos._exit(9)", trace).returncode == 9
@@ -116,6 +117,7 @@ def test_what_a_killed_run_left_is_taken_over(trace: Path):
     assert list(trace.parent.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_fork_does_not_close_it(trace: Path):
     """The folder belongs to the parent, whatever its children do."""
     done = in_another_process(
@@ -225,6 +227,7 @@ JSON = st.recursive(
 CHANGES = st.dictionaries(st.sampled_from([*EXACT, "also"]), JSON | st.just(1) | st.just("true"), max_size=3)
 
 
+@pytest.mark.slow
 @given(
     st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()) | CHANGES,
     st.sets(st.sampled_from([*EXACT])),

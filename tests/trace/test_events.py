@@ -88,6 +88,7 @@ def may_be_none(annotation: object) -> bool:
     return annotation is Any or type(None) in get_args(annotation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_what_every_model_keeps_to(model: type[BaseModel]):
     """It says what it is and what each field holds, never changes, and keeps fields of a newer minor format.

@@ -70,6 +70,7 @@ def test_a_sound_file(path: Path, content: bytes, head: str):
     assert (check.verdict, check.ok) == ("open", False)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed(path: Path, content: bytes):
     """No bit of the file, hashes and newlines included, can change without `check` noticing."""
     path.write_bytes(content)

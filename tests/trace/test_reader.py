@@ -246,6 +246,7 @@ def peak_of_reading(path: Path) -> int:
     return peak
 
 
+@pytest.mark.slow
 def test_memory_is_flat_in_the_length(path: Path):
     """A trace of many times the length takes no more memory to read."""
     longer = path.with_name("longer.jsonl")

@@ -64,6 +64,7 @@ def path(tmp_path: Path) -> Path:
 # ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(40, 8))
 @given(
     st.lists(st.tuples(events(), st.sampled_from(["root", "root/a@0.1"]), st.none() | st.integers(0, 9)), max_size=8)
@@ -128,6 +129,7 @@ class _Unredactable(str):
 # ── hashes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_the_hash_of_a_recorded_value_needs_only_the_file(value: Any):
     """The hash of `identity_of` is the SHA-256 of the RFC 8785 form of what stands in the file, 1.0 tagged: any language can check it."""

@@ -143,6 +143,7 @@ def test_short_secrets_are_refused():
     assert redactor.redact("x" * MIN_SECRET) == "[redacted:KEY]"
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_nothing_to_redact_changes_nothing(value: Any):
     """A value without secrets is the same afterwards; two keys that look alike once redacted both keep theirs."""

@@ -40,6 +40,7 @@ def test_the_published_schema_is_current():
     assert published == json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n", "run `make docs`"
 
 
+@pytest.mark.slow
 def test_the_schema_is_one():
     """The schema is valid JSON Schema, and every reference in it leads somewhere."""
     Draft202012Validator.check_schema(SCHEMA)

@@ -47,6 +47,7 @@ def test_round_trip(value: Any):
     assert same(repair_json(to_json(value)), to_json(value))
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_json_is_its_own_form(value: Any):
     """What is JSON already stays untouched, and is what a model reads, whatever keys it has."""
@@ -66,6 +67,7 @@ def test_scrubbed_text_can_be_written(text: str):
 # ── canonical JSON ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @given(python_values)
 def test_the_hash_of_a_recorded_value_is_that_of_the_value(value: Any):
     """Whoever has only the trace computes the same hash as whoever had the value; what slipped through untagged has one, too."""

@@ -142,6 +142,7 @@ def made(names: Any) -> Any:
     return [made(name) for name in names] if isinstance(names, list) else HOSTILE[names]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_raises(make: Any):
     """Whatever the object does when it is looked at, it becomes strict JSON beside its neighbours, and has a hash.
