@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import Approval, ApprovalRequest, Approver
     from playhead.kernel.session import Tool
     from playhead.replay import ResultOverride
-    from playhead.replay.resume_calls import NotHappened
+    from playhead.replay.prefix import NotHappened
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader
 
@@ -283,7 +283,7 @@ def _agent(  # noqa: PLR0913 - the options
     from playhead.kernel.models import resolve_model
     from playhead.kernel.strategies.base import strategy_of
     from playhead.replay.cast import live_texts
-    from playhead.replay.following import different_fields
+    from playhead.replay.prefix_world import different_fields
     from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 
     header = Rebinding.of(rebind).restored_model(recording.header.agent)

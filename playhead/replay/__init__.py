@@ -3,9 +3,9 @@
 from playhead.diagnose.divergence import Divergence
 from playhead.replay.engine import ReplayResult, replay, replay_sync
 from playhead.replay.overrides import Overrides, ResultOverride
+from playhead.replay.prefix import DID_NOT_HAPPEN, UnresolvedCall
 from playhead.replay.recording import Recording, load_recording
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
-from playhead.replay.resume_calls import DID_NOT_HAPPEN, UnresolvedCall
 from playhead.replay.resume_run import resume, resume_sync
 from playhead.replay.serving import MissedCall
 

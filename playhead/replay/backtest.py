@@ -6,7 +6,6 @@ verdict `unknown`: what a model would have answered to another request, or how l
 
 from __future__ import annotations
 
-from math import fsum, isfinite
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, cast
 
@@ -38,7 +37,8 @@ from playhead.trace.format import ANSWERED
 from playhead.trace.owners import parent_of
 from playhead.trace.parameters import unrecorded
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import ToolCall, ToolSpec, Usage
+from playhead.trace.spending import Spent
+from playhead.trace.types import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -327,7 +327,7 @@ class _Course:
     def cost_of(self, owner: str, answer: LlmResponded) -> float | None:
         """Return the US dollars of an answer: as recorded, or by known or given prices."""
         if answer.cost_usd is not None:
-            return answer.cost_usd if isfinite(answer.cost_usd) else None
+            return answer.cost_usd
         if answer.usage.of_answer().unknown:
             return None
         session, prices = self._sessions[owner], self._sessions[owner].header.prices
@@ -487,27 +487,23 @@ class _Model:
 
 def _figures(course: _Course, since: int, seconds: float) -> Figures:
     """Return the figures of what began at or after an event."""
-    answers: list[tuple[str, LlmResponded]] = []
-    requests: set[Attempt] = set()
-    calls = 0
+    spent, requests, calls = Spent(), set[Attempt](), 0
     for record in course.recording.records[since:]:
         owner, event = record.owner, record.event
         match event:
             case LlmRequested():
                 requests.add((owner, event.request, event.attempt))
             case LlmResponded() if (owner, event.request, event.attempt) in requests:
-                answers.append((owner, event))
+                spent.take(event.model_copy(update={"cost_usd": course.cost_of(owner, event)}))
             case ToolCallStarted():
                 completed = course.recording.owners[owner].calls[event.call_id].completed
                 spec = course.spec_of(owner, event, completed)
                 calls += spec is not None and spec.kind != "meta" and (completed is None or completed.end.body_ran)
-    known = [cost for each in answers if (cost := course.cost_of(*each)) is not None]
-    usage = sum((answer.usage.of_answer() for _, answer in answers), start=Usage())
     return Figures(
-        tokens=usage.known(usage.total_tokens),
-        usage_unknown=usage.unknown or 0,
-        cost_usd=fsum(known) if known or not answers else None,
-        cost_unknown=len(known) < len(answers),
+        tokens=spent.usage.known(spent.usage.total_tokens),
+        usage_unknown=spent.usage.unknown or 0,
+        cost_usd=spent.priced_usd if spent.unpriced else spent.priced_usd or 0.0,
+        cost_unknown=spent.unpriced > 0,
         requests=len(requests),
         calls=calls,
         seconds=max(0.0, seconds),

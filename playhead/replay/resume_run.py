@@ -21,14 +21,12 @@ from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.session import World
-from playhead.replay.following import Follower
 from playhead.replay.guards import recorded_stops
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
-from playhead.replay.prefix import Prefix, caught_up, prefix_of
-from playhead.replay.prefix_world import PrefixWorld
+from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
+from playhead.replay.prefix_world import Follower, PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
-from playhead.replay.resume_calls import resolve
 from playhead.trace.events import (
     EmissionChanged,
     FactRecorded,
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from playhead.agent.options import TraceTo
     from playhead.agent.result import RunResult
     from playhead.replay.overrides import ResultOverride
-    from playhead.replay.resume_calls import NotHappened
+    from playhead.replay.prefix import NotHappened
     from playhead.trace.recorder import OnRecord
     from playhead.trace.types import Content
 

@@ -10,7 +10,7 @@ import pytest
 
 from playhead import PlayheadError, RunError, load_recording
 from playhead.errors import NotReplayableError, UnresolvedCallError
-from playhead.replay import DID_NOT_HAPPEN, ResultOverride, reproduce, resume, resume_calls
+from playhead.replay import DID_NOT_HAPPEN, ResultOverride, prefix, reproduce, resume
 from playhead.replay.calls import scope_of
 from playhead.trace.integrity import check_trace
 from tests.proving import sample
@@ -199,7 +199,7 @@ async def test_the_oracle_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The property can fail: a resumption that repeats calls of which nobody knows what they did is found out."""
     whole = await live(SEED, tmp_path)
     started = next(place for place, line in enumerate(whole.lines) if b'"tool":"write"' in line and b"started" in line)
-    monkeypatch.setattr(resume_calls, "_may_have_acted", lambda *_: False)
+    monkeypatch.setattr(prefix, "_may_have_acted", lambda *_: False)
     with pytest.raises(AssertionError, match="not asked about"):
         await check_cut(SEED, whole, started + 1, tmp_path / "cut", random.Random(0))
 
