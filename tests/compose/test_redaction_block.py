@@ -122,7 +122,9 @@ BY_STRATEGY: dict[str, tuple[str, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("script", BY_STRATEGY)
+@pytest.mark.parametrize(
+    "script", [pytest.param(name, marks=pytest.mark.slow if "program" in name else ()) for name in BY_STRATEGY]
+)
 async def test_the_secret_stays_hidden_in_every_strategy(tmp_path: Path, script: str):
     """Prompts of plans and of programs are made of what the hooks let the model see, and so are arguments of later calls."""
     strategy, turns = BY_STRATEGY[script]

@@ -105,7 +105,9 @@ def owners_of(recording: Recording, asked: list[Asked]) -> list[tuple[str, Asked
 def check_calls(recording: Recording, schedule: Schedule) -> None:
     """Bodies ran exactly as often as the trace says, and no tool more often than it may be called."""
     said = Counter[Any]()
-    functions = {name for _, name, _ in _tool_specs(recording)}
+    functions = {
+        spec.name for owner in recording.owners.values() for spec in owner.tools.values() if spec.kind == "function"
+    }
     for record in recording.records:
         event: Any = record.event
         if record.kind == "tool-call-completed" and event.tool in functions and _ran(event):
@@ -119,16 +121,6 @@ def check_calls(recording: Recording, schedule: Schedule) -> None:
     assert {key: count for key, count in ran.items() if key not in unsure} == dict(said)
     for owner, (name, _) in agents(recording).items():
         _check_limits(schedule.switches[name], Counter(tool for (o, _, tool) in ran.elements() if below(o, owner)))
-
-
-def _tool_specs(recording: Recording) -> set[tuple[str, str, str]]:
-    return {
-        (record.owner, spec.name, spec.kind)
-        for record in recording.records
-        if record.kind == "tools-defined"
-        for spec in record.event.tools  # type: ignore[attr-defined]
-        if spec.kind == "function"
-    }
 
 
 def _ran(event: Any) -> bool:

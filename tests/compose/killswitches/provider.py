@@ -48,12 +48,9 @@ class Provider:
     asked: list[Asked] = field(default_factory=list)
     bodies: Counter = field(default_factory=Counter)
     """How often which body ran, by owner, call id and tool."""
-    together: int = 0
-    """Requests that were answered at the same time, at most."""
     undercounted: int = 0
     """Prompt tokens that were counted too low, of requests at the same time, at most; and of all that nobody answered."""
     lock: Any = field(default_factory=threading.RLock)
-    _open: int = 0
     _under: int = 0
 
     @contextmanager
@@ -65,15 +62,12 @@ class Provider:
         under = max(0, prompt - counted)
         with self.lock:
             self.asked.append(asked)
-            self._open += 1
             self._under += under
-            self.together = max(self.together, self._open)
             self.undercounted = max(self.undercounted, self._under)
         try:
             yield asked
         finally:
             with self.lock:
-                self._open -= 1
                 if asked.tokens != prompt + cap:  # else nobody ever says how long the prompt was
                     self._under -= under
 
@@ -110,8 +104,7 @@ def usd(usage: Usage) -> Decimal:
     return (
         plain * Decimal(str(PRICES.input_usd))
         + usage.cache_read_tokens * Decimal(str(PRICES.cache_read_usd))
-        + usage.cache_write_tokens * Decimal(str(PRICES.cache_write_usd))
-        + usage.output_tokens * Decimal(str(PRICES.output_usd))
+        + worst_usd(usage.cache_write_tokens, usage.output_tokens)
     )
 
 

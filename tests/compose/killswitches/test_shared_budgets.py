@@ -53,18 +53,19 @@ def check_budget(budget: Budget, provider: Provider) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("together", ["loop", "threads"])
 @pytest.mark.parametrize("group", range(sample(10, 1)))
-async def test_several_runs_in_one_loop(group: int, tmp_path: Path):
-    """Together they spend what the budget allows, at most; and each of them ends."""
-    for number in range(group * 10, group * 10 + 10):
-        chance = random.Random(f"loop {number}")
+def test_several_runs(group: int, together: str, tmp_path: Path):
+    """Together they spend what the budget allows, at most, and each of them ends: in one loop, or each in its own thread."""
+    for number in range(group * 7, group * 7 + 7):
+        chance = random.Random(f"{together} {number}")
         schedule = Schedule(chance, Provider(), budget=random_budget(chance))
         names = [f"run-{number}-{each}" for each in range(chance.randint(2, 4))]
         agents = [schedule.agent(tmp_path, f"agent_{name}") for name in names]
-        with anyio.fail_after(LIMIT_S):
-            async with anyio.create_task_group() as group_of_runs:
-                for agent, name in zip(agents, names, strict=True):
-                    group_of_runs.start_soon(_run, agent, name)
+        if together == "loop":
+            anyio.run(_in_one_loop, agents, names)
+        else:
+            in_threads([(anyio.run, _run, agent, name) for agent, name in zip(agents, names, strict=True)])
         assert schedule.budget is not None
         check_budget(schedule.budget, schedule.provider)
         for name in names:
@@ -73,30 +74,16 @@ async def test_several_runs_in_one_loop(group: int, tmp_path: Path):
             oracle.check_causes(recording)
 
 
+async def _in_one_loop(agents: list[Agent], names: list[str]) -> None:
+    with anyio.fail_after(LIMIT_S):
+        async with anyio.create_task_group() as runs:
+            for agent, name in zip(agents, names, strict=True):
+                runs.start_soon(_run, agent, name)
+
+
 async def _run(agent: Agent, name: str) -> None:
     with suppress(PlayheadError):
         await agent.run("task", run_id=name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("group", range(sample(10, 1)))
-def test_several_runs_in_several_threads(group: int, tmp_path: Path):
-    """The same, when each run has a thread and a loop of its own."""
-    for number in range(group * 4, group * 4 + 4):
-        chance = random.Random(f"threads {number}")
-        schedule = Schedule(chance, Provider(), budget=random_budget(chance))
-        names = [f"run-{number}-{each}" for each in range(3)]
-        agents = [schedule.agent(tmp_path, f"agent_{name}") for name in names]
-
-        def run(agent: Agent, name: str) -> None:
-            with suppress(PlayheadError):
-                agent.run_sync("task", run_id=name)
-
-        in_threads([(run, agent, name) for agent, name in zip(agents, names, strict=True)])
-        assert schedule.budget is not None
-        check_budget(schedule.budget, schedule.provider)
-        for name in names:
-            oracle.check_causes(load_recording(tmp_path / f"{name}.jsonl"))
 
 
 def in_threads(works: list[Any]) -> None:
@@ -140,6 +127,7 @@ def test_the_same_budget_twice():
     assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wait", "swallow", "block"])
 def test_an_abandoned_request_blocks_no_other_run(kind: str):
     """The reservation of a request that never returns counts as spent, and other runs do not wait for it."""

@@ -73,7 +73,11 @@ def house(harness: Harness) -> None:
 
 
 async def test_nudge_refuse_and_answer(tmp_path: Path):
-    """`Nudge` reaches the model, `Refuse` answers a call instead of its tool, and `Answer` replaces the output."""
+    """`Nudge` reaches the model, `Refuse` answers a call instead of its tool, and `Answer` replaces the output.
+
+    Without the policy's code its recorded outcomes are served at the same places; a replay says that they are not known for a
+    new answer.
+    """
     turns = [call("look", key="a"), call("look", key="x"), text("42"), text("42, source: look")]
     run = await record_agent(make_agent(tmp_path, turns, look, compose=[house]), tmp_path)
     assert (run.result.output, run.result.terminated_by, run.result.iterations) == ("42, SOURCE: LOOK", "end_turn", 4)
@@ -86,12 +90,6 @@ async def test_nudge_refuse_and_answer(tmp_path: Path):
     assert [event.action for event in run.events("hook-fired")] == ["nudge", "nudge", "nudge", "nudge", "answer"]
     blocks = [each for each in run.recording.header.agent.hooks if each.role == "block"]
     assert [(each.name, each.settings) for each in blocks] == [("house", {"secret": "x"})]
-
-
-async def test_it_is_reproduced_without_its_code(tmp_path: Path):
-    """The policy's recorded outcomes are served at the same places; a replay says that they are not known for a new answer."""
-    turns = [call("look", key="a"), call("look", key="x"), text("42"), text("42, source: look")]
-    await record_agent(make_agent(tmp_path, turns, look, compose=[house]), tmp_path)
     again = await reproduce(tmp_path / "run.jsonl")
     assert again.identical, again.divergences
     other = Overrides(model=ScriptedModel([*turns[:2], text("43")]))
@@ -133,11 +131,8 @@ async def test_switch_to(tmp_path: Path):
 
     def other_way(harness: Harness) -> None:
         def look_at(context: PhaseContext) -> SwitchTo | None:
-            return (
-                SwitchTo("reflexion", "Two turns are enough.")
-                if context.iteration == 2 and context.strategy == "reactive"
-                else None
-            )
+            is_late = context.iteration == 2 and context.strategy == "reactive"
+            return SwitchTo("reflexion", "Two turns are enough.") if is_late else None
 
         harness.before("think", look_at)
 
@@ -146,11 +141,8 @@ async def test_switch_to(tmp_path: Path):
     run = await record_agent(make_agent(tmp_path, turns, look, compose=[other_way]), tmp_path)
     assert (run.result.output, run.result.strategy_used) == ("42", "reflexion")
     (switched,) = run.events("strategy-switched")
-    assert (switched.from_strategy, switched.to_strategy, switched.rationale) == (
-        "reactive",
-        "reflexion",
-        "Two turns are enough.",
-    )
+    told = (switched.from_strategy, switched.to_strategy, switched.rationale)
+    assert told == ("reactive", "reflexion", "Two turns are enough.")
     assert "Two turns are enough." in str(run.model.requests[2].messages[-1].content)
     again = await reproduce(tmp_path / "run.jsonl")
     assert again.identical, again.divergences
