@@ -50,9 +50,9 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
 
     A run is `answered` by its model, `stopped` (with the reason, such as a limit or `kill`), `failed`, `running` (its
     process lives), `interrupted` (its process is gone, and the trace has no end), `resumed` (another run continues it),
-    `open` (without an end, on a machine that cannot be seen from here) or `unreadable`. `?` stands for what is not known:
-    1,200+? tokens are at least 1,200. Only the first and the last line of a file are read, and nothing is verified:
-    `playhead check` does that.
+    `open` (without an end, on a machine that cannot be seen from here), `damaged` (its first or last line is not what was
+    written) or `unreadable`. `?` stands for what is not known: 1,200+? tokens are at least 1,200. Only the first and the
+    last line of a file are read and verified; `playhead check` verifies all of it.
     """
     from playhead.diagnose.runs import RunList
     from playhead.trace.blobs import run_id_of

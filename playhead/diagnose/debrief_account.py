@@ -8,7 +8,7 @@ from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_entries import reason_of
 from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.numbers import MOST
-from playhead.diagnose.parts import LONG, content_text, cost_text, counted, finite, short, shown, spent, total_text
+from playhead.diagnose.parts import LONG, content_text, cost_text, counted, short, shown, spent, total_text
 from playhead.trace.events.run import NOT_KNOWN, TERMINATED_BY
 from playhead.trace.format import ANSWERED
 
@@ -148,7 +148,7 @@ def _metrics(run: RunFacts) -> m.Metrics:
     expected = [call for call in run.all_calls() if call.expected]
     return m.Metrics(
         **spent(*run.spending.total()),
-        duration_ms=finite(end.duration_ms) if end else (run.last_us - (run.first_us or 0)) / 1000,
+        duration_ms=end.duration_ms if end else (run.last_us - (run.first_us or 0)) / 1000,
         iterations=end.iterations if end else run.last_iteration + 1,
         model_calls=run.model_calls,
         model_failures=run.model_failures,

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from playhead.diagnose.arithmetic import Operands
-from playhead.diagnose.claims import Ledger
+from playhead.diagnose.claims import Ledger, contradiction
 from playhead.diagnose.debrief_calls import CallFacts
 from playhead.diagnose.numbers import SeenNumbers
 from playhead.diagnose.parts import LONG
-from playhead.diagnose.reasons import contradiction
 from playhead.trace.owners import tool_of
 from playhead.trace.spending import Spending
 from playhead.trace.types import ToolSpec

@@ -8,16 +8,14 @@ Works for any two recordings: a run and its replay, two runs of one agent, or tw
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from playhead.diagnose.diff_calls import Alignment, RunCalls
+from playhead.diagnose.diff_calls import Alignment, RunCalls, call_script, rationale_changes, result_changes
 from playhead.diagnose.diff_decisions import first_decision
-from playhead.diagnose.diff_edits import call_script, rationale_changes, result_changes
 from playhead.diagnose.diff_events import first_divergence
 from playhead.diagnose.diff_inputs import input_changes
 from playhead.diagnose.diff_types import OutputDiff, RunDiff, RunFigures
-from playhead.diagnose.diff_values import line_diff, same
+from playhead.diagnose.diff_values import same
 from playhead.diagnose.parts import counted, spent
 from playhead.trace.events import StrategySwitched
 from playhead.trace.spending import spent_by
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playhead.trace.recording import Recording
+
+N = TypeVar("N", int, float)
 
 
 def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
@@ -61,14 +61,12 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         original=figures[0],
         replay=figures[1],
         iterations_delta=figures[1].iterations - figures[0].iterations,
-        tokens_delta=_change(*map(_tokens, figures)),
+        tokens_delta=_delta(*map(_tokens, figures)),
         cost_delta=_delta(*(None if each.cost_unknown else each.cost_usd for each in figures)),
-        duration_delta_ms=_delta(figures[0].duration_ms, figures[1].duration_ms),
+        duration_delta_ms=figures[1].duration_ms - figures[0].duration_ms,
         first_decision=first_decision(alignment),
         tool_sequence=edits,
         output=output,
-        not_entered=tuple(sorted(alignment.not_entered[0])),
-        replay_not_entered=tuple(sorted(alignment.not_entered[1])),
         remarks=tuple(_remarks(original, replay, not_compared, alignment.not_entered)),
         script=script,
         **parts,
@@ -87,7 +85,7 @@ def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[st
         "results": bool(parts["results"]),
         "reasons": bool(parts["rationale_changes"]),
         "status": (one.status, one.terminated_by) != (other.status, other.terminated_by),
-        "tokens": bool(_change(_tokens(one), _tokens(other))),
+        "tokens": bool(_delta(_tokens(one), _tokens(other))),
     }
     return tuple(name for name, differs in found.items() if differs)
 
@@ -96,10 +94,7 @@ def _output(original: Recording, replay: Recording) -> OutputDiff:
     one = original.ending.output if original.ending else None
     other = replay.ending.output if replay.ending else None
     equal = original.ending is not None and replay.ending is not None and same(one, other)
-    lines: tuple[str, ...] = ()
-    if not equal and isinstance(one, str) and isinstance(other, str) and "\n" in one + other:
-        lines = line_diff(one, other)
-    return OutputDiff(original=repair_json(one), replay=repair_json(other), equal=equal, lines=lines)
+    return OutputDiff(original=repair_json(one), replay=repair_json(other), equal=equal)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -126,7 +121,7 @@ def _figures(run: RunCalls) -> RunFigures:
             if isinstance(each.event, StrategySwitched)
         ),
         **spent(*spent_by(records)),
-        duration_ms=_finite(duration_ms),
+        duration_ms=duration_ms,
     )
 
 
@@ -134,16 +129,8 @@ def _tokens(figures: RunFigures) -> int | None:
     return None if figures.usage_unknown else (figures.tokens_in or 0) + (figures.tokens_out or 0)
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and isfinite(value) else None
-
-
-def _change(one: int | None, other: int | None) -> int | None:
+def _delta(one: N | None, other: N | None) -> N | None:
     return None if one is None or other is None else other - one
-
-
-def _delta(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else _finite(other - one)
 
 
 # --- what could not be compared ---------------------------------------------------------------------------------------
@@ -166,8 +153,5 @@ def _remarks(
         yield f"what this version does not know, or has no key for, was not compared: {', '.join(not_compared[:5])}"
     for owners, served in zip(not_entered, ("replay", "original"), strict=True):
         if owners:
-            named = ", ".join(sorted(owners)[:2])
-            what = (
-                f"what happened inside {counted(len(owners), 'tool call')} ({named}{', …' if len(owners) > 2 else ''})"  # noqa: PLR2004
-            )
+            what = f"what happened inside {counted(len(owners), 'tool call')} ({', '.join(sorted(owners))})"
             yield f"{what} was not compared: the {served} took the result from a recording"

@@ -227,8 +227,8 @@ class RunFigures(Spending):
     """Tool calls of all agents."""
     switches: tuple[str, ...] = ()
     """Switches of strategy, in order: `root: reactive → reflexion`."""
-    duration_ms: float | None = None
-    """Milliseconds; None when the times make no sense."""
+    duration_ms: float
+    """Milliseconds."""
 
 
 class OutputDiff(Part):
@@ -240,8 +240,6 @@ class OutputDiff(Part):
     """The replay's."""
     equal: bool
     """Whether they are the same; False where a recording has no end, and so no known answer."""
-    lines: tuple[str, ...] = ()
-    """For texts of several lines, those that differ, as in `InputChange.lines`."""
 
 
 class RunDiff(Part):
@@ -274,8 +272,8 @@ class RunDiff(Part):
     """Tokens, in and out, of the replay minus those of the original; None when a part of one is not known."""
     cost_delta: float | None
     """US dollars of the replay minus those of the original; None when one is not known."""
-    duration_delta_ms: float | None
-    """Milliseconds of the replay minus those of the original; None when one is not known."""
+    duration_delta_ms: float
+    """Milliseconds of the replay minus those of the original."""
     inputs: tuple[InputChange, ...] = ()
     """What the agents were given, and differs: the cause, when there is one."""
     first_divergence: FirstDivergence | None = None
@@ -290,11 +288,6 @@ class RunDiff(Part):
     """Calls of both runs whose stated reason differs."""
     output: OutputDiff
     """What the runs answered, and whether it is the same."""
-    not_entered: tuple[str, ...] = ()
-    """The original's owners inside the bodies of tools that were not compared: the replay's results came from a
-    recording, and no body ran."""
-    replay_not_entered: tuple[str, ...] = ()
-    """The replay's, when it is the original's results that came from a recording."""
     remarks: tuple[str, ...] = ()
     """What could not be compared, and why."""
     script: tuple[ToolEdit, ...] = Field(default=(), exclude=True, repr=False)

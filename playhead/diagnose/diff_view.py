@@ -157,8 +157,6 @@ def _input(change: InputChange) -> Iterator[Row]:
         yield from _lines(change.lines)
     elif change.change == "changed":
         yield from _pair(name, _short(change.original), _short(change.replay))
-    elif change.name.count(".") == 1 and change.name.startswith("tools."):
-        yield Row(f"{name}: {change.change}")
     else:
         value = change.original if change.change == "removed" else change.replay
         yield Row(f"{name}: {change.change}: {_short(value)}", most=1)
@@ -340,14 +338,13 @@ def _cost(diff: RunDiff) -> Iterator[Section]:
     runs, delta = (diff.original, diff.replay), diff.duration_delta_ms
     tokens = (pair_text(each.tokens_in, each.tokens_out, each.usage_unknown) or "unknown" for each in runs)
     costs = (cost_text(each.cost_usd, each.cost_unknown) or "unknown" for each in runs)
-    times = ("unknown" if each.duration_ms is None else duration_text(each.duration_ms) for each in runs)
-    slower = "?" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
+    slower = f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
     table = (
         ("", "original", "replay" if diff.is_replay else "compared", "change"),
         ("iterations", *(str(each.iterations) for each in runs), f"{diff.iterations_delta:+}"),
         ("tokens in+out", *tokens, "?" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}"),
         ("cost", *costs, "?" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}"),
-        ("time", *times, slower),
+        ("time", *(duration_text(each.duration_ms) for each in runs), slower),
     )
     yield Section("Cost", table=table)
 

@@ -105,11 +105,6 @@ def content_text(content: Content | None) -> str:
     return " ".join(part.text if part.type == "text" else f"[image {part.url[:80]}]" for part in content)
 
 
-def finite(number: float) -> float:
-    """Return the number, or 0 for one that is none."""
-    return number if abs(number) < float("inf") else 0.0
-
-
 def counted(number: int, noun: str) -> str:
     """Return how many there are of something."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -56,7 +56,7 @@ class RunList:
             yield Line(
                 (pad(name, ids), "bold"),
                 f"  {_started(run.started_us)}  ",
-                (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow")),
+                (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow") if run.sound else "bold red"),
                 f"  {_time(run):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
                 (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
                 f"format {run.format}, not read" if run.format else task,
@@ -64,13 +64,14 @@ class RunList:
 
 
 def _ended(run: RunSummary, room: int) -> str:
-    """Return how a run ended, with the reason where there is room for it."""
-    if run.ending == "stopped":
-        whole = f"stopped: {run.terminated_by}"
-        return whole if len(whole) <= room else run.terminated_by or "stopped"
-    if run.ending == "failed" and len(f"failed: {run.terminated_by}") <= room:
-        return f"failed: {run.terminated_by}"
-    return run.ending
+    """Return how a run ended, with the reason where there is room for it; nothing of it when the file was changed."""
+    if not run.sound:
+        return "damaged"
+    if run.ending not in {"stopped", "failed"}:
+        return run.ending
+    whole = f"{run.ending}: {run.terminated_by}"
+    short = run.terminated_by if run.ending == "stopped" else run.ending
+    return whole if len(whole) <= room else short or run.ending
 
 
 def _time(run: RunSummary) -> str:

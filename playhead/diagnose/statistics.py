@@ -9,7 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.diagnose import statistics_model as m
-from playhead.diagnose.parts import finite, spent
+from playhead.diagnose.parts import spent
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, own_name
 from playhead.trace.spending import Spending, Spent
@@ -223,7 +223,7 @@ class _Run:
         model = self._fold.models[name]
         if isinstance(event, e.LlmResponded):
             model.counts["answers"] += 1
-            model.times.append(finite(event.latency_ms))
+            model.times.append(event.latency_ms)
             model.label = model.label or event.usage.not_believed or ""
         else:
             model.counts["cancelled" if event.cancelled else "failed"] += 1
@@ -257,7 +257,7 @@ class _Run:
         if event.rung is not None:
             self._fold.rungs[event.rung] += 1
         if ran and not event.cached:
-            tool.times.append(finite(event.duration_ms))
+            tool.times.append(event.duration_ms)
 
 
 # --- what it comes to -------------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def spread(values: list[float]) -> m.Spread:
     def at(share: float) -> float | None:
         return ordered[ceil(share * len(ordered)) - 1] if ordered else None
 
-    return m.Spread(count=len(values), total=round(finite(sum(values)), 3), median=at(0.5), p95=at(0.95), max=at(1))
+    return m.Spread(count=len(values), total=round(sum(values), 3), median=at(0.5), p95=at(0.95), max=at(1))
 
 
 def _blind_models(models: tuple[m.ModelStatistics, ...]) -> Iterator[tuple[str, str]]:

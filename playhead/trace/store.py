@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -25,6 +26,8 @@ _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
 _END: Final = b'"kind":"run-completed"'
 _ERASED: Final = b'"kind":"erased"'
 """The only kind that may stand behind the end."""
+_HASH: Final = slice(-66, -2)
+"""Where a line has its hash, and before which 72 bytes of the end what is hashed ends."""
 _MOST_COMPARED: Final = 1000
 """Names that an unknown reference is compared with."""
 
@@ -69,6 +72,8 @@ class RunSummary:
     """The run that continues this one, among those that were looked at."""
     format: str | None = None
     """The version of the trace's format, where this Playhead does not read it; nothing else is known then."""
+    sound: bool = True
+    """False when the first or the last line is not what was written; what is between them `playhead check` verifies."""
 
     @property
     def ending(self) -> Ending:
@@ -227,19 +232,31 @@ def _is_alive(trace: Path) -> bool | None:
 def summarise(path: Path) -> RunSummary:
     """Return what the first and the last line of a trace say; never raises for what the file holds."""
     try:
-        first, last = ends_of(path)
-        return _summary(path, json.loads(first), json.loads(last) if last else None)
+        first, before, last = ends_of(path)
+        end = json.loads(last) if _END in last[:200] else None
+        sound = _follows(b"", first) and _follows(before[_HASH], last)
+        return replace(_summary(path, json.loads(first), end), sound=sound)
     except TraceFormatError as error:
         return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=error.version)
     except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
         return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")
 
 
-def ends_of(path: Path) -> tuple[bytes, bytes | None]:
-    """Return the first line of a trace, and the last one where the run has ended; raises for a file that holds none."""
-    first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
-    require_format(path.name, first)
-    return first, last if _END in last[:200] else None
+def ends_of(path: Path) -> tuple[bytes, bytes, bytes]:
+    """Return the first line of a trace and its last two, the later being its end or not; raises for what is no trace."""
+    found = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
+    require_format(path.name, found[0])
+    return found
+
+
+def _is_link(line: bytes) -> bool:
+    """Return whether a line is one of the chain up to the end: no note of an erasure, no part of an event that was lost."""
+    return _ERASED not in line[:200] and not line.endswith(b"\x18")
+
+
+def _follows(previous: bytes, line: bytes) -> bool:
+    """Return whether a line is what was written after one with this hash; one whose content was erased may be."""
+    return b'"erased":true' in line[:300] or hashlib.sha256(previous + line[:-72]).hexdigest().encode() == line[_HASH]
 
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
@@ -282,32 +299,34 @@ def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
     return f"[{value.get('bytes')} bytes]" if is_reference(value) else json.dumps(value, ensure_ascii=False)
 
 
-def _ends_of_file(path: Path) -> tuple[bytes, bytes]:
-    """Return the first and the last whole line, without reading what is between them."""
+def _ends_of_file(path: Path) -> tuple[bytes, bytes, bytes]:
+    """Return the first and the last two whole lines, without reading what is between them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
         for length in _LENGTHS:
             head = os.pread(descriptor, length, 0)
             tail = head if size <= length else os.pread(descriptor, length, size - length)
-            lines = [line for line in tail.split(b"\n")[size > length : -1] if _ERASED not in line[:200]]
-            if b"\n" in head and lines:
-                return head.partition(b"\n")[0], lines[-1]
+            lines = [line for line in tail.split(b"\n")[size > length : -1] if _is_link(line)]
+            if b"\n" in head and len(lines) > (size > length):
+                return head.partition(b"\n")[0], b"".join(lines[-2:-1]), lines[-1]
     finally:
         os.close(descriptor)
     raise ValueError("its first or last line is longer than that of any trace")
 
 
-def _ends_of_stream(path: Path) -> tuple[bytes, bytes]:
-    """Return the first and the last whole line of a compressed trace, whose end cannot be jumped to."""
+def _ends_of_stream(path: Path) -> tuple[bytes, bytes, bytes]:
+    """Return the first and the last two whole lines of a compressed trace, whose end cannot be jumped to."""
     from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` does without pydantic's models
 
     with open_trace(path) as file:
         lines = iter(Lines(file))
         first = last = next(lines)
+        before = b""
         for line in lines:
-            last = last if _ERASED in line[:200] else line
-    return first, last
+            if _is_link(line):
+                before, last = last, line
+    return first, before, last
 
 
 def _is_trace(entry: os.DirEntry[str]) -> bool:

@@ -33,6 +33,20 @@ def test_list_shows_recent_runs_newest_first(store: Path) -> None:
     assert "\x1b" not in result.stdout
 
 
+def test_list_says_when_figures_were_edited(store: Path) -> None:
+    """It reads two lines of a file, and trusts neither of them when its hash is another one, as text and as JSON."""
+    good = store / "good.jsonl"
+    for old, new in ((b'"input_tokens":', b'"input_tokens":9'), (b'"task":"How', b'"task":"Now')):
+        first, *between, last = good.read_bytes().splitlines(keepends=True)
+        (store / "edited.jsonl").write_bytes(b"".join([first.replace(old, new), *between, last.replace(old, new)]))
+        assert {run["run_id"]: run["sound"] for run in objects(playhead("list", "--json"))} == {
+            "good": True,
+            "edited": False,
+        }
+        endings = {line.split()[0]: line.split()[3] for line in playhead("list").stdout.splitlines()[1:]}
+        assert endings == {"edited": "damaged", "good": "answered"}
+
+
 @pytest.mark.parametrize("reference", ["good", "go", "GOOD", "latest", "latest~0"])
 def test_a_run_is_named_by_id_prefix_or_age(store: Path, reference: str) -> None:
     """Whatever the case of its letters."""

@@ -40,10 +40,7 @@ def apply_edits(edits: Iterable[ToolEdit], original: Sequence[ToolUse]) -> tuple
 
 
 def tool_sequence(recording: Recording, *, not_entered: Iterable[str] = ()) -> tuple[ToolUse, ...]:
-    """Return the tool calls of a run in the order of asking: the sequence that `apply_edits` works on.
-
-    `not_entered` are the owners that a diff did not compare (`RunDiff.not_entered`, `RunDiff.replay_not_entered`).
-    """
+    """Return the tool calls of a run in the order of asking, without those of owners that are not entered."""
     calls = RunCalls(recording)
     calls.leave_out(not_entered)
-    return calls.uses()
+    return tuple(call.use for call in calls.all)

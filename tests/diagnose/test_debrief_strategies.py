@@ -184,7 +184,7 @@ def test_hostile_text_in_every_field():
         e.LlmRequested(request=0, **search, purpose="expand"),
         e.Thought(request=0, text=EVIL, name=EVIL),
         e.Thought(request=0, name="1." * 99),
-        e.Critique(text="1", score=float("inf"), thought="9"),
+        e.Critique(text="1", score=1e308, thought="9"),
         e.AlternativesConsidered(decision=EVIL, alternatives=(), kept=(EVIL,)),
         e.LlmRequested(request=1, **search, purpose=EVIL),
         e.Critique(text=EVIL, score=-5, satisfied=None),

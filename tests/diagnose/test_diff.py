@@ -83,7 +83,7 @@ def test_two_runs_of_one_script_are_identical(runs: Runs) -> None:
     diff = diff_recordings(runs(*script), runs(*script))
     assert (diff.identical, diff.also_differs, diff.first_divergence, diff.first_decision) == (True, (), None, None)
     assert (diff.iterations_delta, diff.tokens_delta, diff.remarks, diff.is_replay) == (0, 0, (), False)
-    assert diff.output.model_dump() == {"original": "done", "replay": "done", "equal": True, "lines": ()}
+    assert diff.output.model_dump() == {"original": "done", "replay": "done", "equal": True}
 
 
 def test_a_switch_of_strategy_that_one_run_lacks_is_a_difference(runs: Runs) -> None:
@@ -115,12 +115,9 @@ def test_time_tokens_and_cost_do_not_count_for_identical(runs: Runs) -> None:
 def test_a_cost_that_is_not_known_has_no_delta(runs: Runs) -> None:
     """None, never a number that looks like one, and never not-a-number."""
     one = runs(text("a"))
-    last = len(one.records) - 1
     unknown = recording_of(altered(one, index_of(one, LlmResponded), cost_usd=None))
-    odd = recording_of(altered(one, last, duration_ms=float("inf")))
     assert diff_recordings(one, one).cost_delta == 0
     assert diff_recordings(one, unknown).cost_delta is None
-    assert diff_recordings(odd, one).duration_delta_ms is None
 
 
 def test_an_edited_result_is_a_difference(runs: Runs) -> None:
@@ -330,12 +327,11 @@ def test_a_tool_whose_body_did_not_run_in_the_replay_is_no_difference(runs: Runs
     outside = recording_of([record for record in one.records if record.owner == "root"])
     served = recording_of(altered(outside, index_of(outside, ToolCallCompleted), rung="exact"))
     diff = diff_recordings(one, served)
-    assert (diff.identical, diff.first_divergence, diff.not_entered) == (True, None, ("root/inner@0.0",))
-    assert tool_sequence(one, not_entered=diff.not_entered) == tool_sequence(served)
+    assert (diff.identical, diff.first_divergence) == (True, None)
+    assert tool_sequence(one, not_entered=["root/inner@0.0"]) == tool_sequence(served)
     assert diff.remarks == (
         "what happened inside 1 tool call (root/inner@0.0) was not compared: the replay took the result from a recording",
     )
-    assert diff_recordings(served, one).replay_not_entered == ("root/inner@0.0",)
     assert diff_recordings(served, one).identical
     assert not diff_recordings(one, outside).identical
 

@@ -165,6 +165,7 @@ def test_recent_runs_as_a_table() -> None:
         RunSummary(ids[1], Path("x"), 10**30, None, None, None, "unreadable", total_tokens=10**12),
         RunSummary(ids[2], Path("x"), None, None, None, None, "\x1b"),
         RunSummary(ids[3], Path("x"), 0, "a", "m/x", "Go", "done", terminated_by="kill\x1b", duration_ms=61.0),
+        RunSummary("edited", Path("x"), 0, "a", "m/x", "Go", "done", sound=False, **spent),
     ]
     start = f"{datetime.fromtimestamp(0, UTC).astimezone():%m-%d %H:%M}"
     assert plain(RunList(runs), width=90).splitlines() == [
@@ -173,6 +174,7 @@ def test_recent_runs_as_a_table() -> None:
         "a-ru  ?            unreadable            -       1T         -  -",
         "bbbb  -            unreadable            -        -         -  -",
         f"kill  {start}  stopped: kill…   61.0ms        -        $?  Go",
+        f"edit  {start}  damaged           1m15s   1234+?        $?  Go",
     ]
     heading, row = plain(RunList(runs[:1]), width=150).splitlines()
     assert heading.split() == ["RUN", "STARTED", "ENDED", "TIME", "TOKENS", "COST", "AGENT", "MODEL", "TASK"]
