@@ -1,11 +1,14 @@
-"""What hooks and killswitches cost in CPU time per step: none, one on another tag, ten taps on everything, five switches.
+"""What hooks, killswitches and policies cost in CPU time per step: none, one on another tag, ten taps on everything, all policies.
 
-Without hooks the chokepoints do nothing but ask whether there are any; that is measured by itself.
+Without hooks the chokepoints do nothing but ask whether there are any; that is measured by itself. An agent without policies
+does not even load them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +17,7 @@ from unittest import mock
 
 from benchmarks.step_cost import fetch_async, scripted
 from playhead import Agent, Context
+from playhead.compose import policies
 from playhead.compose.killswitches import budget_limit, circuit_breaker, timeout_after, tool_limit, watchdog
 from playhead.kernel.session import Gate, Session
 
@@ -45,6 +49,20 @@ def switches() -> list[Block]:
         circuit_breaker(3),
         timeout_after("1h"),
         watchdog("1h"),
+    ]
+
+
+def every_policy() -> list[Block]:
+    """Return the policies that look at each step, and those that look at the answer; none of them steers."""
+    return [
+        policies.require_tools(fetch_async.spec.name),
+        policies.tool_budgets({fetch_async.spec.name: 100_000}),
+        policies.detect_loops(),
+        policies.switch_strategy(),
+        policies.min_iterations(2),
+        policies.output_retries(1),
+        policies.validate(bool),
+        policies.done_when(bool),
     ]
 
 
@@ -92,6 +110,7 @@ def main() -> None:
                     "one transform on prompt.system": runner(folder, one_transform),
                     "ten taps on **": runner(folder, ten_taps),
                     "five killswitches": runner(folder, *switches()),
+                    "eight policies": runner(folder, *every_policy()),
                 }
             )
         )
@@ -99,6 +118,19 @@ def main() -> None:
     for label, value in cost.items():
         print(f"{label:34}{value:>8.0f}{value - cost['no hook']:>+10.1f}")
     print(f"{'asking at 8 chokepoints, no hook':34}{asking_cost():>8.2f}")
+    print(f"{'policy modules loaded without one':34}{loaded_policies():>8}")
+
+
+def loaded_policies() -> int:
+    """Return how many modules of policies a run loads that has none."""
+    code = """
+import sys
+from playhead import Agent
+from playhead.testing import ScriptedModel, text
+Agent(ScriptedModel([text("done")]), trace=None).run_sync("go")
+print(sum(name.startswith("playhead.compose.policies") for name in sys.modules))
+"""
+    return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)  # noqa: S603 - the code above
 
 
 def asking_cost() -> float:
