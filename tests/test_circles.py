@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -12,6 +12,9 @@ import playhead
 
 PACKAGE = Path(playhead.__file__).parent
 ROOMS = ("agent", "cli", "compose", "diagnose", "importing", "kernel", "mcp", "replay", "spans", "trace")
+
+
+IMPORT = re.compile(r"^\s*(?:from (playhead[\w.]*) import (\([^)]*\)|.+)|import (playhead[\w.]*))", re.MULTILINE)
 
 
 def modules() -> dict[str, Path]:
@@ -26,12 +29,9 @@ def modules() -> dict[str, Path]:
 def imported(path: Path, known: dict[str, Path]) -> set[str]:
     """Return the modules of the package that a file imports anywhere: in functions and for the type checker, too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= (names & known.keys()) or {node.module}
+    for home, names, whole in IMPORT.findall(path.read_text(encoding="utf-8")):
+        inside = {f"{home}.{name}" for name in re.findall(r"\w+", names)} & known.keys()
+        found |= inside or {home or whole}
     return found & known.keys()
 
 
