@@ -89,18 +89,15 @@ async def test_one_agent_many_tasks(tmp_path: Path):
 # --- tasks and ids ---------------------------------------------------------------------------------------------------
 
 
+PICTURE = ImagePart(url="https://x.org/a.png")
+
+
 @pytest.mark.parametrize(
     ("task", "recorded"),
     [
-        ("Do it.", "Do it."),
-        ("", ""),
         ("torn \ud800", "torn \ufffd"),
-        ([TextPart(text="torn \ud800")], (TextPart(text="torn \ufffd"),)),
         ([{"type": "text", "text": "a"}], (TextPart(text="a"),)),
-        (
-            (TextPart(text="a"), ImagePart(url="https://x.org/a.png")),
-            (TextPart(text="a"), ImagePart(url="https://x.org/a.png")),
-        ),
+        ((PICTURE,), (PICTURE,)),
         ([], ()),
     ],
 )
@@ -120,21 +117,10 @@ async def test_an_invalid_task(tmp_path: Path, task: Any):
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "run_id",
-    [
-        "",
-        "../../x",
-        "a/b",
-        "a\0b",
-        "a" * 300,
-        ".hidden",
-        "x.jsonl",
-        "latest",
-        "a\n",
-    ],
-    ids=repr,
-)
+BAD_IDS = ("", "../../x", "a/b", "a\0b", "a" * 300, ".hidden", "x.jsonl", "latest", "a\n")
+
+
+@pytest.mark.parametrize("run_id", BAD_IDS, ids=repr)
 @pytest.mark.parametrize("traced", [True, False])
 async def test_ids_that_no_run_can_have(tmp_path: Path, run_id: str, traced: bool):
     """An id that could mean something else or lead elsewhere is refused, and nothing is written anywhere."""
@@ -257,23 +243,19 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         ({"name": 5}, UsageError, "5 is no agent name"),
         ({"tools": lookup}, UsageError, "tools must be a list; it is <playhead.kernel.tools.FunctionTool"),
         ({"tools": [lookup, lookup]}, ToolDefinitionError, "two tools are called 'lookup'"),
-        ({"meta_tools": "final-answer"}, UsageError, "meta_tools must be a list; it is 'final-answer'"),
         (
             {"required_tools": ["look"]},
             UsageError,
             "require_tools names 'look', which is no tool of this agent. Did you mean 'lookup'?",
         ),
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
-        ({"retries": -1}, UsageError, "retries must be a whole number of at least 0; it is -1"),
         (
             {"retry_delay_s": float("nan")},
             UsageError,
             "retry_delay_s must be a number of seconds, not below 0; it is nan",
         ),
-        ({"parameters": [1]}, UsageError, "parameters must be a dict by name; it is list"),
         ({"system_prompt": 5}, UsageError, "system_prompt: Input should be a valid string"),
         ({"examples": ["a"]}, UsageError, "examples must be a list of messages; 'a' is none"),
-        ({"redact": str.lower}, UsageError, "redact must be a list; it is <method 'lower'"),
         ({"trace": 5}, UsageError, "trace must be a folder, or None for no trace; it is 5"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -317,9 +299,7 @@ class Foreign:
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        (["get_it", "get-it"], "two tools are called 'get-it', or nearly so; a model tells them apart by name"),
-        (["Get", "get"], "two tools are called 'get', or nearly so; a model tells them apart by name"),
-        (["get", "get"], "two tools are called 'get', or nearly so; a model tells them apart by name"),
+        (["Get_it", "get-it"], "two tools are called 'get-it', or nearly so; a model tells them apart by name"),
         (["final_answer"], "'final_answer' is a tool of the kernel; rename yours or leave it out of meta_tools"),
     ],
 )

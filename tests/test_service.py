@@ -239,58 +239,47 @@ class TestRuns:
         check(tmp_path, run)
 
 
+async def test_what_its_documentation_shows(tmp_path: Path) -> None:
+    """The lines that it says to type bring what stands below them, but for the ids of runs."""
+    line = r"^    \$ curl -s localhost:8000(\S+) -H X-Tenant:acme(?: --json '(.*)')?\n    (.*)$"
+    shown = re.findall(line, str(examples.service.__doc__), re.MULTILINE)
+    assert len(shown) == str(examples.service.__doc__).count("$ curl") == 6
+    a_run = re.compile(r"01[0-9A-Z]{24}")
+    ids: dict[str, str] = {}
+    client, headers = make_client(tmp_path), {"X-Tenant": "acme", "Content-Type": "application/json"}
+
+    async def answer(path: str, body: str, printed: str) -> str:
+        path = a_run.sub(lambda found: ids[found[0]], path)
+        method = "POST" if body else "GET"
+        said = (await client.http.request(method, path, headers=headers, content=body or None)).text
+        ids.update(zip(a_run.findall(printed), a_run.findall(said), strict=True))
+        return said
+
+    for path, body, printed in shown:
+        said = await answer(path, body, printed)
+        while not body and '"running"' in said:
+            said = await answer(path, body, printed)
+        if path == "/ask":
+            await client.question()
+        assert said == a_run.sub(lambda found: ids[found[0]], printed)
+
+
 @contextmanager
-def server(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def server(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Start the service as its documentation says, and yield it with its address; end it."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     command = [sys.executable, "-m", "uvicorn", "--factory", "examples.service.app:make_app", "--port", str(port)]
-    env = {name: value for name, value in os.environ.items() if name != "MODEL"}
-    env |= {"PYTHONPATH": str(ROOT), **variables}
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log) as process,
-    ):
+    env = {name: value for name, value in os.environ.items() if name != "MODEL"} | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
         try:
-            for _ in range(300):
-                if b"running on" in (folder / "log").read_bytes():
-                    break
-                assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
-                time.sleep(0.03)
+            said = next((line for line in process.stderr if b"running on" in line), b"")
+            assert said, process.wait(5)
             yield process, f"http://127.0.0.1:{port}"
-        except BaseException as error:
-            error.add_note((folder / "log").read_text(encoding="utf-8"))
-            raise
         finally:
             process.kill()
-
-
-@pytest.mark.slow
-async def test_what_its_documentation_shows(tmp_path: Path) -> None:
-    """The lines that it says to type bring what stands below them, but for the ids of runs."""
-    line = r"^    \$ curl -s (\S+) -H X-Tenant:acme(?: --json '(.*)')?\n    (.*)$"
-    shown = re.findall(line, str(examples.service.__doc__), re.MULTILINE)
-    assert len(shown) == str(examples.service.__doc__).count("$ curl") == 6
-    a_run = re.compile(r"01[0-9A-Z]{24}")
-    ids: dict[str, str] = {}
-
-    async def answer(http: httpx.AsyncClient, place: str, body: str, printed: str) -> str:
-        path = a_run.sub(lambda found: ids[found[0]], place.removeprefix("localhost:8000"))
-        said = (await http.request("POST" if body else "GET", path, content=body or None)).text
-        ids.update(zip(a_run.findall(printed), a_run.findall(said), strict=True))
-        return said
-
-    headers = {"X-Tenant": "acme", "Content-Type": "application/json"}
-    with server(tmp_path) as (_, address):
-        async with httpx.AsyncClient(base_url=address, headers=headers, timeout=10) as http:
-            for place, body, printed in shown:
-                said = await answer(http, place, body, printed)
-                while not body and '"running"' in said:
-                    said = await answer(http, place, body, printed)
-                if place.endswith("/ask"):
-                    await asyncio.sleep(0.2)  # so far that it asks
-                assert said == a_run.sub(lambda found: ids[found[0]], printed)
 
 
 @pytest.mark.slow
