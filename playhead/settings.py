@@ -65,12 +65,12 @@ def load_settings() -> Settings:
     Raises:
         SettingsError: one of them has a value that is not valid, or a name that is not known.
     """
-    own = tuple(sorted((name, value) for name, value in os.environ.items() if name.upper().startswith(_PREFIX)))
-    return _settings_for(Path.cwd(), (*own, ("HOME", os.environ.get("HOME", ""))))
+    names = sorted(name for name in os.environ if name.upper().startswith(_PREFIX))
+    return _settings_for(os.getcwd(), tuple((name, os.environ.get(name, "")) for name in (*names, "HOME")))  # noqa: PTH109 - for each run
 
 
 @lru_cache(maxsize=64)
-def _settings_for(_folder: Path, environment: tuple[tuple[str, str], ...]) -> Settings:
+def _settings_for(_folder: str, environment: tuple[tuple[str, str], ...]) -> Settings:
     """Read the settings once for each folder and environment: a run must not parse a pyproject.toml every time."""
     _require_known(name for name, _ in environment if name != "HOME")
     try:
