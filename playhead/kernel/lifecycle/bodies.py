@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 GRACE_S: Final = 0.08
 """Seconds from being cancelled to being left behind."""
-BRIEFLY_S: Final = 0.0003
-"""Seconds that the loop itself stands still for a thread: to be woken by one costs it more than most bodies take."""
 
 _left: set[LeavableTask] = set()
 """Tasks that were left behind; a loop itself does not keep its tasks alive."""
@@ -115,8 +112,6 @@ class _Body:
         self._on_left = on_left
         self._loop = running_loop()
         self._waiter: asyncio.Future[None] | None = None
-        self._returned: threading.Lock | None = None
-        """Free once a thread has come back."""
         self._finished: Finished | None = None
         self._left = False
         """Whether it was still running when its caller gave up."""
@@ -134,15 +129,12 @@ class _Body:
 
     def start_thread(self, run: Callable[[], Finished]) -> None:
         """Run a function in a thread."""
-        self._returned = threading.Lock()
-        self._returned.acquire()
         workers.submit(run, self._return)
 
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
         """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
         try:
-            if self._returned is None or self._is_back(self._returned):
-                await asyncio.sleep(0)  # the task, and whatever else waits in the loop, has its turn
+            await asyncio.sleep(0)  # the task, and whatever else waits in the loop, has its turn
             if self._finished is None:
                 await self._until(late_at)
         except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
@@ -155,45 +147,31 @@ class _Body:
                 await self._end(stop, grace_s)
         return finished
 
-    def _is_back(self, returned: threading.Lock) -> bool:
-        """Wait a moment for a thread; what a signal's handler raises meanwhile is the loop's, and not the body's."""
-        try:
-            return returned.acquire(timeout=BRIEFLY_S)
-        except BaseException as error:  # noqa: BLE001 - raised in the loop
-            self._loop.call_soon(_raise, error)
-            return False
-
     def _return(self, finished: Finished) -> None:
-        """Wake the caller, or tell that it has gone; in the thread."""
-        self._finished = finished
-        assert self._returned is not None  # noqa: S101 - else there is no thread
-        self._returned.release()
+        """Wake the caller, or report that it has gone; in the thread."""
         with suppress(RuntimeError):  # the loop has ended
-            if self._waiter is None and not self._left:
-                return  # the caller still waits for the lock, or is about to look
             if not self._left:
-                self._loop.call_soon_threadsafe(self._hear)
+                self._loop.call_soon_threadsafe(self._hear, finished)
                 return
         self._on_late(finished.error is None)
 
     async def _run(self, begin: Callable[[], Any]) -> None:
         try:
-            self._finished = Finished(await begin())
+            finished = Finished(await begin())
         except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
-            self._finished = Finished(error=error)
-        self._hear()
+            finished = Finished(error=error)
+        self._hear(finished)
 
-    def _hear(self) -> None:
+    def _hear(self, finished: Finished) -> None:
         """Wake the caller, in its loop."""
+        self._finished = finished
         if self._left:
-            self._on_late(self._finished is not None and self._finished.error is None)
+            self._on_late(finished.error is None)
         elif self._waiter is not None:
             _wake(self._waiter)
 
     async def _until(self, until: float) -> None:
         waiter = self._waiter = self._loop.create_future()
-        if self._finished is not None:  # meanwhile: a thread that found no waiter wakes none
-            return
         timer = None if until == inf else self._loop.call_later(until - time.monotonic(), _wake, waiter)
         try:
             await waiter
@@ -211,10 +189,6 @@ class _Body:
             if self._finished is None:
                 self._left = True
                 self._on_left()
-
-
-def _raise(error: BaseException) -> None:
-    raise error
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:
