@@ -1,9 +1,8 @@
-"""A small stateful world, and agents that work in it."""
+"""A small stateful world, and an agent that works in it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from playhead.replay import ReplayResult
 
-READS = ("get", "find")
 Call = tuple[str, dict[str, Any]]
 Turn = tuple[Call, ...]
 Scripts = dict[str, list[Turn]]
@@ -52,71 +50,43 @@ class ScriptsModel:
 
 @dataclass
 class Store:
-    """Numbers by key, which calls read and change, and what every call returned."""
+    """Numbers by key, which calls read and change."""
 
     values: dict[str, int] = field(default_factory=dict)
-    ran: int = 0
 
-    def answer(self, agent: str, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Do what a call asks for, and return what it returns; agents see numbers of their own."""
-        key = f"{agent}:{arguments['key']}" if name == "find" else arguments["key"]
-        self.ran += 1
-        if name == "put":
-            self.values[key] = arguments["value"]
-        elif name == "increment":
-            self.values[key] = self.values.get(key, 0) + 1
-        return [agent, name, key, self.values.get(key, 0), sum(self.values.values())]
+    def answer(self, name: str, key: str, value: int | None = None) -> Any:
+        """Do what a call asks for, and return what it returns."""
+        if value is not None:
+            self.values[key] = value
+        return [name, key, self.values.get(key, 0), sum(self.values.values())]
 
 
-_current = [Store()]
-"""The store that is in use: making tools takes longer than running them, so they are made once."""
-
-
-@cache
-def store_tools(agent: str) -> dict[str, Any]:
-    """Return the tools of one agent."""
+def store_tools(store: Store) -> list[Any]:
+    """Return the tools of a store."""
 
     @tool(read_only=True)
     async def get(key: str) -> Any:
         """Get a number."""
-        return _current[0].answer(agent, "get", {"key": key})
+        return store.answer("get", key)
 
     @tool(read_only=True, key=("key",))
     async def find(key: str, note: str = "") -> Any:
         """Get a number; the note is for nobody."""
-        return _current[0].answer(agent, "find", {"key": key})
+        return store.answer("find", key)
 
     @tool
     async def put(key: str, value: int) -> Any:
         """Put a number."""
-        return _current[0].answer(agent, "put", {"key": key, "value": value})
+        return store.answer("put", key, value)
 
-    @tool
-    async def increment(key: str) -> Any:
-        """Add one."""
-        return _current[0].answer(agent, "increment", {"key": key})
-
-    return {"get": get, "find": find, "put": put, "increment": increment}
+    return [get, find, put]
 
 
-def store_agent(store: Store, scripts: Scripts, agents: tuple[str, ...], **options: Any) -> Agent:
-    """Return an agent with a store, and with agents below it: `reader…` only read, the others write too."""
-    _current[0] = store
-    model = ScriptsModel(scripts)
-    common: dict[str, Any] = {"rationale": False, "meta_tools": (), "max_iterations": 12, "trace": None}
-    below = []
-    for name in agents:
-        own = store_tools(f"root/{name}")
-        chosen = [own[each] for each in (READS if name.startswith("reader") else own)]
-        below.append(Agent(model, **grouped(name=name, tools=chosen, **common)))
-    tools = [*store_tools("root").values(), *below]
-    return Agent(model, **grouped(tools=tools, clock=TickingClock, **{**common, **options}))
-
-
-async def record_store(scripts: Scripts, agents: tuple[str, ...]) -> Recording:
-    """Run an agent for real, and return what was recorded."""
+async def record_store(scripts: Scripts) -> Recording:
+    """Run an agent with a store for real, and return what was recorded."""
     records: list[Any] = []
-    agent = store_agent(Store(), scripts, agents)
+    options: dict[str, Any] = {"rationale": False, "meta_tools": (), "trace": None, "clock": TickingClock}
+    agent = Agent(ScriptsModel(scripts), **grouped(tools=store_tools(Store()), **options))
     agent.subscribe(None, records.append)
     result = await agent.run("Do it.")
     return Recording(Path(f"{result.run_id}.jsonl"), tuple(records), ())

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.lowlevel
 import pytest
 
@@ -18,6 +19,7 @@ from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay import load_recording
 from playhead.replay.backtest import Figures, Summary, backtest
 from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.clock import SystemClock
 from playhead.trace.types import Prices, Usage
 from tests.kernel.runs import record
 from tests.proving import sample
@@ -134,16 +136,6 @@ async def test_prices_that_are_not_known(tmp_path: Path):
     assert (run.took.cost_usd, run.saved.cost_usd) == pytest.approx((2e-4, 4e-5))
 
 
-async def test_a_cost_that_is_not_known(tmp_path: Path):
-    """Without a price of anything a saving has no cost, which is not the same as 0."""
-    model = Priced(SCRIPT, name="my/model")
-    model.known = None
-    run = told(await recording_of(tmp_path, model), "max_iterations(2)")
-    assert (run.took.cost_usd, run.saved.cost_usd, run.saved.cost_unknown) == (None, None, True)
-    priced = told(await recording_of(tmp_path / "b", Priced(SCRIPT)), "max_iterations(2)")
-    assert (priced.took.cost_usd, priced.saved.cost_usd) == pytest.approx((7e-4, 4.2e-4))
-
-
 async def test_a_request_that_would_have_waited(tmp_path: Path):
     """Requests beside each other that do not fit together: what would have come of that is not recorded."""
 
@@ -207,19 +199,35 @@ async def test_a_tool_that_the_run_had_not(tmp_path: Path):
     assert run.notes == ("no agent that ran had a tool 'lok'. Did you mean 'look'? Known: look.",)
 
 
-@pytest.mark.parametrize("figure", ["Infinity", "NaN", "-Infinity", "1e308"])
-async def test_absurd_figures(tmp_path: Path, figure: str):
-    """Costs that are no numbers do no harm: they are not known, or the run cannot be judged."""
-    path = (await recording_of(tmp_path)).path
-    absurd = tmp_path / "absurd.jsonl"
-    absurd.write_bytes(_rechained(path.read_bytes().replace(b'"cost_usd":0.0', f'"cost_usd":{figure}'.encode())))
-    recording = load_recording(absurd)
-    for switch in ("max_iterations(2)", "budget_limit(max_cost_usd=1, output_cap=20)", "timeout_after(1)"):
-        run = told(recording, switch)
-        assert run.verdict in ("stopped", "unknown", "untouched")
-        summary = Summary(switches=())
-        summary.add(run)
-        summary.model_dump_json()
+@pytest.mark.parametrize(
+    ("switch", "requests", "after_s"), [("timeout_after(0.05)", 1, 0.05), ("watchdog(0.15)", 0, 0.35)]
+)
+async def test_what_is_cut_off(tmp_path: Path, switch: str, requests: int, after_s: float):
+    """A switch that looks at the time stops where its time is over; what was running then does not count as saved."""
+
+    @tool(read_only=True)
+    async def slow() -> str:
+        """Take some time."""
+        await anyio.sleep(0.1)
+        return "so"
+
+    turns = [replace(call("slow"), delay_s=0.1), text("The end.", delay_s=0.3)]
+    run = told(await recording_of(tmp_path, turns, slow, clock=SystemClock), switch)
+    assert run.stop is not None
+    assert (run.verdict, run.lost, run.stop.at) == ("stopped", True, "outside")
+    assert run.stop.after_ms == pytest.approx(after_s * 1000, abs=0 if requests else 100)
+    assert run.saved.requests == requests
+    assert run.saved.seconds == pytest.approx(run.took.seconds - run.stop.after_ms / 1000)
+
+
+async def test_tokens_that_nobody_counted(tmp_path: Path):
+    """A budget of the run's own set something aside for them; without one, nobody knows what a cap would have cut."""
+    switch = parse_switch("budget_limit(max_tokens=9000, output_cap=500)")
+    silent = [replace(call("look", key="a"), usage=Usage()), text("42", usage=Usage())]
+    run = backtest(await recording_of(tmp_path / "with", silent, compose=[switch.block]), [switch])
+    assert (run.verdict, run.took.tokens, run.took.usage_unknown) == ("untouched", None, 2)
+    run = backtest(await recording_of(tmp_path / "without", silent), [switch])
+    assert (run.verdict, str(run.why_unknown)[:40]) == ("unknown", "the tokens of the answer to request 0 of")
 
 
 async def test_all_of_them(tmp_path: Path):

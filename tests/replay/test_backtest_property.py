@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead import Recording
     from playhead.replay.backtest import RunBacktest
 
-SEEDS = range(sample(220, 45))
+SEEDS = range(sample(220, 30))
 FOUND = (
     "none", "below", "budget_limit request", "tool_limit call", "circuit_breaker result", "circuit_breaker response",
     "max_iterations phase",

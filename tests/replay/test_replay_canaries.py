@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.recording import Recording
 
-SEEDS = range(sample(30, 20))
+SEEDS = range(sample(30, 18))
 POLICIES: Final[dict[str, Any]] = {
     "strict": "strict",
     "lenient": "lenient",
@@ -123,7 +123,7 @@ async def test_the_canaries_and_the_shut_network_can_be_noticed(tmp_path: Path) 
     for seed in SEEDS:
         with suppress(PlayheadError):
             await random_agent(seed, canary, trace=tmp_path).run("Do it.")
-    assert len(canary.sang) > sample(50, 20)
+    assert len(canary.sang) > sample(50, 16)
     assert "approver" in canary.sang
     with pytest.raises(AssertionError, match="a connection was opened"):
         socket.create_connection(("localhost", 9))

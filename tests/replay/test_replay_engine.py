@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
 from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_recording
-from playhead.compose.killswitches import max_iterations
 from playhead.errors import NotReplayableError, UsageError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
-from playhead.testing import ScriptedModel, Turn, call, error, text
-from playhead.trace.events import ReplayDiverged, ReplayServed
+from playhead.testing import ScriptedModel, call, error, text
+from playhead.trace.events import ReplayServed
 from playhead.trace.integrity import check_trace
 from tests.kernel.runs import make_agent
 from tests.own_strategies import register
@@ -57,13 +55,6 @@ async def test_a_replay_is_itself_a_recording(tmp_path: Path) -> None:
     assert (dict(third.rungs), third.run.trace_path) == ({"exact": 1}, None)
 
 
-async def test_turns_without_calls_have_no_grounds(tmp_path: Path) -> None:
-    """A replay that made no call has nothing to be grounded in, and can be told all the same."""
-    recording = await recorded(tmp_path, [Turn(text="done")])
-    result = await replay(recording, {"model": ScriptedModel([text("done")])}, trace=None)
-    assert (result.grounded, result.verdict) == (None, "same")
-
-
 async def test_code_that_is_not_what_was_recorded(tmp_path: Path) -> None:
     """With `agent=` the code's prompt counts, and a note says what is different."""
     recording = await recorded(tmp_path, system_prompt="Old.")
@@ -78,20 +69,6 @@ async def test_a_failing_model_ends_the_replay_and_not_the_caller(tmp_path: Path
     result = await replay(recording, {"model": ScriptedModel([SCRIPT[0], error("gone")])}, trace=tmp_path)
     assert (result.stopped, result.verdict) == ("llm_error: gone", "inconclusive")
     assert (result.run.status, result.run.terminated_by) == ("failed", "llm_error")
-
-
-async def test_retries_of_a_live_model_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes between attempts, as it would."""
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    monkeypatch.setattr(anyio, "sleep", sleep)
-    recording = await recorded(tmp_path, retry_delay_s=0.25)
-    model = ScriptedModel([error("busy", retryable=True), error("busy", retryable=True), *SCRIPT])
-    assert (await replay(recording, {"model": model}, trace=None)).verdict == "same"
-    assert waited == [0.25, 0.5]
 
 
 async def test_a_damaged_recording_is_refused_and_a_cut_one_is_not(tmp_path: Path) -> None:
@@ -173,16 +150,6 @@ async def test_facts_answer_as_they_did(tmp_path: Path) -> None:
     assert result.stopped is not None
     assert "root asks for the fact 'luck', which was not recorded for it" in result.stopped
     assert len(asked) == 2
-
-
-async def test_hooks_of_the_recorded_run_are_named(tmp_path: Path) -> None:
-    """They are code, which a replay does without: a note says whose doing is done again, and the trace has it too."""
-    recording = await recorded(tmp_path, compose=[max_iterations(1)])
-    result = await replay(recording, {"model": ScriptedModel(SCRIPT)}, trace=None)
-    assert result.notes[0].startswith("in the recorded run max_iterations (before think) had a say; what they did then")
-    assert result.recording.header.agent.hooks == recording.header.agent.hooks
-    noted = [each.event.what for each in result.recording.records if isinstance(each.event, ReplayDiverged)]
-    assert noted == list(result.notes)
 
 
 async def test_an_agent_below_whose_model_fails_proves_nothing(tmp_path: Path):

@@ -18,7 +18,6 @@ from playhead.trace.events import ReplayDiverged
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Request
 from tests.options import grouped
-from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,22 +163,6 @@ def remind(harness: Harness) -> None:
     harness.on("llm.request", add, name="remind")
 
 
-def at_second_request(harness: Harness) -> None:
-    """Change the parameters of one request only."""
-    harness.on(
-        "llm.request",
-        lambda request, _: replace(request, parameters={"stop": "x"}) if request.number == 1 else None,
-        name="once",
-    )
-
-
-def warmer(harness: Harness) -> None:
-    """Change the parameters of each request otherwise."""
-    harness.on(
-        "llm.request", lambda request, _: replace(request, parameters={"temperature": request.number}), name="warm"
-    )
-
-
 def second_of_equal_results(harness: Harness) -> None:
     """Hide the second of two results that say the same."""
 
@@ -189,7 +172,7 @@ def second_of_equal_results(harness: Harness) -> None:
     harness.on("message.tool-result", hide, name="hide")
 
 
-@pytest.mark.parametrize("block", [remind, at_second_request, warmer, second_of_equal_results])
+@pytest.mark.parametrize("block", [remind, second_of_equal_results])
 async def test_what_a_hook_changed_at_a_place_is_changed_there_and_nowhere_else(tmp_path: Path, block: Block):
     """Without an override the model of the replay is sent what the recorded one was sent, request by request."""
     turns = [call("lookup", key="a"), call("lookup", key="a"), text("done")]
@@ -210,24 +193,7 @@ async def test_what_a_hook_changed_at_a_place_is_changed_there_and_nowhere_else(
 # --- what a required hook has not let pass, or not seen -------------------------------------------------------------------
 
 
-FAILING = sample(
-    [
-        "prompt.system",
-        "message.user",
-        "llm.request",
-        "llm.response",
-        "tool.call",
-        "tool.result",
-        "message.tool-result",
-        "observation.tool-result",
-        "answer.final",
-        "lifecycle.completed",
-    ],
-    ["prompt.system", "llm.request", "tool.call", "answer.final"],
-)
-
-
-@pytest.mark.parametrize("tag", FAILING)
+@pytest.mark.parametrize("tag", ["prompt.system", "llm.request", "tool.call", "tool.result", "answer.final"])
 @pytest.mark.parametrize("role", ["on", "tap"])
 async def test_what_a_required_hook_failed_at_passes_no_replay(tmp_path: Path, tag: Any, role: str):
     """The replay stops where the run did: nothing leaves, and nobody says `same`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
 
 from playhead import Agent, Context, ToolContext, tool
 from playhead.replay import replay
@@ -23,7 +22,7 @@ A, B, C = (("get", {"key": key}) for key in "abc")
 
 async def rungs(then: list[Any], now: list[Any], **options: Any) -> list[tuple[str | None, Any]]:
     """Record these turns, replay those, and return how each call was answered, and from which recorded one (its `seq`)."""
-    recording = await record_store({"Do it.": then}, ())
+    recording = await record_store({"Do it.": then})
     model = ScriptsModel({"Do it.": now})
     result = await replay(recording, {"model": model}, on_missing="lenient", trace=None, **options)
     places = {
@@ -48,55 +47,6 @@ async def test_the_order_of_matching() -> None:
     assert await rungs([(noted[0],)], [(noted[1],)]) == [("normalised", 0)]
     assert await rungs([(noted[0],)], [(("find", {"key": "b", "note": "x"}),)]) == [("synthetic-error", None)]
     assert await rungs([(A,)], [(C,)]) == [("synthetic-error", None)]
-
-
-@pytest.mark.parametrize(
-    ("before", "rung"),
-    [
-        (call("read", key="a"), "reordered"),
-        (call("act", key="a"), "stale"),
-        (call("act", key="fail"), "stale"),
-        (call("act"), "reordered"),
-        (call("none", key="a"), "reordered"),
-        (call("slow", key="a"), "stale"),
-        (call("pay", key="yes"), "stale"),
-        (call("pay", key="no"), "reordered"),
-    ],
-)
-async def test_which_calls_are_side_effects(before: Any, rung: str, tmp_path: Path) -> None:
-    """Undeclared tools that ran, failed or not; not what is read-only, refused, denied or unknown."""
-
-    @tool
-    def act(key: str) -> str:
-        """Act, or fail."""
-        if key == "fail":
-            raise ValueError(key)
-        return key
-
-    @tool(timeout=0.01)
-    async def slow(key: str) -> None:
-        """Take too long."""
-        await anyio.sleep(1)
-
-    @tool(read_only=True)
-    def read(key: str) -> str:
-        """Read."""
-        return key
-
-    @tool(requires_approval=True)
-    def pay(key: str) -> str:
-        """Pay."""
-        return key
-
-    def approver(request: Any) -> bool:
-        return bool(request.arguments["key"] == "yes")
-
-    turns = [before, call("read", key="b"), text("done")]
-    ran = await record(tmp_path, turns, act, slow, read, pay, approver=approver)
-    same = await replay(ran.recording, {"model": ScriptedModel(turns)}, trace=None)
-    assert (same.verdict, set(same.rungs)) == ("same", {"exact"})
-    without = await replay(ran.recording, {"model": ScriptedModel(turns[1:])}, on_missing="lenient", trace=None)
-    assert dict(without.rungs) == {rung: 1}
 
 
 async def test_what_a_body_does_counts_for_the_call(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 async def test_a_miss_names_the_nearest_recorded_call() -> None:
     """What was asked, what was recorded instead, and what differs; or that it has been served."""
     get = ("get", {"key": "a"})
-    recording = await record_store({"Do it.": [(get,)]}, ())
+    recording = await record_store({"Do it.": [(get,)]})
     other = await replay(recording, {"model": ScriptsModel({"Do it.": [(("get", {"key": "b"}),)]})}, trace=None)
     seq = next(iter(recording.root.calls.values())).seq
     assert other.stopped == (
@@ -50,7 +50,7 @@ async def test_a_miss_names_the_nearest_recorded_call() -> None:
 async def test_a_function_answers_what_was_not_recorded(tmp_path: Path) -> None:
     """It is told the call and why; sync or async; what it raises is a failed call, and its side effects count."""
     get, put = ("get", {"key": "a"}), ("put", {"key": "b", "value": 2})
-    recording = await record_store({"Do it.": [(get,), (get,)]}, ())
+    recording = await record_store({"Do it.": [(get,), (get,)]})
     model = ScriptsModel({"Do it.": [(put,), (get,)]})
     missed: list[MissedCall] = []
 
@@ -65,7 +65,7 @@ async def test_a_function_answers_what_was_not_recorded(tmp_path: Path) -> None:
     assert root_rungs(result) == [("put", "simulated", {"put": 2}), ("get", "simulated", "ValueError")]
     assert [(each.tool, each.owner, each.iteration, each.position, each.stale) for each in missed] == [
         ("put", "root", 0, 0, None),
-        ("get", "root", 1, 0, ["root", "get", "a", 0, 0]),
+        ("get", "root", 1, 0, ["get", "a", 0, 0]),
     ]
     assert "in another state of the world" in missed[1].why
     assert (await reproduce(result.recording)).identical

@@ -169,19 +169,6 @@ async def test_from_outside(tmp_path: Path, by: str):
     assert again.events > 10
 
 
-@pytest.mark.slow
-async def test_between_two_steps(tmp_path: Path):
-    """A run that was ended while it computed, with nothing in flight, is no divergence either; another call is one."""
-
-    def slow(harness: Any) -> None:
-        harness.before("act", lambda context: time.sleep(0.4) if context.iteration == 1 else None)
-
-    turns = [call("look", key="a"), call("look", key="b"), text("done")]
-    recording = await outside(tmp_path, compose=[timeout_after(0.1), slow], turns=turns)
-    assert [record.kind for record in recording.records].count("tool-call-started") == 1
-    assert (await reproduce(recording)).divergences == ()
-
-
 async def test_a_replay_says_that_it_is_not_guarded(tmp_path: Path):
     """Without code a replay has only the killswitches about calls, and says so; with agent= it has them all."""
     turns = [call("look", key="a"), call("look", key="b"), text("done")]
@@ -193,15 +180,6 @@ async def test_a_replay_says_that_it_is_not_guarded(tmp_path: Path):
     agent = make_agent(None, ScriptedModel(turns), look, compose=[tool_limit("look", 1)])
     guarded = await replay(run.recording, agent=agent, trace=None)
     assert guarded.run.terminated_by == "tool_limit"
-
-
-async def test_a_call_that_was_stopped_is_no_answer(tmp_path: Path):
-    """A replay does not serve what a killswitch said in place of a result: the switch says it again."""
-    turns = [call("look", key="a"), call("look", key="b"), text("done")]
-    run = await record(tmp_path, turns, look, compose=[tool_limit("look", 1)])
-    again = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
-    assert (again.stopped, again.run.terminated_by, again.verdict) == (None, "tool_limit", "same")
-    assert dict(again.rungs) == {"exact": 1}
 
 
 async def test_a_shared_budget(tmp_path: Path):

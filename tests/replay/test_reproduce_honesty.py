@@ -10,7 +10,6 @@ import pytest
 
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.errors import ModelUnavailableError
-from playhead.kernel import agent_tool
 from playhead.kernel.state import transition
 from playhead.kernel.tool_port import ToolDoor
 from playhead.replay import reproduce
@@ -120,48 +119,6 @@ async def test_calls_with_side_effects_have_an_order(tmp_path: Path, monkeypatch
         assert not (await reproduce(recording)).identical
 
 
-async def test_a_write_may_not_overtake_a_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read-only calls finish in any order among themselves, but before the call that has to run alone starts."""
-
-    @tool(read_only=True)
-    def read(key: str) -> str:
-        """Read."""
-        return key
-
-    recording = await record(
-        tmp_path, [calls(call("read", key="a"), call("write", key="b")), text("done")], read, write
-    )
-
-    async def write_first(self: ToolDoor, planned: Any) -> Any:
-        done = [await self.run(each) for each in reversed(planned)]
-        return done[::-1]
-
-    assert (await reproduce(recording)).identical
-    monkeypatch.setattr(ToolDoor, "call_all", write_first)
-    outcome = await reproduce(recording)
-    assert [each.what for each in outcome.divergences] == [
-        "other calls had ended when this one started, which has to run alone"
-    ]
-
-
-async def test_nothing_of_the_given_agent_runs(tmp_path: Path) -> None:
-    """With `agent=` its schemas and strategy count; its models, prices included, and its tools' bodies stay silent."""
-
-    class Watched(ScriptedModel):
-        asked = 0
-
-        async def prices(self) -> Any:
-            Watched.asked += 1
-            return await super().prices()
-
-    child = Agent(Watched([call("write", key="a"), text("found")]), name="child", tools=[write])
-    parent = Agent(ScriptedModel([call("child", task="go"), text("done")]), tools=[child], trace=tmp_path)
-    result = await parent.run("go")
-    before = Watched.asked
-    outcome = await reproduce(load_recording(result.trace_path or ""), agent=parent)
-    assert (outcome.identical, Watched.asked) == (True, before)
-
-
 async def test_what_this_version_does_not_know_is_named(tmp_path: Path) -> None:
     """Kinds and fields of a newer version cannot be compared, and the outcome says which."""
     recording = await record(tmp_path, [text("done")])
@@ -172,15 +129,6 @@ async def test_what_this_version_does_not_know_is_named(tmp_path: Path) -> None:
     records.insert(at, records[at]._replace(event=UnknownEvent(kind="weather-changed")))
     outcome = await reproduce(replace(recording, records=tuple(records)))
     assert outcome.not_compared == ("llm-responded.moderation", "weather-changed")
-
-
-async def test_how_deep_agents_nest_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit of the code is compared, not served from the recording."""
-    child = Agent(ScriptedModel([text("found")]), name="child")
-    recording = await record(tmp_path, [call("child", task="go"), text("done")], child)
-    assert (await reproduce(recording)).identical
-    monkeypatch.setattr(agent_tool, "MAX_DEPTH", 0)
-    assert not (await reproduce(recording)).identical
 
 
 async def test_an_adapters_own_error_and_a_strange_cost_come_out_the_same(tmp_path: Path) -> None:

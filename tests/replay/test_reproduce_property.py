@@ -17,7 +17,7 @@ from tests.replay.random_agents import Canary, random_agent
 if TYPE_CHECKING:
     from pathlib import Path
 
-AGENTS = sample(360, 60)
+AGENTS = sample(360, 40)
 GROUPS = sample(20, 2)
 
 

@@ -111,24 +111,6 @@ async def test_what_the_body_of_an_unresolved_call_had_done_is_said(tmp_path: Pa
     assert DONE == []
 
 
-async def test_a_refusal_that_was_half_told(tmp_path: Path) -> None:
-    """A call that could not be repaired died between the reason and its end: it is refused again, for the same reason."""
-
-    @tool(read_only=True)
-    async def price(number: int) -> int:
-        """Look up a price."""
-        return number
-
-    turns = script(call("price", number="many"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns, price), "nudge-issued", 1)
-    model = ScriptedModel(turns)
-    result = await resume(make(None, model, price), path)
-    assert (result.output, DONE) == ("Done.", [])
-    assert "number: has to be integer; it is many" in str(model.requests[0].messages[-1].content)
-    assert result.trace_path is not None
-    assert (await reproduce(result.trace_path)).identical
-
-
 async def test_wrong_answers_are_refused(tmp_path: Path) -> None:
     """A call that waits for no word, another tool, a filter, or anything else is an error that says what is right."""
     path = await dead(tmp_path, make(tmp_path), "tool-call-started", 3)
@@ -146,10 +128,8 @@ async def test_wrong_answers_are_refused(tmp_path: Path) -> None:
 CHANGES: dict[str, Callable[[], Agent]] = {
     "system_prompt": lambda: make(None, SHOP, system_prompt="Be bold."),
     "model": lambda: make(None, ScriptedModel(SHOP, name="scripted/other")),
-    "parameters": lambda: make(None, SHOP, parameters={"temperature": 1}),
     "tools": lambda: make(None, SHOP, look),
     "read_only": lambda: make(None, SHOP, look, tool(read_only=True)(charge.function)),
-    "rationale": lambda: make(None, SHOP, rationale=True),
 }
 
 
@@ -295,25 +275,6 @@ async def test_holes_are_filled_or_refused(tmp_path: Path) -> None:
     assert [message.content for message in model.requests[0].messages][-1] == "found 4111-1111"
     assert result.trace_path is not None
     assert b"4111-1111" not in result.trace_path.read_bytes()
-
-
-async def test_large_results_and_torn_lines(tmp_path: Path) -> None:
-    """A result in a blob is served from there; the rest of a line that was not written whole is no event."""
-
-    @tool(read_only=True)
-    async def large() -> str:
-        """Return a lot."""
-        DONE.append("large")
-        return "x" * 400_000
-
-    turns = script(call("large"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns, large), "tool-call-completed", 1)
-    with path.open("ab") as file:
-        file.write(b'{"seq":9,"ts":17,"kind":"message-ad')
-    model = ScriptedModel(turns)
-    result = await resume(make(None, model, large), path)
-    assert (DONE, result.output) == ([], "Done.")
-    assert len(model.requests[0].messages[-1].content) == 400_000
 
 
 async def test_a_run_that_was_cancelled_goes_on(tmp_path: Path) -> None:

@@ -32,20 +32,23 @@ async def test_a_run_is_resumed_once(tmp_path: Path) -> None:
     assert DONE == ["charged 5"] * 2
 
 
-async def test_a_run_that_goes_on_is_not_resumed(tmp_path: Path) -> None:
-    """Its process holds it."""
+@pytest.mark.parametrize("name", ["run", "copy"])
+async def test_a_run_that_goes_on_is_not_resumed(tmp_path: Path, name: str) -> None:
+    """Its process holds it, and with it each copy."""
     refused: list[str] = []
 
     @tool
     async def meanwhile() -> str:
         """Resume the run that this is."""
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes((tmp_path / "run.jsonl").read_bytes())
         with pytest.raises(UsageError) as caught:
-            await resume(make(None, SHOP, meanwhile), tmp_path / "run.jsonl")
+            await resume(make(None, SHOP, meanwhile), path)
         refused.append(str(caught.value))
         return "refused"
 
     await make(tmp_path, script(call("meanwhile"), text("Done.")), meanwhile).run("Do it.", run_id="run")
-    assert "is not dead" in refused[0]
+    assert "run is not dead" in refused[0]
 
 
 async def test_a_resumption_that_dies_is_resumed(tmp_path: Path) -> None:
@@ -78,24 +81,6 @@ async def test_a_copy_that_is_not_all_of_the_run(tmp_path: Path) -> None:
     assert DONE == []
     backup.write_bytes(b"".join(lines))
     assert (await resume(make(None), backup)).output == "Charged."
-
-
-async def test_a_copy_of_a_run_that_goes_on(tmp_path: Path) -> None:
-    """It is refused, although nobody holds the copy itself."""
-    refused: list[str] = []
-
-    @tool
-    async def meanwhile() -> str:
-        """Resume a copy of the run that this is."""
-        copy = tmp_path / "copy.jsonl"
-        copy.write_bytes((tmp_path / "run.jsonl").read_bytes())
-        with pytest.raises(UsageError) as caught:
-            await resume(make(None, SHOP, meanwhile), copy)
-        refused.append(str(caught.value))
-        return "refused"
-
-    await make(tmp_path, script(call("meanwhile"), text("Done.")), meanwhile).run("Do it.", run_id="run")
-    assert "run is not dead" in refused[0]
 
 
 @pytest.mark.parametrize("trace", [None, "elsewhere"])

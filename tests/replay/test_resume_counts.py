@@ -12,7 +12,7 @@ from playhead.compose import killswitches as ks
 from playhead.replay import resume
 from playhead.testing import call, calls, text
 from playhead.trace.types import Usage
-from tests.replay.resumed_shop import DONE, SHOP, dead, make, script
+from tests.replay.resumed_shop import DONE, dead, make, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _nothing_done() -> None:
     DONE.clear()
-
-
-async def test_more_turns(tmp_path: Path) -> None:
-    """A run that had used up its turns goes on with more of them."""
-    assert (await make(tmp_path, SHOP, max_iterations=2).run("Do it.", run_id="run")).terminated_by == "max_iterations"
-    DONE.clear()
-    result = await resume(make(None, SHOP, max_iterations=5), tmp_path / "run.jsonl")
-    assert (result.output, DONE) == ("Charged.", [])
 
 
 async def test_more_budget(tmp_path: Path) -> None:
