@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import runpy
 import subprocess
 import sys
@@ -12,18 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.docs.pages import printed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES_TXT = Path(__file__).with_name("examples.txt")
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem not in ("__init__", "tools"))
-EXPECTED = {
-    name: printed.rstrip("\n").split("\n")
-    for name, printed in re.findall(
-        r"^== (\w+)\n(.*?)(?=^== |\Z)", EXAMPLES_TXT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
-}
+EXPECTED = printed(Path(__file__).with_name("examples.txt"))
 """What each example prints, without `kind=` lines."""
 
 
@@ -49,8 +44,8 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("HOME", str(tmp_path))
     runpy.run_module(f"examples.{name}", run_name="__main__")
-    printed = [line for line in capfd.readouterr().out.splitlines() if not line.startswith("kind=")]
-    assert printed == EXPECTED[name]
+    lines = [line for line in capfd.readouterr().out.splitlines() if not line.startswith("kind=")]
+    assert lines == EXPECTED[name]
 
 
 @pytest.mark.slow

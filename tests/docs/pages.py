@@ -48,3 +48,9 @@ def rows(text: str, heading: str) -> list[list[str]]:
 def code(cell: str) -> list[str]:
     """Return the code spans of a text."""
     return re.findall(r"`([^`\n]+)`", cell)
+
+
+def printed(path: Path) -> dict[str, list[str]]:
+    """Return the lines that programs print, by the program that stands above them as `== name`."""
+    found = re.findall(r"^== (\w+)\n(.*?)(?=^== |\Z)", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return {name: lines.rstrip("\n").split("\n") for name, lines in found}

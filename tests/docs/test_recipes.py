@@ -22,75 +22,13 @@ from examples.recipes.tenant_header import TENANT, tenant_header
 from playhead import Agent, load_recording
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, text
+from tests.docs.pages import printed
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "hooks.md").read_text(encoding="utf-8")
 RECIPES = sorted(path.stem for path in (ROOT / "examples" / "recipes").glob("[!_]*.py"))
 NO_TENANT = "LookupError: this run has no tenant; set TENANT in the task that runs the agent"
-EXPECTED = {
-    "ab_variant": [
-        "run-0: short",
-        "run-1: stepwise",
-        "run-2: stepwise",
-        "run-3: short",
-        "[('short', 467), ('stepwise', 533)]",
-    ],
-    "bare_llm": ["with nudges: '42' after 2 turns", "bare: '' after 1 turns"],
-    "cost_aware": [
-        "reactive: score 0.4, continue; cost 0.0000 US dollars",
-        "cost_ceiling by killswitch:cost-ceiling: 0.0150 US dollars, over 0.0120",
-        "after 3 answers, with: Mount Zed is 4,180 feet high.",
-    ],
-    "custom_termination": [
-        "end_turn, success True: '4,180 feet.\\nSource: the table'",
-        "  the model was told: Name your source in a line that begins with `Source:`.",
-        "check_failed, success False: '4,180 feet.'",
-        "  the model was told: Name your source in a line that begins with `Source:`.",
-    ],
-    "repair_transparency": [
-        "warn: repair failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
-        "call_0_0: error: there is no tool 'climb'. Known: final-answer, height.",
-        "call_1_0: [repaired] Mount Zed: 4,180 feet",
-        "call_2_0: Mount Zed: 4,180 feet",
-    ],
-    "localisation": [
-        "system: Du arbeitest im Büro.",
-        "user: Sortiere die Post.",
-        "assistant: ",
-        "user: Deine letzte Antwort war leer. Rufe ein Werkzeug auf, oder antworte.",
-    ],
-    "pii_redaction": [
-        "the model was told: Ada is reached at [address]",
-        "the steps hold: Ada is reached at [address]",
-        "the file has the address: False",
-        "the audit log, from the call on:",
-        "tool.call run-1 root",
-        "tool.result run-1 root",
-        "message.tool-result run-1 root",
-        "observation.tool-result run-1 root",
-        "prompt.tools run-1 root",
-        "llm.request run-1 root",
-        "llm.response run-1 root",
-        "message.assistant run-1 root",
-        "answer.final run-1 root",
-        "lifecycle.completed run-1 root",
-    ],
-    "telemetry": [
-        "agent.run (before the loop, reactive): 1 events",
-        "agent.bootstrap (before the loop, reactive): 3 events",
-        "agent.think (turn 0, reactive): 4 events",
-        "agent.act (turn 0, reactive): 2 events",
-        "agent.observe (turn 0, reactive): 2 events",
-        "agent.think (turn 1, reactive): 4 events",
-        "agent.complete (turn 1, reactive): 2 events",
-        "all ended: True",
-    ],
-    "tenant_header": [
-        "Acme: Tenant: Acme",
-        "Umbrella: Tenant: Umbrella",
-        f"no tenant: failed, the required hook tenant-header failed at prompt.system: {NO_TENANT}",
-    ],
-}
+EXPECTED = printed(Path(__file__).with_name("recipes.txt"))
 LOGGED = {
     "tenant_header": [f"hook tenant-header failed at prompt.system of run nobody: {NO_TENANT} (reported once)"],
 }
