@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 MAX_MEMORY: Final = 1024**3
 """Estimated bytes of memory of all documents of one import."""
-MAX_DOCUMENT: Final = 256 * 1024**2
-"""Bytes of one JSON document or protobuf message, which is parsed as a whole."""
+MAX_FILE: Final = 256 * 1024**2
+"""Bytes of one file, decompressed."""
 MAX_INNER_VALUES: Final = 1_000_000
 """Objects, lists and commas of JSON inside a text; a text with more is not parsed."""
 MAX_ATTRIBUTES: Final = 20_000

@@ -8,11 +8,11 @@ from playhead.importing.headers import model_name
 from playhead.importing.messages import ForeignMessage, tool_calls
 from playhead.importing.values import digest
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, MessageAdded
-from playhead.trace.types import Usage, text_of
+from playhead.trace.types import Usage, text_of, with_ids
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from playhead.importing.agents import Item, Work
     from playhead.importing.findings import Findings
@@ -58,7 +58,7 @@ class ForeignThread:
         if self._before is not None:
             self._compare(messages, ids, self._before)
         self._before, self._last, self._next = ids, None, []
-        return added, ranges_of(ids)
+        return added, with_ids((), ids)
 
     def _compare(self, messages: Sequence[ForeignMessage], ids: list[int], before: list[int]) -> None:
         """Find whether the prompt is the one before, the answer and its results, as that of a replay is."""
@@ -103,7 +103,7 @@ class ModelCalls:
             request=self.number,
             model=model_name(reading),
             messages=ranges,
-            tools=ranges_of(tools),
+            tools=with_ids((), tools),
             parameters=to_json(reading.parameters or {}),
         )
         self.last = self._outcome(item, self.number)
@@ -172,17 +172,6 @@ def _added(number: int, message: ForeignMessage) -> MessageAdded:
     of_call: dict[str, Any] = {} if message.role != "tool" else {"tool_call_id": message.call_id, "name": message.name}
     calls = tool_calls(message.calls, number)
     return MessageAdded(id=number, role=message.role, content=message.content, tool_calls=calls, **of_call)
-
-
-def ranges_of(ids: Iterable[int]) -> tuple[Range, ...]:
-    """Return ids as inclusive ranges, in their order."""
-    ranges: list[Range] = []
-    for number in ids:
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1] = (ranges[-1][0], number)
-        else:
-            ranges.append((number, number))
-    return tuple(ranges)
 
 
 def _are_alike(sent: Sequence[ForeignMessage], known: Sequence[ForeignMessage]) -> bool:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError
-from playhead.importing.limits import MAX_DOCUMENT, Quota
+from playhead.importing.limits import MAX_FILE, SMALLER, Quota
 from playhead.importing.otlp import (
     MORE_PAGES,
     NO_START,
@@ -72,7 +72,7 @@ def read_source(path: Path, quota: Quota | None = None) -> Source:
     source, quota = Source(path), quota or Quota()
     try:
         with _opened(path) as file:
-            source.spans += _spans(file, source, quota)
+            source.spans += _spans(_read(file), source, quota)
     except (OSError, EOFError, zlib.error) as error:
         raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except NotImportableError as error:
@@ -97,30 +97,17 @@ def _opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
             file.close()
 
 
-def _spans(file: io.BufferedReader, source: Source, quota: Quota) -> Iterator[ForeignSpan]:
-    head = file.peek(1)[:1]
-    if not head:
+def _spans(content: bytes, source: Source, quota: Quota) -> Iterator[ForeignSpan]:
+    """Yield the spans of a file; documents that are not OTLP are counted."""
+    if not content:
         raise NotImportableError("it is empty")
-    if head == b"\n":  # the first field of a request; JSON begins otherwise
+    if content.startswith(b"\n"):  # the first field of a request; JSON begins otherwise
         source.format = OTLP_PROTOBUF
-        yield from spans_of_message(_read(file), source.problems, quota)
-    else:
-        yield from _spans_of_documents(file, source, quota)
-
-
-def _read(file: io.BufferedReader) -> bytes:
-    """Return the rest of a file, which is one document; memory grows only with what is there."""
-    pieces = iter(lambda: file.read(_PIECE), b"")
-    content = b"".join(islice(pieces, MAX_DOCUMENT // _PIECE + 1))
-    if len(content) > MAX_DOCUMENT:
-        raise NotImportableError(f"a document of more than {MAX_DOCUMENT:,} bytes: export lines instead")
-    return content
-
-
-def _spans_of_documents(file: io.BufferedReader, source: Source, quota: Quota) -> Iterator[ForeignSpan]:
-    """Yield the spans of each JSON document; documents that are not OTLP are counted."""
+        yield from spans_of_message(content, source.problems, quota)
+        return
+    quota.add_json(content)
     others = 0
-    for document in _documents(file, source.problems, quota):
+    for document in _documents(content, source.problems):
         if not is_otlp(document):
             others += 1
             continue
@@ -132,29 +119,23 @@ def _spans_of_documents(file: io.BufferedReader, source: Source, quota: Quota) -
     source.problems.update({"documents that are not OTLP": others} if others else {})
 
 
-def _documents(file: io.BufferedReader, problems: Problems, quota: Quota) -> Iterator[Any]:
-    """Yield the JSON values of a file: one a line, or one in all."""
-    first = True
-    for line in iter(lambda: file.readline(MAX_DOCUMENT), b""):
-        quota.add_json(line)
-        if not line.strip():
-            continue
-        try:
-            document = read_json(line)
-        except ValueError:
-            if first:
-                yield _whole(line, file, quota)
-                return
-            problems["lines that are not JSON"] += 1
-        else:
-            yield document
-        first = False
+def _read(file: io.BufferedReader) -> bytes:
+    """Return the content of a file; memory grows only with what is there."""
+    pieces = iter(lambda: file.read(_PIECE), b"")
+    content = b"".join(islice(pieces, MAX_FILE // _PIECE + 1))
+    if len(content) > MAX_FILE:
+        raise NotImportableError(f"it has more than {MAX_FILE:,} bytes: {SMALLER}")
+    return content
 
 
-def _whole(start: bytes, file: io.BufferedReader, quota: Quota) -> Any:  # noqa: ANN401 - any JSON value
-    rest = _read(file)
-    quota.add_json(rest)
+def _documents(content: bytes, problems: Problems) -> Iterator[Any]:
+    """Yield the JSON values of a file: one in all, or one a line."""
     try:
-        return read_json(start + rest)
+        yield read_json(content)
     except ValueError:
-        raise NotImportableError(_NEITHER) from None
+        for line in content.splitlines():
+            if line.strip():
+                try:
+                    yield read_json(line)
+                except ValueError:
+                    problems["lines that are not JSON"] += 1

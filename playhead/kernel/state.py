@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage, altered
+from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage, altered, with_ids
 from playhead.trace.values import JsonValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Status = Literal["thinking", "acting", "observing", "done", "failed"]
 FINAL: frozenset[Status] = frozenset({"done", "failed"})
@@ -38,17 +35,6 @@ class Thread:
                 new.append(message)
                 ids.append(message.id)
         return Thread(self.messages + tuple(new), with_ids(self.ranges, ids))
-
-
-def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:
-    """Return inclusive ranges with these ids at their end."""
-    found = list(ranges)
-    for number in ids:
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ They live beside the events because the recording is the definition: the kernel 
 a model is by construction what the trace can hold.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from operator import add, itemgetter
@@ -270,6 +270,17 @@ class Prices(Value):
 Role = Literal["system", "user", "assistant", "tool"]
 Range = tuple[Integer, Integer]
 """The first and the last id of a run of ids, both included."""
+
+
+def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:
+    """Return inclusive ranges with these ids at their end."""
+    found = list(ranges)
+    for number in ids:
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
 
 
 class TextPart(Value):

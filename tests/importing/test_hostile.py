@@ -231,13 +231,13 @@ def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """One document, one message, and a gzip bomb, each with how much may be read."""
     import gzip
 
-    monkeypatch.setattr(sources, "MAX_DOCUMENT", 1000)
+    monkeypatch.setattr(sources, "MAX_FILE", 1000)
     path = tmp_path / "one"
     path.write_text(json.dumps(shop().document, indent=1))
-    with pytest.raises(NotImportableError, match="more than 1,000 bytes: export lines"):
+    with pytest.raises(NotImportableError, match="more than 1,000 bytes: split the export"):
         read_source(path)
     path.write_bytes(gzip.compress(b"\n" + b"\0" * 50_000_000))
-    with pytest.raises(NotImportableError, match="more than 1,000 bytes: export lines"):
+    with pytest.raises(NotImportableError, match="more than 1,000 bytes: split the export"):
         read_source(path)
 
 
