@@ -74,7 +74,7 @@ def _value(context: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the mod
     is_list = isinstance(value, (list, tuple))
     texts = tuple(scrub(str.__str__(each)) for each in (value if is_list else [value]))
     read = {_TEXTS[name]: texts if is_list else texts[0]}
-    return TelemetryContext.model_validate(read).model_dump(include=read.keys())
+    return TelemetryContext.model_validate(read).model_dump(include={_TEXTS[name]})
 
 
 def _service(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`

@@ -67,6 +67,8 @@ _SETTINGS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """Names of settings inside the value of a known parameter."""
+Place = tuple[str, ...]
+"""The names that lead to a parameter: its own, below those of the containers that hold it."""
 CONTAINERS: Final = frozenset({"extra_body", "extra_headers", "extra_query", "generation_config", "headers", "options"})
 """Parameters that hold others; each inner parameter is judged by its own name."""
 
@@ -127,72 +129,54 @@ def _key_in(folder: Path) -> bytes | None:
     return None
 
 
-def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = "") -> dict[str, JsonValue]:
+def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) -> dict[str, JsonValue]:
     """Return the parameters as the trace records them; those of a trace stay unchanged.
 
     Args:
         parameters: request parameters, as JSON.
         also: further paths to record by value; `extra_body.top_x` is one inside a container.
-        within: prefix of the paths of these parameters.
     """
-    found = {}
-    for name, value in parameters.items():
-        path = within + name
-        if _is_kept(name, value, is_named=path in also):
-            found[name] = value
-        elif _is_container(name, value):
-            found[name] = recorded(value, also, f"{path}.")
-        else:
-            found[name] = {TYPE_TAG: _TAG, "fingerprint": fingerprint({"parameter": path, "value": value})}
-    return found
+    return _nested({path: value if kept else _mark(path, value) for path, value, kept in _judged(parameters, also)})
 
 
 def unrecorded_values(
     parameters: Mapping[str, JsonValue], also: Collection[str] = ()
 ) -> Iterator[tuple[str, JsonValue]]:
     """Yield path and value of each parameter that would not be recorded by value."""
-    for path, _, value in _marks(recorded(parameters, also), parameters):
-        if not is_unrecorded(value):
-            yield path, value
+    return ((".".join(path), value) for path, value, kept in _judged(parameters, also) if not kept)
 
 
-def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the paths at which two recorded sets have fingerprints made with different keys."""
-    made = dict(unrecorded(now))
-    yield from (path for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path]))
+def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return only the parameters that are recorded by value."""
+    return _nested({path: value for path, value, kept in _judged(parameters) if kept and not is_unrecorded(value)})
+
+
+def unrecorded(parameters: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield path (`extra_headers.Cookie`) and fingerprint of each unrecorded parameter among recorded ones."""
+    marks = ((path, value) for path, value in _flat(parameters).items() if is_unrecorded(value))
+    return ((".".join(path), str(mark.get("fingerprint", UNKNOWN))) for path, mark in marks)
 
 
 def without_fingerprints(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return recorded parameters without fingerprints; the names of unrecorded ones stay."""
-    inner = {name: without_fingerprints(value) for name, value in parameters.items() if isinstance(value, dict)}
-    marks = {name: {TYPE_TAG: _TAG} for name, value in parameters.items() if is_unrecorded(value)}
-    return {**parameters, **inner, **marks}
+    return _nested(
+        {path: {TYPE_TAG: _TAG} if is_unrecorded(value) else value for path, value in _flat(parameters).items()}
+    )
 
 
 def restored(
     kept: Mapping[str, JsonValue], given: Mapping[str, JsonValue], also: Collection[str] = ()
 ) -> dict[str, JsonValue]:
     """Return recorded parameters in which each fingerprint of a given value is replaced by that value."""
-    now = recorded(given, also)
-    return {name: _filled(value, given.get(name), now.get(name)) for name, value in kept.items()}
+    values = {path: value for path, value, is_kept in _judged(given, also) if not is_kept}
+    same = {path: value for path, value in values.items() if _flat(kept).get(path) == _mark(path, value)}
+    return _nested({**_flat(kept), **same})
 
 
-def _filled(kept: JsonValue, given: JsonValue, now: JsonValue) -> JsonValue:
-    if is_unrecorded(kept):
-        return given if kept == now else kept
-    if isinstance(kept, dict) and isinstance(given, dict) and isinstance(now, dict):
-        return {name: _filled(value, given.get(name), now.get(name)) for name, value in kept.items()}
-    return kept
-
-
-def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return only the parameters that are recorded by value."""
-    found = {}
-    for name, value in recorded(parameters).items():
-        kept = known(value) if _is_container(name, value) else value
-        if not is_unrecorded(value) and (kept or kept is value):
-            found[name] = kept
-    return found
+def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Yield the paths at which two recorded sets have fingerprints made with different keys."""
+    made = dict(unrecorded(now))
+    yield from (path for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path]))
 
 
 def may_be_same(one: JsonValue, other: JsonValue) -> bool:
@@ -206,29 +190,40 @@ def is_unrecorded(value: JsonValue) -> bool:
     return isinstance(value, dict) and value.get(TYPE_TAG) == _TAG
 
 
-def unrecorded(parameters: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield path (`extra_headers.Cookie`) and fingerprint of each unrecorded parameter."""
-    return ((path, str(mark.get("fingerprint", UNKNOWN))) for path, mark, _ in _marks(parameters, parameters))
+def _mark(path: Place, value: JsonValue) -> JsonValue:
+    return {TYPE_TAG: _TAG, "fingerprint": fingerprint({"parameter": ".".join(path), "value": value})}
 
 
-def _marks(
-    kept: Mapping[str, JsonValue], given: Mapping[str, JsonValue], within: str = ""
-) -> Iterator[tuple[str, dict[str, JsonValue], JsonValue]]:
-    """Yield the path of each unrecorded parameter, what stands there, and its value among those given."""
-    for name, value in kept.items():
-        if is_unrecorded(value):
-            yield within + name, value, given[name]
-        elif isinstance(value, dict):
-            yield from _marks(value, given[name], f"{within}{name}.")
+def _judged(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) -> Iterator[tuple[Place, JsonValue, bool]]:
+    """Yield path and value of each parameter, and whether it is recorded by value."""
+    for path, value in _flat(parameters).items():
+        name = _folded(path[-1])
+        kept = is_unrecorded(value) or name in _TEXTS or (name in _KNOWN and _is_plain(value)) or value == {}
+        if not kept and also:
+            kept = any(".".join(path[:length]) in also for length in range(1, len(path) + 1))
+        yield path, value, kept
 
 
-def _is_container(name: str, value: JsonValue) -> bool:
-    return isinstance(value, dict) and _folded(name) in _HOLDERS and all(map(_NAME.fullmatch, value))
+def _flat(parameters: Mapping[str, JsonValue], above: Place = ()) -> dict[Place, JsonValue]:
+    """Return each parameter by its path; one that a container holds stands beside the others."""
+    found: dict[Place, JsonValue] = {}
+    for name, value in parameters.items():
+        if isinstance(value, dict) and value and _folded(name) in _HOLDERS and all(map(_NAME.fullmatch, value)):
+            found |= _flat(value, (*above, name))
+        else:
+            found[*above, name] = value
+    return found
 
 
-def _is_kept(name: str, value: JsonValue, *, is_named: bool) -> bool:
-    folded = _folded(name)
-    return is_named or is_unrecorded(value) or folded in _TEXTS or (folded in _KNOWN and _is_plain(value))
+def _nested(flat: Mapping[Place, JsonValue]) -> dict[str, JsonValue]:
+    """Return parameters in their containers again."""
+    found: dict[str, JsonValue] = {}
+    for (*above, name), value in flat.items():
+        within = found
+        for each in above:
+            within = within.setdefault(each, {})
+        within[name] = value
+    return found
 
 
 def _is_plain(value: Any) -> bool:  # noqa: ANN401 - JSON
