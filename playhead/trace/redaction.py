@@ -65,8 +65,8 @@ class Redactor:
         self.active = bool(functions)
         """Whether there is anything to redact."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
-        if self._functions:
-            self._redact_log()
+        with _lock:
+            _redactors.add(self)  # for the log lines of this process, as long as this redactor exists
 
     def add_secret(self, secret: str, name: str) -> bool:
         """Redact this value from now on; `name` says in the trace what stood there, such as `OPENAI_API_KEY`.
@@ -109,17 +109,10 @@ class Redactor:
 
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return the event, or a value inside it, redacted; its type stays what it is."""
-        fields = {
-            name: self._redact_field(model.__dict__[name], is_id=is_id)
-            for name, is_id in _texts_of(type(model)).items()
-        }
-        changed = model.model_copy(update=fields)
-        if model.__pydantic_extra__:  # of a newer format: its names are not ours, and could be anything
-            extra = {
-                self.redact_secrets(name): self._redact_field(value, is_id=False)
-                for name, value in model.__pydantic_extra__.items()
-            }
-            object.__setattr__(changed, "__pydantic_extra__", extra)
+        texts, values = _texts_of(type(model)), model.__dict__
+        changed = model.model_copy(update={name: self._redact_field(values[name], is_id=texts[name]) for name in texts})
+        if model.__pydantic_extra__:  # of a newer format: also its names could be anything
+            object.__setattr__(changed, "__pydantic_extra__", self._redact_dict(model.__pydantic_extra__))
         return changed
 
     def redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -130,7 +123,9 @@ class Redactor:
             return [self.redact(item) for item in value]
         if isinstance(value, dict):
             return self._redact_dict(value)
-        return self._redact_number(value)
+        text = str(value)
+        redacted = self.redact_secrets(text)
+        return value if redacted == text else redacted
 
     def redact_secrets(self, text: str) -> str:
         """Return the text without known secrets."""
@@ -154,13 +149,7 @@ class Redactor:
         """Return whether there is a secret in what an error says."""
         return any(form in text for form, _ in (*self._in_errors, *self._replacements))
 
-    def _redact_log(self) -> None:
-        """Redact the log lines of this process for as long as this redactor exists."""
-        with _lock:
-            _redactors.add(self)
-
     def _replace(self, words: Mapping[str, str]) -> None:
-        self._redact_log()
         self._replacements = _with(self._replacements, words)
         self._needles = tuple(to_json(form)[1:-1] for form, _ in self._replacements)
         self.active = True
@@ -183,21 +172,15 @@ class Redactor:
         return scrub(text)
 
     def _redact_dict(self, value: dict[str, Any]) -> dict[str, Any]:
-        tag = value.get(TYPE_TAG)
-        redacted: dict[str, Any] = {} if tag is None else {TYPE_TAG: tag}
+        if TYPE_TAG in value:
+            return {key: item if key == TYPE_TAG else self.redact(item) for key, item in value.items()}
+        redacted: dict[str, Any] = {}
         for key, item in value.items():
-            if key == TYPE_TAG:
-                continue
-            name = key if tag is not None else self.redact_text(key)
+            name = self.redact_text(key)
             while name in redacted:  # two keys that are the same now must not swallow each other
                 name += "'"
             redacted[name] = self.redact(item)
         return redacted
-
-    def _redact_number(self, value: Any) -> Any:  # noqa: ANN401 - a number, a bool or None
-        text = str(value)
-        redacted = self.redact_secrets(text)
-        return value if redacted == text else redacted
 
 
 Replacements = tuple[tuple[str, str], ...]
@@ -220,10 +203,8 @@ def _replaced(text: str, replacements: Replacements) -> str:
 @cache
 def _texts_of(model: type[BaseModel]) -> dict[str, bool]:
     """Return the fields that may hold text, and of each whether it is an id."""
-    fields = {
-        name: field for name, field in model.model_fields.items() if name != "kind" and _is_text(field.annotation)
-    }
-    return {name: ID in field.metadata or _is_id(field.annotation) for name, field in fields.items()}
+    fields = ((name, each) for name, each in model.model_fields.items() if name != "kind" and _is_text(each.annotation))
+    return {name: ID in each.metadata or _is_id(each.annotation) for name, each in fields}
 
 
 def _is_id(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
@@ -248,9 +229,8 @@ def looks_secret(word: str) -> bool:
     """Return whether a word looks like a credential and unlike plain text: it is long, or mixes letters and digits."""
     if any(map(str.isspace, word)) and len(word) < 2 * _LONG:
         return False
-    return len(word) >= _LONG or (
-        len(word) >= _LONG_MIXED and any(map(str.isalpha, word)) and any(map(str.isdigit, word))
-    )
+    is_mixed = any(map(str.isalpha, word)) and any(map(str.isdigit, word))
+    return len(word) >= (_LONG_MIXED if is_mixed else _LONG)
 
 
 def forms_of(secret: str) -> set[str]:
@@ -328,32 +308,23 @@ def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool 
                 each.__notes__ = [redact(str(note)) for note in each.__notes__]
         for name in ("__cause__", "__context__"):
             led_to = getattr(each, name)
-            if led_to is not None and not isinstance(led_to, PlayheadError) and shows_secret(led_to, redactor):
+            if led_to is not None and not isinstance(led_to, PlayheadError) and _shows_secret(led_to, redactor):
                 setattr(each, name, None)
             elif led_to is not None and id(led_to) not in seen:
                 seen.add(id(led_to))
                 left.append(led_to)
 
 
-def shows_secret(error: BaseException, redactor: Redactor) -> bool:
+def _shows_secret(error: BaseException, redactor: Redactor) -> bool:
     """Return whether an exception, or a member of its group, shows a secret."""
-    return any(map(redactor.finds_in_error, _texts(error)))
+    said = traceback.format_exception(error, chain=False)
+    with suppress(Exception):  # a foreign class may fail to print itself
+        said.append(repr(error))
+    return any(map(redactor.finds_in_error, said))
 
 
 _redactors: Final[WeakSet[Redactor]] = WeakSet()
 _lock: Final = threading.RLock()
-
-
-def _texts(error: BaseException) -> Iterator[str]:
-    for text in (str, repr):
-        try:
-            yield text(error)
-        except Exception:  # noqa: BLE001, S112 - a foreign class: what cannot be printed shows nothing
-            continue
-    yield from getattr(error, "__notes__", ())
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _texts(each)
 
 
 def _redact_line(record: logging.LogRecord) -> bool:
