@@ -56,11 +56,24 @@ class EventBase(BaseModel):
 
     model_config: ClassVar[ConfigDict] = _FROZEN
 
-    incidental: ClassVar[bool] = False
+    incidental: ClassVar[bool]
     """Whether the kind tells of observers, of the clock or of whoever holds the run, not of what the agent did: such events
     are not compared."""
 
-    kind: str
+    kind: str = ""
+    """The kind: a keyword of the class. A class without one is what several kinds have in common."""
+
+    def __init_subclass__(cls, *, kind: str = "", incidental: bool = False, **config: Any) -> None:  # noqa: ANN401
+        """Enter the class in `EVENT_TYPES`."""
+        super().__init_subclass__(**config)
+        cls.incidental = incidental
+        if kind:
+            cls.kind = kind  # the default of the field
+            EVENT_TYPES[kind] = cls
+
+
+EVENT_TYPES: Final[dict[str, type[EventBase]]] = {}
+"""Every kind and its type; complete once `playhead.trace.events` is imported."""
 
 
 class RequestEvent(EventBase):

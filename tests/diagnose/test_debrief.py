@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 from docs.schemas import debrief_schema
 from playhead import Agent, load_recording
 from playhead.diagnose.debrief import DebriefFold, build_debrief
+from playhead.diagnose.debrief_account import TERMINATED_BY
 from playhead.diagnose.numbers import MOST
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.events.run import TERMINATED_BY
 from playhead.trace.reader import Problem
 from playhead.trace.types import Alternative, Rationale, ToolSpec, Usage
 from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, lookup, made, sample

@@ -8,10 +8,9 @@ from playhead.trace.types import Dollars, EventBase, Id, Integer, Rationale, Req
 from playhead.trace.values import JsonValue
 
 
-class StrategySelected(EventBase):
+class StrategySelected(EventBase, kind="strategy-selected"):
     """A strategy was chosen for the task."""
 
-    kind: Literal["strategy-selected"] = "strategy-selected"
     strategy: Id
     """The strategy."""
     reason: str | None = None
@@ -20,10 +19,9 @@ class StrategySelected(EventBase):
     """What it says of itself."""
 
 
-class StrategySwitchEvaluated(EventBase):
+class StrategySwitchEvaluated(EventBase, kind="strategy-switch-evaluated"):
     """A change of strategy was considered."""
 
-    kind: Literal["strategy-switch-evaluated"] = "strategy-switch-evaluated"
     from_strategy: str
     """The strategy in use."""
     recommended_strategy: str
@@ -34,10 +32,9 @@ class StrategySwitchEvaluated(EventBase):
     """Why."""
 
 
-class StrategySwitched(EventBase):
+class StrategySwitched(EventBase, kind="strategy-switched"):
     """Another strategy took over."""
 
-    kind: Literal["strategy-switched"] = "strategy-switched"
     from_strategy: str
     """The strategy given up."""
     to_strategy: str
@@ -57,20 +54,18 @@ class Judgement(EventBase):
     """The user's hook that recorded it; None for Playhead itself."""
 
 
-class DecisionEvaluated(Judgement):
+class DecisionEvaluated(Judgement, kind="decision-evaluated"):
     """A controller judged the run and decided something."""
 
-    kind: Literal["decision-evaluated"] = "decision-evaluated"
     decision: str
     """What was decided."""
     rationale: str | None = None
     """Why."""
 
 
-class CuratorDecision(EventBase):
+class CuratorDecision(EventBase, kind="curator-decision"):
     """What the context curator did with an observation."""
 
-    kind: Literal["curator-decision"] = "curator-decision"
     action: Literal["kept", "dropped", "compressed", "marked-untrusted"]
     """What it did."""
     ref: str
@@ -79,10 +74,9 @@ class CuratorDecision(EventBase):
     """Why."""
 
 
-class ContextSynthesized(EventBase):
+class ContextSynthesized(EventBase, kind="context-synthesized"):
     """The thread was rebuilt for the next request."""
 
-    kind: Literal["context-synthesized"] = "context-synthesized"
     mode: str
     """How it was rebuilt."""
     kept: Integer
@@ -97,10 +91,9 @@ class ContextSynthesized(EventBase):
     """Tokens of the thread after, as estimated."""
 
 
-class NudgeIssued(EventBase):
+class NudgeIssued(EventBase, kind="nudge-issued"):
     """The kernel put a word to the model into the thread."""
 
-    kind: Literal["nudge-issued"] = "nudge-issued"
     nudge: str
     """Which nudge."""
     text: str
@@ -109,10 +102,9 @@ class NudgeIssued(EventBase):
     """How grave the occasion is."""
 
 
-class GuardrailViolation(Judgement):
+class GuardrailViolation(Judgement, kind="guardrail-violation"):
     """A guard refused an input or an output."""
 
-    kind: Literal["guardrail-violation"] = "guardrail-violation"
     guard: str
     """Which guard."""
     violations: tuple[str, ...]
@@ -121,10 +113,9 @@ class GuardrailViolation(Judgement):
     """Whether the run was stopped for it."""
 
 
-class VerifierVerdict(Judgement):
+class VerifierVerdict(Judgement, kind="verifier-verdict"):
     """A check of the answer before it leaves."""
 
-    kind: Literal["verifier-verdict"] = "verifier-verdict"
     verified: bool
     """Whether the answer passed."""
     summary: str
@@ -133,10 +124,9 @@ class VerifierVerdict(Judgement):
     """The checks, in order: name, passed, reason."""
 
 
-class BudgetReserved(RequestEvent):
+class BudgetReserved(RequestEvent, kind="budget-reserved"):
     """The ledger set aside the worst case of a call before it is made."""
 
-    kind: Literal["budget-reserved"] = "budget-reserved"
     switch: Id = "budget_limit"
     """Whose ledger it is, by the killswitch's name."""
     tokens: Integer | None = None
@@ -155,10 +145,9 @@ class BudgetReserved(RequestEvent):
     """US dollars that nobody has spent or set aside, after this."""
 
 
-class KillswitchFired(EventBase):
+class KillswitchFired(EventBase, kind="killswitch-fired"):
     """A killswitch ended the run."""
 
-    kind: Literal["killswitch-fired"] = "killswitch-fired"
     switch: Id
     """The switch's name."""
     reason: str
@@ -180,10 +169,9 @@ class KillswitchFired(EventBase):
     """The call, when it fired at one."""
 
 
-class FactRecorded(EventBase):
+class FactRecorded(EventBase, kind="fact-recorded"):
     """Something that steered the run and came from neither model nor tool: replays serve it back."""
 
-    kind: Literal["fact-recorded"] = "fact-recorded"
     name: Id
     """What was asked: `approval`, `clock`, `random`, …"""
     key: Id = ""
@@ -192,10 +180,9 @@ class FactRecorded(EventBase):
     """The answer."""
 
 
-class KernelStateSnapshot(EventBase):
+class KernelStateSnapshot(EventBase, kind="kernel-state-snapshot"):
     """Where the loop stands; never the whole state."""
 
-    kind: Literal["kernel-state-snapshot"] = "kernel-state-snapshot"
     status: Id
     """`thinking`, `acting`, `observing`, `done`, `failed`."""
     steps: Integer

@@ -1,73 +1,23 @@
-"""Talking to a model: the thread, where each message and tool is written once and referred to by id, requests and answers."""
+"""Talking to a model: requests and answers."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from playhead.trace.types import (
     VOLATILE,
-    Content,
     Dollars,
     EventBase,
     Id,
     Integer,
     Range,
     RequestEvent,
-    Role,
     SpanIds,
     ToolCall,
-    ToolSpec,
     Usage,
     Value,
 )
 from playhead.trace.values import JsonValue
-
-
-class MessageRef(Value):
-    """Where the content of a message already stands."""
-
-    request: Integer | None = None
-    """The request whose `llm-responded` holds the text and the tool calls."""
-    call: str | None = None
-    """The call whose `tool-call-completed` holds the result."""
-
-
-class MessageAdded(EventBase):
-    """A message joins the thread of its owner."""
-
-    kind: Literal["message-added"] = "message-added"
-    id: Integer
-    """Dense per owner, in order of addition."""
-    role: Role
-    """Who speaks."""
-    content: Content | None = None
-    """The content, unless `ref` says where it stands."""
-    ref: MessageRef | None = None
-    """Where the content stands, instead of `content`."""
-    tool_calls: tuple[ToolCall, ...] = ()
-    """The calls an assistant message asks for, unless `ref` holds them."""
-    tool_call_id: Id | None = None
-    """In a tool message, the call that this answers."""
-    name: Id | None = None
-    """In a tool message, the tool's name."""
-    replaces: tuple[Integer, ...] = ()
-    """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
-    transient: bool = False
-    """Sent in some request and not kept in the thread."""
-    stored: str | None = None
-    """In place of a result that is too long: the key under which the agent may `recall` all of it."""
-
-
-class ToolsDefined(EventBase):
-    """Tool schemas join the owner's list; requests name them by id."""
-
-    kind: Literal["tools-defined"] = "tools-defined"
-    first_id: Integer
-    """Id of the first of `tools`; the others follow densely."""
-    tools: tuple[ToolSpec, ...]
-    """The tools."""
-    offered: bool = False
-    """Whether this is how tools were described for a request, by a hook; what runs are the agent's own."""
 
 
 class ErrorInfo(Value):
@@ -81,10 +31,9 @@ class ErrorInfo(Value):
     """What a model was told of it, where that is not this message: an imported run's own words."""
 
 
-class LlmRequested(RequestEvent):
+class LlmRequested(RequestEvent, kind="llm-requested"):
     """A request is about to be handed to the adapter; written before it is sent."""
 
-    kind: Literal["llm-requested"] = "llm-requested"
     model: Id
     """`provider/model` as asked for."""
     messages: tuple[Range, ...]
@@ -103,10 +52,9 @@ class LlmRequested(RequestEvent):
     """The span that the application's own tracer opened for it; absent: none is known."""
 
 
-class LlmResponded(RequestEvent):
+class LlmResponded(RequestEvent, kind="llm-responded"):
     """The adapter returned an answer."""
 
-    kind: Literal["llm-responded"] = "llm-responded"
     text: str = ""
     """What the model said."""
     thinking: str | None = None
@@ -125,10 +73,9 @@ class LlmResponded(RequestEvent):
     """The model that answered, in the provider's word."""
 
 
-class LlmFailed(RequestEvent):
+class LlmFailed(RequestEvent, kind="llm-failed"):
     """An attempt ended without an answer."""
 
-    kind: Literal["llm-failed"] = "llm-failed"
     error: ErrorInfo
     """What went wrong."""
     retryable: bool = False
@@ -145,18 +92,16 @@ class LlmFailed(RequestEvent):
     """Seconds after which the provider asks to be asked again; absent when it did not say."""
 
 
-class LlmRetried(RequestEvent):
+class LlmRetried(RequestEvent, kind="llm-retried"):
     """The same request will be sent again, as this attempt."""
 
-    kind: Literal["llm-retried"] = "llm-retried"
     delay_s: float
     """Seconds waited before it."""
 
 
-class ProviderFallback(EventBase):
+class ProviderFallback(EventBase, kind="provider-fallback"):
     """Another model takes over."""
 
-    kind: Literal["provider-fallback"] = "provider-fallback"
     from_model: str
     """The model given up."""
     to_model: str

@@ -1,6 +1,6 @@
 """Phases of strategies, and what hooks did at those of the loop."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from playhead.trace.types import EventBase, Id, Integer
 from playhead.trace.values import JsonValue
@@ -15,16 +15,12 @@ class PhaseEvent(EventBase):
     """Which one it is, from 1."""
 
 
-class PhaseEntered(PhaseEvent):
+class PhaseEntered(PhaseEvent, kind="phase-entered"):
     """A phase of the strategy begins; what the agent does until it is over belongs to it."""
 
-    kind: Literal["phase-entered"] = "phase-entered"
 
-
-class PhaseCompleted(PhaseEvent):
+class PhaseCompleted(PhaseEvent, kind="phase-completed"):
     """A phase of the strategy is over; one that the end of the run cut short has no such event."""
-
-    kind: Literal["phase-completed"] = "phase-completed"
 
 
 class HookEvent(EventBase):
@@ -36,10 +32,9 @@ class HookEvent(EventBase):
     """The policy of Playhead's own that the hook belongs to: a replay asks it again."""
 
 
-class HookFired(HookEvent):
+class HookFired(HookEvent, kind="hook-fired"):
     """A phase hook returned something that steers the run."""
 
-    kind: Literal["hook-fired"] = "hook-fired"
     phase: str
     """The phase."""
     timing: Literal["before", "after", "on-error"]
@@ -56,11 +51,9 @@ class HookFired(HookEvent):
     """For `recover`, the fields of the state that the hook set; for `nudge`, `answer` and `switch-to` what it gave."""
 
 
-class HookFailed(HookEvent):
+class HookFailed(HookEvent, kind="hook-failed", incidental=True):
     """A hook or subscriber raised, took too long, or returned what cannot be used. Recorded once for each place."""
 
-    incidental: ClassVar = True
-    kind: Literal["hook-failed"] = "hook-failed"
     where: str
     """The tag, phase or event kind at which it failed."""
     key: Id = ""
@@ -82,17 +75,15 @@ class EmissionEvent(HookEvent):
     """The payload before."""
 
 
-class EmissionChanged(EmissionEvent):
+class EmissionChanged(EmissionEvent, kind="emission-changed"):
     """A transform replaced a payload."""
 
-    kind: Literal["emission-changed"] = "emission-changed"
     after: JsonValue = None
     """The payload after."""
 
 
-class EmissionSuppressed(EmissionEvent):
+class EmissionSuppressed(EmissionEvent, kind="emission-suppressed"):
     """A transform removed a payload."""
 
-    kind: Literal["emission-suppressed"] = "emission-suppressed"
     why: str | None = None
     """For a call that is refused, what the model is told."""

@@ -6,10 +6,9 @@ from playhead.trace.types import Alternative, CallEvent, EventBase, Id, Integer,
 from playhead.trace.values import JsonValue
 
 
-class Thought(EventBase):
+class Thought(EventBase, kind="thought"):
     """What the model said beside its calls, without rationale blocks."""
 
-    kind: Literal["thought"] = "thought"
     request: Integer
     """The request whose answer holds it."""
     text: str | None = None
@@ -18,10 +17,9 @@ class Thought(EventBase):
     """Its place in a search: `2.1` follows from the second first thought."""
 
 
-class PlanCreated(EventBase):
+class PlanCreated(EventBase, kind="plan-created"):
     """A plan was made or made anew."""
 
-    kind: Literal["plan-created"] = "plan-created"
     plan_id: str
     """Id of the plan."""
     version: Integer
@@ -34,10 +32,9 @@ class PlanCreated(EventBase):
     """Why it was made anew, such as `s2 failed`; absent for the first plan."""
 
 
-class PlanStepChanged(EventBase):
+class PlanStepChanged(EventBase, kind="plan-step-changed"):
     """A step of a plan changed its state."""
 
-    kind: Literal["plan-step-changed"] = "plan-step-changed"
     plan_id: str
     """Id of the plan."""
     step_id: str
@@ -48,20 +45,18 @@ class PlanStepChanged(EventBase):
     """Why it changed, when that is not plain."""
 
 
-class Reflection(EventBase):
+class Reflection(EventBase, kind="reflection"):
     """The model judged the progress so far."""
 
-    kind: Literal["reflection"] = "reflection"
     text: str
     """What it said."""
     satisfied: bool | None = None
     """Whether it considers the goal met."""
 
 
-class Critique(EventBase):
+class Critique(EventBase, kind="critique"):
     """The model, or a critic, judged an answer."""
 
-    kind: Literal["critique"] = "critique"
     text: str
     """What it said."""
     satisfied: bool | None = None
@@ -72,10 +67,9 @@ class Critique(EventBase):
     """The thought that it judges, by its place in the search; absent where it judges an answer."""
 
 
-class AssumptionRecorded(EventBase):
+class AssumptionRecorded(EventBase, kind="assumption-recorded"):
     """The model stated an assumption ("I assume X because Y")."""
 
-    kind: Literal["assumption-recorded"] = "assumption-recorded"
     request: Integer
     """The request whose answer holds it."""
     assumption: str
@@ -84,10 +78,9 @@ class AssumptionRecorded(EventBase):
     """The stated reason; absent when none was given."""
 
 
-class AlternativesConsidered(EventBase):
+class AlternativesConsidered(EventBase, kind="alternatives-considered"):
     """The model named what it rejected."""
 
-    kind: Literal["alternatives-considered"] = "alternatives-considered"
     decision: str
     """What was decided."""
     alternatives: tuple[Alternative, ...]
@@ -96,18 +89,16 @@ class AlternativesConsidered(EventBase):
     """The thoughts of a search that are followed, best first; absent elsewhere."""
 
 
-class RationaleMissing(CallEvent):
+class RationaleMissing(CallEvent, kind="rationale-missing"):
     """A call came without the reason that was asked for."""
 
-    kind: Literal["rationale-missing"] = "rationale-missing"
     path: Literal["native", "text", "plan"]
     """How the call was asked for."""
 
 
-class StructuredOutputFailed(EventBase):
+class StructuredOutputFailed(EventBase, kind="structured-output-failed"):
     """An answer did not have the form that was asked for."""
 
-    kind: Literal["structured-output-failed"] = "structured-output-failed"
     expected: str
     """Name of the form."""
     error: str

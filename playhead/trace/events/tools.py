@@ -1,7 +1,7 @@
 """Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each; and what a replay served instead."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import VOLATILE, CallEvent, EventBase, Id, Integer, Rationale, Role, SpanIds
@@ -53,10 +53,9 @@ def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
     return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None
 
 
-class ToolCallStarted(CallEvent):
+class ToolCallStarted(CallEvent, kind="tool-call-started"):
     """A call is about to be checked and run; written before its body may start."""
 
-    kind: Literal["tool-call-started"] = "tool-call-started"
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     args: JsonValue = None
@@ -77,10 +76,9 @@ class ToolCallStarted(CallEvent):
     """The span that the application's own tracer opened for it; absent: none is known."""
 
 
-class ToolCallRepaired(EventBase):
+class ToolCallRepaired(EventBase, kind="tool-call-repaired"):
     """A malformed call was put right before it ran."""
 
-    kind: Literal["tool-call-repaired"] = "tool-call-repaired"
     call_id: Id
     """The call."""
     stage: str
@@ -91,10 +89,9 @@ class ToolCallRepaired(EventBase):
     """What it was read as."""
 
 
-class ToolCallCompleted(CallEvent):
+class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
     """A call is over: it returned, failed, was refused or was given up."""
 
-    kind: Literal["tool-call-completed"] = "tool-call-completed"
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     ok: bool
@@ -151,20 +148,18 @@ def result_in_text(tool: str, result: str) -> str:
     return f"Result of {tool}:\n{result}"
 
 
-class ApprovalRequested(CallEvent):
+class ApprovalRequested(CallEvent, kind="approval-requested"):
     """Somebody has to allow a call before it runs."""
 
-    kind: Literal["approval-requested"] = "approval-requested"
     args_hash: Annotated[Id, VOLATILE]
     """Hash of exactly the arguments that are to be approved."""
     switch: Id | None = None
     """The killswitch that wants it; None when the tool itself requires approval."""
 
 
-class ApprovalDecided(EventBase):
+class ApprovalDecided(EventBase, kind="approval-decided"):
     """The answer to an approval request; anything but an explicit yes is a no."""
 
-    kind: Literal["approval-decided"] = "approval-decided"
     call_id: Id
     """The call."""
     approved: bool
@@ -177,22 +172,18 @@ class ApprovalDecided(EventBase):
     """As in the request."""
 
 
-class ToolCallLate(CallEvent):
+class ToolCallLate(CallEvent, kind="tool-call-late", incidental=True):
     """The body of an abandoned call came back; its result was not used."""
 
-    incidental: ClassVar = True
-    kind: Literal["tool-call-late"] = "tool-call-late"
     ok: bool
     """Whether it returned or raised."""
     duration_ms: Annotated[float, VOLATILE]
     """Milliseconds from the start of the call."""
 
 
-class ReplayServed(EventBase):
+class ReplayServed(EventBase, kind="replay-served", incidental=True):
     """A recorded answer was served instead of asking again."""
 
-    incidental: ClassVar = True
-    kind: Literal["replay-served"] = "replay-served"
     call_id: Id = ""
     """The call in the replay; empty for a request."""
     request: Integer | None = None
@@ -205,11 +196,9 @@ class ReplayServed(EventBase):
     """`seq` of the recorded answer in the recording."""
 
 
-class ReplayDiverged(EventBase):
+class ReplayDiverged(EventBase, kind="replay-diverged", incidental=True):
     """The replay did something else than the recording."""
 
-    incidental: ClassVar = True
-    kind: Literal["replay-diverged"] = "replay-diverged"
     what: str
     """What differs."""
     where: str

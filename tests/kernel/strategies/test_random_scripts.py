@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playhead.compose import killswitches as ks
+from playhead.diagnose.debrief_account import TERMINATED_BY
 from playhead.testing import Turn, call, calls, error, text
-from playhead.trace.events.run import TERMINATED_BY
 from playhead.trace.format import ANSWERED
 from tests.kernel.strategies.looking import broken, lookup, run
 from tests.proving import sample
