@@ -12,8 +12,9 @@ from playhead.cli.output import note
 from playhead.spans import SpanBuilder
 from playhead.spans.delivery import Pump
 from playhead.spans.run_export import Cursor, RunExport, Undelivered, count_undelivered, notices
-from playhead.spans.sources import TraceSource, is_over, is_running, unseen_host
+from playhead.spans.sources import TraceSource, is_over, unseen_host
 from playhead.trace.blobs import run_id_of
+from playhead.trace.store import is_alive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +97,7 @@ class Export:
                 "undelivered": left.get(run, nothing).spans,
                 "all_counted": left.get(run, nothing).all_counted,
                 "interrupted": run.interrupted,
-                "running": not run.done and is_running(path),
+                "running": not run.done and is_alive(path) is True,
                 "perhaps_on": self._perhaps_on(run),
                 "error": run.failure,
             }

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from math import isclose
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from openinference.instrumentation import infer_llm_provider_from_host, infer_llm_system_from_model_name
 from openinference.semconv.trace import OpenInferenceLLMProviderValues as Provider
@@ -16,7 +15,7 @@ from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
 from playhead.spans.messages import clean, cleaned, content_shown, json_of, json_taken_apart, present
-from playhead.spans.tree import OK, SAMPLED, failed, parsed, root_span_of
+from playhead.spans.tree import OK, context_of, failed, root_span_of
 from playhead.trace.events import RunStarted
 from playhead.trace.format import ANSWERED
 
@@ -99,8 +98,8 @@ def links_of(started: RunStarted) -> tuple[Link, ...]:
         found["resumed_from"] = root_span_of(started.resumed_from, earlier)
     if started.replay_of:
         found["replay_of"] = root_span_of(started.replay_of)
-    if imported and (trace_id := parsed(imported.trace_id)) and (span_id := parsed(imported.root_span_id, 16)):
-        found["imported_from"] = SpanContext(trace_id, span_id, is_remote=True, trace_flags=SAMPLED)
+    if imported and (origin := context_of(imported.trace_id, imported.root_span_id, remote=True)):
+        found["imported_from"] = origin
     return tuple(Link(context, {"playhead.relation": relation}) for relation, context in found.items())
 
 
@@ -199,7 +198,7 @@ _PROVIDERS: Final[dict[str, str]] = {
 def of_model(model: str, address: str | None = None) -> Attributes:
     """Return the attributes that name a `provider/model`; a known host at the address names the provider. Do not change them."""
     prefix, _, name = model.partition("/") if "/" in model else ("", "", model)
-    host = _host(address)
+    host = (address or "").partition("://")[2].partition("/")[0]
     found = infer_llm_provider_from_host(host) if host else None
     provider = found.value if found else _PROVIDERS.get(prefix, prefix)
     system = infer_llm_system_from_model_name(name.rpartition("/")[2])
@@ -208,13 +207,6 @@ def of_model(model: str, address: str | None = None) -> Attributes:
         S.LLM_PROVIDER: provider or None,
         S.LLM_SYSTEM: system.value if system else provider or None,
     }
-
-
-def _host(address: str | None) -> str | None:
-    try:
-        return urlsplit(address).hostname if address else None
-    except ValueError:
-        return None
 
 
 def _token_attributes(usage: Usage) -> Attributes:

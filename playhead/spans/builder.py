@@ -19,7 +19,7 @@ from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
 from playhead.spans.thread import Opening, SpanThread
-from playhead.spans.tree import SpanTree, failed, noted, outer_span, trace_of
+from playhead.spans.tree import SpanTree, context_of, failed, noted, parsed, trace_id_of
 from playhead.trace import events as e
 from playhead.trace.owners import owner_inside, parent_of
 
@@ -145,7 +145,8 @@ class _RunSpans:
         common = attributes.of_run(started, masking)
         telemetry = started.telemetry
         metadata = telemetry.metadata if telemetry is not None and masking.application else {}
-        self.tree = SpanTree(started.run_id, trace_of(started), resource, common, metadata, gen_ai=options.gen_ai)
+        trace_id = (telemetry and parsed(telemetry.trace_id)) or trace_id_of(started.run_id)
+        self.tree = SpanTree(started.run_id, trace_id, resource, common, metadata, gen_ai=options.gen_ai)
         self._opening = Opening(started)
         self._template = attributes.of_template(started, masking)
         self._owners: dict[str, _Owner] = {}
@@ -173,7 +174,7 @@ class _RunSpans:
         """Open the span of an agent."""
         name = record.owner if above else "root"
         path = started.agent.name if above is None else f"{above[1].path}/{started.agent.name}"
-        is_run = isinstance(started, e.RunStarted)
+        telemetry = started.telemetry if isinstance(started, e.RunStarted) else None
         span = self.tree.open(
             f"agent:{name}",
             f"agent:{started.agent.name}",
@@ -182,8 +183,8 @@ class _RunSpans:
             now,
             attributes=attributes.of_agent(started, self._started.run_id, name, path, self._masking),
             metadata=attributes.agent_metadata(started, record),
-            links=attributes.links_of(self._started) if is_run else (),
-            parent=outer_span(self._started) if is_run else None,
+            links=attributes.links_of(started) if isinstance(started, e.RunStarted) else (),
+            parent=context_of(telemetry.trace_id, telemetry.span_id, remote=telemetry.remote) if telemetry else None,
         )
         if span is None:
             return None
@@ -231,7 +232,7 @@ class _RunSpans:
 
     def _requested(self, record: Record, event: e.LlmRequested, owner: _Owner, now: int) -> Closed:
         prompt = owner.thread.prompt(event.messages, self._options.max_messages)
-        newest = prompt.messages[-1].text if prompt.messages else ""
+        newest = prompt.messages[-1].message.get("content") or "" if prompt.messages else ""
         declared = owner.declared(event.model)
         offered = owner.thread.offered(event.tools)
         in_text = owner.thread.offered((*event.tools, *event.tools_in_text)) if event.tools_in_text else offered

@@ -207,7 +207,7 @@ class Otlp(Sink):
                 allow_redirects=False,  # the headers are for this address
                 stream=True,
             ) as response:
-                return self._answer_of(response, _start_of(response, time.monotonic() + seconds))
+                return self._answer_of(response, next(response.iter_content(_LARGEST_ANSWER), b""))
         except known.SSLError:
             return Answer("unusable", "the TLS certificate is not trusted, or TLS is not spoken there")
         except known.Timeout:
@@ -243,18 +243,6 @@ class Otlp(Sink):
     def _safe(self, text: str) -> str:
         """Return somebody else's text as one plain line without secrets."""
         return plain(self._destination.without_secrets(text))
-
-
-def _start_of(response: requests.Response, late_at: float) -> bytes:
-    """Return the start of an answer; raises `Timeout` when it comes too slowly."""
-    body = b""
-    for chunk in response.iter_content(64):
-        body += chunk
-        if time.monotonic() > late_at:
-            raise known.Timeout
-        if len(body) >= _LARGEST_ANSWER:
-            break
-    return body
 
 
 def _retry_after_s(header: str) -> float | None:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from playhead.errors import MissingDependencyError, SettingsError, UsageError
@@ -14,8 +14,6 @@ from playhead.trace.redaction import forms_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Compression = Literal["gzip", "none"]
 
 _TRACES: Final = "OTEL_EXPORTER_OTLP_TRACES_"
 _ALL: Final = "OTEL_EXPORTER_OTLP_"
@@ -42,7 +40,8 @@ class Destination:
     """Sent with every request, by lower-case name."""
     timeout_s: float = _TIMEOUT_S
     """Seconds that a request may take."""
-    compression: Compression = "gzip"
+    compression: str = "gzip"
+    """`gzip` or `none`."""
     certificate: str | None = None
     """File of the certificate authority that vouches for it; None: those that the system trusts."""
     client: tuple[str, str] | str | None = None
@@ -232,11 +231,11 @@ def _timeout() -> float:
     return value / 1000 if value >= _MILLISECONDS else value
 
 
-def _compression() -> Compression:
+def _compression() -> str:
     name = (_variable("COMPRESSION") or "gzip").strip().lower()
     if name not in {"gzip", "none"}:
         raise SettingsError("OTEL_EXPORTER_OTLP_COMPRESSION is neither gzip nor none")
-    return cast("Compression", name)
+    return name
 
 
 def plain(text: str) -> str:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, UsageError
-from playhead.spans.destination import live_destination, named, require_opentelemetry
+from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
 from playhead.spans.run_export import Cursor, RunExport, count_undelivered, message, notices, resend_command
 from playhead.spans.sources import QueueSource, TraceSource
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
     from playhead.spans.builder import SpanBuilder
-    from playhead.spans.delivery import Pump, Sink
-    from playhead.spans.destination import Destination
+    from playhead.spans.delivery import Pump
     from playhead.spans.masking import SpanOptions
     from playhead.trace.recorder import Recorder, Subscriptions
 
@@ -51,26 +50,26 @@ class LiveExport:
     def __init__(
         self,
         name: str,
-        connect: Callable[[], tuple[Sink, Callable[[], SpanBuilder]]],
-        destination: Destination | None = None,
+        to: Destination | SpanProcessor,
         *,
+        service: str | None = None,
+        options: SpanOptions | None = None,
         resend: str = "--resume",
-        on_flush: Callable[[float], object] | None = None,
     ) -> None:
         """Prepare; nothing is imported and no thread starts before the first run.
 
         Args:
             name: where the spans go, as it may be shown.
-            connect: makes the sink, and what makes a run's builder of spans; called in the thread.
-            destination: the destination of the cursors; None: nothing is acknowledged, so there are none.
+            to: the collector, or the application's span processor. A processor acknowledges nothing, so there are no cursors.
+            service: `service.name` of the spans.
+            options: what they show.
             resend: the options with which `playhead export` sends what did not arrive.
-            on_flush: called by `flush` and `shutdown` when everything was handed over, with the seconds that are left;
-                False means that it did not finish.
         """
         self.name = name
-        self._connect, self._destination, self._resend = connect, destination, resend
-        self._on_flush = on_flush
-        self._stopped = False
+        self.stopped = False
+        """Whether it sends no more runs."""
+        self._to = to
+        self._service, self._options, self._resend = service, options, resend
         self.forget_parent()
 
     def forget_parent(self) -> None:
@@ -91,7 +90,7 @@ class LiveExport:
 
     def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
         """Send a run that begins now."""
-        if self._stopped:
+        if self.stopped:
             return
         if self._broken is not None or len(self._runs()) >= MAX_RUNS:
             self._turn_away(recorder)
@@ -100,11 +99,6 @@ class LiveExport:
             self._new.append(self._export_of(run_id, recorder, subscriptions))
         self._start()
         self._wake.set()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it sends no runs any more."""
-        return self._stopped
 
     @property
     def pending(self) -> int:
@@ -129,7 +123,7 @@ class LiveExport:
     def shutdown(self, timeout_s: float = _EXIT_S) -> None:
         """Deliver what is left, and warn of what could not be; runs that begin later are not sent. Again, it does nothing."""
         with self._ending:  # of two threads that end the process, the second waits for the first
-            if not self._stopped:
+            if not self.stopped:
                 self._end(timeout_s)
 
     def _turn_away(self, recorder: Recorder) -> None:
@@ -152,12 +146,12 @@ class LiveExport:
             subscriptions.add(None, queue.put)
             return RunExport(run_id, None, lambda: queue, self._builder, next_seq=lambda: queue.next_seq)
         path = writer.path
-        cursor = None if self._destination is None else Cursor(path, self._destination)
+        cursor = Cursor(path, self._to) if isinstance(self._to, Destination) else None
         source = lambda: TraceSource(path, lambda: recorder.sealed)  # noqa: E731 - as above
         return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.next_seq)
 
     def _builder(self) -> SpanBuilder:
-        assert self._make_builder is not None  # noqa: S101 - the thread connects first
+        assert self._make_builder is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever
         return self._make_builder()
 
     def _start(self) -> None:
@@ -175,12 +169,16 @@ class LiveExport:
 
     def _work(self) -> None:
         try:
-            from playhead.spans.delivery import Pump  # noqa: PLC0415 - in the thread, as all that follows
+            require_opentelemetry()  # in the thread, as all that follows
+            from playhead.spans.builder import SpanBuilder  # noqa: PLC0415
+            from playhead.spans.delivery import Otlp, Pump, ToProcessor  # noqa: PLC0415
+            from playhead.spans.masking import SpanOptions  # noqa: PLC0415
 
-            sink, self._make_builder = self._connect()
+            self._make_builder = partial(SpanBuilder, self._options or SpanOptions(), service=self._service)
+            sink = Otlp(self._to) if isinstance(self._to, Destination) else ToProcessor(self._to)
             _suppress_instrumentation()
             pump = self._pump = Pump(sink)
-            while not self._stopped:
+            while not self.stopped:
                 self._round(pump)
                 self._wait(pump)
             self._hurry = True
@@ -211,7 +209,7 @@ class LiveExport:
 
     def _time_left(self) -> float | None:
         """Return the seconds until the process ends; None while it does not."""
-        return self._end_at - time.monotonic() if self._stopped else None
+        return self._end_at - time.monotonic() if self.stopped else None
 
     def _wait(self, pump: Pump) -> None:
         stuck_s = pump.again_at - time.monotonic()
@@ -226,7 +224,7 @@ class LiveExport:
         failing, stopped = pump.failing_since, pump.stopped
         if failing is None or stopped is None:
             self._has_warned = False
-        elif not (self._has_warned or self._stopped) and (
+        elif not (self._has_warned or self.stopped) and (
             stopped.meaning == "unusable" or time.monotonic() - failing > _WARN_AFTER_S
         ):
             self._has_warned = True
@@ -256,7 +254,7 @@ class LiveExport:
     def _end(self, timeout_s: float) -> None:
         started = time.monotonic()
         self._end_at = started + max(timeout_s - _TO_COUNT_S, timeout_s / 2)
-        self._stopped = True
+        self.stopped = True
         self._wake.set()
         if self._thread is not None:
             self._thread.join(max(self._end_at - time.monotonic(), 0.0))
@@ -275,8 +273,10 @@ class LiveExport:
         return reason
 
     def _flush(self, late_at: float) -> bool:
+        """Flush the processor when everything was handed over; return whether it says that it finished in time."""
         try:
-            return self._on_flush is None or self._on_flush(max(late_at - time.monotonic(), 0.0)) is not False
+            left_ms = int(max(late_at - time.monotonic(), 0.0) * 1000)
+            return isinstance(self._to, Destination) or self._to.force_flush(left_ms) is not False
         except Exception as error:  # noqa: BLE001 - a processor is the application's code
             log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
             return False
@@ -334,12 +334,12 @@ def live_export(
     """
     destination = named(endpoint, headers) if endpoint is not None else live_destination()
     if destination is None:
-        nothing = LiveExport("nowhere", _never)
+        nothing = LiveExport("nowhere", Destination(""))
         nothing.shutdown()
         return nothing
     header = " --header NAME=env:VARIABLE" if headers else ""
     resend = "--resume" if endpoint is None else f"--resume --to {destination.name}{header}"
-    return _begin(_to(destination, service_name, options, resend))
+    return _begin(LiveExport(destination.name, destination, service=service_name, options=options, resend=resend))
 
 
 def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -> LiveExport:
@@ -351,14 +351,8 @@ def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -
     Raises:
         UsageError: other spans are exported already.
     """
-
-    def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
-        from playhead.spans.delivery import ToProcessor  # noqa: PLC0415 - in the thread
-
-        return ToProcessor(processor), _builders(None, options)
-
     name = f"the span processor {type(processor).__name__}"
-    return _begin(LiveExport(name, connect, resend="--to URL", on_flush=lambda s: processor.force_flush(int(s * 1000))))
+    return _begin(LiveExport(name, processor, options=options, resend="--to URL"))
 
 
 def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
@@ -384,25 +378,8 @@ def _automatic() -> LiveExport | None:
     """Return the live export that the environment turns on, if it does."""
     with _Current.lock:  # several first runs may begin at once
         if _Current.export is None and not _Current.refused and (destination := live_destination()) is not None:
-            return _begin(_to(destination, None, None, "--resume"))
+            return _begin(LiveExport(destination.name, destination))
         return _Current.export
-
-
-def _to(destination: Destination, service: str | None, options: SpanOptions | None, resend: str) -> LiveExport:
-    def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
-        require_opentelemetry()
-        from playhead.spans.delivery import Otlp  # noqa: PLC0415 - in the thread
-
-        return Otlp(destination), _builders(service, options)
-
-    return LiveExport(destination.name, connect, destination, resend=resend)
-
-
-def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:
-    from playhead.spans.builder import SpanBuilder  # noqa: PLC0415 - in the thread
-    from playhead.spans.masking import SpanOptions  # noqa: PLC0415 - the same
-
-    return partial(SpanBuilder, options or SpanOptions(), service=service)
 
 
 def _begin(export: LiveExport) -> LiveExport:
@@ -432,7 +409,3 @@ def _is_suppressed() -> bool:
     outer = trace.get_current_span().get_span_context()
     suppressed = context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY)  # noqa: SLF001 - as the libraries read it
     return bool(suppressed) or (outer.is_valid and not outer.trace_flags.sampled)
-
-
-def _never() -> tuple[Sink, Callable[[], SpanBuilder]]:
-    raise UsageError("there is nowhere to export to")

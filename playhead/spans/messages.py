@@ -113,18 +113,16 @@ class Shown:
     message: dict[str, Any]
     """The same as data."""
 
-    @property
-    def text(self) -> str | list[Any]:
-        """What it says."""
-        return self.message.get("content") or ""
-
 
 def shown_message(
     added: MessageAdded, name: str | None, content: Content, calls: Sequence[ToolCall], image: Image
 ) -> Shown:
     """Return a message of a prompt, with the name, the content and the calls that it is shown with."""
     wire: dict[str, Any] = {"role": added.role, "content": content_shown(content, image), **_calls_shown(calls)}
-    parts = () if isinstance(wire["content"], str) else [_part(each) for each in wire["content"]]
+    parts = [
+        each if each["type"] == "text" else {"type": "image", "image": each["image_url"]}  # OpenInference's form
+        for each in (() if isinstance(wire["content"], str) else wire["content"])
+    ]
     if calls:
         wire["content"] = wire["content"] or None  # as it is sent
     if added.tool_call_id is not None:
@@ -195,25 +193,11 @@ def content_shown(content: Content, image: Image) -> Any:  # noqa: ANN401 - text
     ]
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part of a message in OpenInference's form."""
-    return part if part["type"] == "text" else {"type": "image", "image": part["image_url"]}
-
-
 def _calls_shown(calls: Sequence[ToolCall]) -> dict[str, Any]:
-    said = [
-        {
-            "id": clean(call.id),
-            "type": "function",
-            "function": {"name": clean(call.name), "arguments": arguments_of(call)},
-        }
-        for call in calls
-    ]
+    """Return calls in OpenAI's form; arguments that are no JSON are shown as the model wrote them."""
+    said = []
+    for call in calls:
+        arguments = clean(call.raw_arguments or "") if call.arguments is None else shown(call.arguments)[0]
+        function = {"name": clean(call.name), "arguments": arguments}
+        said.append({"id": clean(call.id), "type": "function", "function": function})
     return {"tool_calls": said} if said else {}
-
-
-def arguments_of(call: ToolCall) -> str:
-    """Return a call's arguments as JSON text, or what the model wrote in its place."""
-    if call.arguments is None:
-        return clean(call.raw_arguments or "")
-    return shown(call.arguments)[0]

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 CHECK: Final = "verify"
 """The purpose of a request that checks an answer, and the name of the span around it."""
-_OVER: Final = frozenset({"completed", "skipped"})
 TAKEN: Final = (
     *(e.PlanCreated, e.PlanStepChanged, e.PhaseEntered, e.PhaseCompleted, e.Critique, e.AlternativesConsidered),
     *(e.VerifierVerdict, e.GuardrailViolation, e.StrategySelected, e.StrategySwitched),
@@ -145,7 +144,7 @@ class Phases:
         elif event.status == "failed":
             status = Status(StatusCode.ERROR, self.masking.word(event.reason or "the step failed"))
             return self._end(name, now, status, self.masking.quoting(event.reason) if event.reason else None)
-        elif event.status in _OVER:
+        elif event.status in {"completed", "skipped"}:
             return self._end(name, now)
         return []
 

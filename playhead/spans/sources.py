@@ -7,15 +7,15 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from playhead.errors import PlayheadError, RunIdError, TraceNotFoundError
+from playhead.errors import PlayheadError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
 from playhead.trace.reader import Following, Problem, open_trace
+from playhead.trace.store import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from playhead.trace.control import Control
     from playhead.trace.line import Record
 
 MAX_QUEUED: Final = 5_000
@@ -135,13 +135,8 @@ Source = TraceSource | QueueSource
 
 def is_over(path: Path, *, assume_dead: bool = False) -> bool:
     """Return whether nothing more comes; `assume_dead`: also when that cannot be seen from here."""
-    return not is_running(path) and (assume_dead or unseen_host(path) is None)
-
-
-def is_running(path: Path) -> bool:
-    """Return whether the run's process, on this machine or in a container on it, holds the run's lock."""
-    control = _control_of(path)
-    return control is not None and control.held
+    alive = is_alive(path)
+    return alive is False or (alive is None and assume_dead)
 
 
 def unseen_host(path: Path) -> str | None:
@@ -149,16 +144,7 @@ def unseen_host(path: Path) -> str | None:
 
     A lock is not seen on every machine that sees the file, and a container that starts again has another host name.
     """
-    control = _control_of(path)
-    if control is None or control.process.host == os.uname().nodename or control.held:
-        return None
-    return control.process.host
+    from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where there are no locks
 
-
-def _control_of(path: Path) -> Control | None:
-    try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where there are no locks
-
-        return Control.of(path)
-    except (ImportError, RunIdError):
-        return None
+    control = Control.of(path) if is_alive(path) is None else None
+    return None if control is None else control.process.host

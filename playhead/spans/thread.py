@@ -74,14 +74,10 @@ class SpanThread:
 
     def _as_shown(self, added: MessageAdded, content: Content) -> Content:
         """Return what a message says, as far as it is shown in prompts."""
-        masking = self._masking
-        may_quote = not masking.outputs and not self._opening.holds(added, content)
-        if may_quote or self._is_hidden_result(added):
-            return content and REDACTED_VALUE
-        tells = (
-            not masking.tools and added.ref is None and added.role in {"system", "user"} and self._describes(content)
-        )
-        return REDACTED_VALUE if tells else content
+        may_quote = not self._masking.outputs and not self._opening.holds(added, content)
+        is_prompt = added.ref is None and added.role in {"system", "user"}
+        is_hidden = may_quote or self._is_hidden_result(added) or (is_prompt and self._describes(content))
+        return content and REDACTED_VALUE if is_hidden else content
 
     def _describes(self, content: Content) -> bool:
         """Return whether a prompt lists tools in words: it holds how one of them is described, in whatever lines."""

@@ -6,6 +6,7 @@ Ids of traces and spans follow from the run, so that whatever is sent twice is t
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
 
     from playhead.spans.masking import Masking
-    from playhead.trace.events import RunStarted
 
 SCOPE: Final = InstrumentationScope("playhead", VERSION)
 OK: Final = Status(StatusCode.OK)
@@ -110,23 +110,18 @@ class SpanTree:
         return span
 
     def close(
-        self,
-        span: OpenSpan,
-        now: int,
-        status: Status = OK,
-        attributes: dict[str, Any] | None = None,
+        self, span: OpenSpan, now: int, status: Status = OK, attributes: dict[str, Any] | None = None
     ) -> list[ReadableSpan]:
-        """Return a span that has ended, behind those inside it that had not."""
-        if attributes:
-            span.attributes.update(present(attributes))
-        ended: list[ReadableSpan] = []
-        if span.below:
-            because = _NOT_ENDED.format(name=span.name)
-            ended = [self._cut_off(each, now, because) for each in self._inside(span)]
-        self._forget(span)
-        ended.append(self._readable(span, now, status, span.attributes))
-        span.attributes = {}  # whoever refers to it on, needs no prompt
-        return ended
+        """Close a span; return it behind those inside it that were still open."""
+        span.attributes.update(present(attributes or {}))
+        inside = self._inside(span)
+        closed = [self._cut_off(each, now, _NOT_ENDED.format(name=span.name)) for each in inside]
+        closed.append(self._readable(span, now, status, span.attributes))
+        for each in (*inside, span):
+            each.is_open = False
+        (self._roots if span.above is None else span.above.below).pop(span.context.span_id, None)
+        span.attributes = {}  # later references to the span need no prompt
+        return closed
 
     def interrupted(self, now: int) -> list[ReadableSpan]:
         """Return all open spans as they are now, innermost first; they stay open."""
@@ -143,12 +138,6 @@ class SpanTree:
             found.append(each)
             waiting += each.below.values()
         return found[::-1]
-
-    def _forget(self, span: OpenSpan) -> None:
-        for each in (span, *self._inside(span)):
-            each.is_open = False
-        siblings = self._roots if span.above is None else span.above.below
-        siblings.pop(span.context.span_id, None)
 
     def _cut_off(self, span: OpenSpan, now: int, because: str) -> ReadableSpan:
         status = Status(StatusCode.ERROR, because)
@@ -181,15 +170,14 @@ class SpanTree:
 
 
 def failed(span: OpenSpan, kind: str, message: str, now: int, masking: Masking) -> Status:
-    """Note an error as an event of the span, and return the status that says it."""
+    """Add an error to a span as an event, and return the status that says it."""
     kind, message = clean(kind), masking.word(clean(message))
-    attributes = {EXCEPTION_TYPE: kind, EXCEPTION_MESSAGE: message}
-    span.events.append(Event("exception", attributes, timestamp=now))
+    noted(span, "exception", now, **{EXCEPTION_TYPE: kind, EXCEPTION_MESSAGE: message})
     return Status(StatusCode.ERROR, f"{kind}: {message}")
 
 
 def noted(span: OpenSpan, name: str, now: int, **attributes: str | float | None) -> None:
-    """Note something that happened while the span was open."""
+    """Add an event to a span."""
     said = {key: clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
     span.events.append(Event(name, present(said), timestamp=now))
 
@@ -201,30 +189,18 @@ ROOT = "agent:root"
 
 @lru_cache(maxsize=64)
 def trace_id_of(run_id: str) -> int:
-    """Return the 128 bits of the run's ULID; for an id that is none, the first 128 of its SHA-256."""
-    return ulid_number(run_id) or int.from_bytes(hashlib.sha256(_bytes(run_id)).digest()[:16]) or 1
+    """Return the 128 bits of the run's ULID; for a run id that is not a ULID, the first 128 of its SHA-256."""
+    return ulid_number(run_id) or _hashed(run_id, 16)
 
 
 def span_id_of(run_id: str, operation: str) -> int:
-    """Return the first 8 bytes of the SHA-256 over the run and what it did; never 0, which would be no span."""
-    return int.from_bytes(hashlib.sha256(_bytes(f"{run_id}\n{operation}")).digest()[:8]) or 1
+    """Return the first 8 bytes of the SHA-256 over the run and its operation."""
+    return _hashed(f"{run_id}\n{operation}", 8)
 
 
-def trace_of(started: RunStarted) -> int:
-    """Return the trace that a run belongs to: its own, unless it ran inside an application's."""
-    joined = started.telemetry and parsed(started.telemetry.trace_id)
-    return joined or trace_id_of(started.run_id)
-
-
-def outer_span(started: RunStarted) -> SpanContext | None:
-    """Return the application's span in which the run began, if there was one."""
-    telemetry = started.telemetry
-    if telemetry is None:
-        return None
-    trace_id, span_id = parsed(telemetry.trace_id), parsed(telemetry.span_id, 16)
-    if not trace_id or not span_id:
-        return None
-    return SpanContext(trace_id, span_id, is_remote=telemetry.remote, trace_flags=SAMPLED)
+def _hashed(text: str, size: int) -> int:
+    """Return the first bytes of a SHA-256 as a number; never 0, which is no id."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]) or 1
 
 
 def root_span_of(run_id: str, trace_id: str | None = None) -> SpanContext:
@@ -233,18 +209,15 @@ def root_span_of(run_id: str, trace_id: str | None = None) -> SpanContext:
     return SpanContext(trace, span_id_of(run_id, ROOT), is_remote=True, trace_flags=SAMPLED)
 
 
+def context_of(trace_id: str | None, span_id: str | None, *, remote: bool) -> SpanContext | None:
+    """Return the span that two ids in hexadecimal digits name; None when they name none."""
+    trace, span = parsed(trace_id), parsed(span_id, 16)
+    return SpanContext(trace, span, is_remote=remote, trace_flags=SAMPLED) if trace and span else None
+
+
 def parsed(number: str | None, digits: int = 32) -> int:
-    """Return the id that so many hexadecimal digits are; 0, which is no id, when they are not."""
-    if number is None or len(number) != digits:
-        return 0
-    try:
-        return int.from_bytes(bytes.fromhex(number))
-    except ValueError:
-        return 0
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    """Return an id of so many hexadecimal digits as a number; 0, which is no id, for anything else."""
+    return int(number, 16) if number and re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", number) else 0
 
 
 # --- the second set of attributes -----------

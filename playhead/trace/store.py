@@ -84,7 +84,7 @@ class RunSummary:
             return "unreadable"
         if self.status == "done" and self.terminated_by in ANSWERED:
             return "answered"
-        if self.status == "open" and (alive := _is_alive(self.path)) is not False:
+        if self.status == "open" and (alive := is_alive(self.path)) is not False:
             return "open" if alive is None else "running"
         if self.resumed_by is not None:
             return "resumed"
@@ -219,11 +219,14 @@ def _traces_in(folder: Path) -> list[tuple[int, str]]:
         raise TraceNotFoundError(f"the trace folder {folder} cannot be read: {reason}") from None
 
 
-def _is_alive(trace: Path) -> bool | None:
+def is_alive(trace: Path) -> bool | None:
     """Return whether the process of a run without an end lives; None when nothing here can tell."""
     from playhead.trace.control import Control  # noqa: PLC0415 - for runs without an end
 
-    control = Control.of(trace)
+    try:
+        control = Control.of(trace)
+    except RunIdError:  # a file of another name, which no run holds
+        return False
     if control is None:
         return False
     return True if control.held else None if control.process.host != os.uname().nodename else False
