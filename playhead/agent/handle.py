@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import queue
 import threading
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
 
@@ -189,7 +188,7 @@ class RunHandle:
         self._told = False
         """Whether somebody knows how it ended."""
         self._lock = threading.Lock()
-        control.waiting.outcome = _Outcome(self._finish)
+        control.waiting.deliver = self._finish
         self._loop = running_loop()
         self._task = self._loop.create_task(self._run(main), name=f"playhead-{run_id}")
         _going_on.add(self._task)
@@ -318,7 +317,7 @@ class RunHandle:
     async def _wait(self) -> RunResult:
         self._told = True
         if running_loop() is not self._loop:
-            return await asyncio.wrap_future(self._outcome)
+            return await asyncio.shield(asyncio.wrap_future(self._outcome))
         try:
             return await asyncio.shield(self._task)
         except asyncio.CancelledError:
@@ -369,18 +368,6 @@ class RunHandle:
         self._told = True
         if self._task.done() and not self._task.cancelled():
             self._task.exception()
-
-
-class _Outcome(queue.SimpleQueue[Any]):
-    """Hands on what is put into it."""
-
-    def __init__(self, finish: Callable[[RunResult | None, BaseException | None], object]) -> None:
-        super().__init__()
-        self._finish = finish
-
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ANN401, ARG002, FBT001, FBT002 - its form
-        """Hand on what the run reached, or raised."""
-        self._finish(*item)
 
 
 def start(run_id: str, density: Density, main: Callable[[RunControl], Awaitable[RunResult]]) -> RunHandle:

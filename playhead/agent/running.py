@@ -142,7 +142,7 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
         forget(session)
         if waiting is not None:
             waiting.left_behind = True
-            waiting.outcome.put(_outcome(run, session, reached))
+            waiting.deliver(*_outcome(run, session, reached))
 
     with ended_by_signals(session):
         try:

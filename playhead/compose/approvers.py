@@ -25,16 +25,12 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.05
 """Seconds between two looks at whether somebody has answered."""
-_LONGEST_ANSWER: Final = 4096
-"""Bytes of an answer that is typed; a terminal takes no longer line."""
+_LONGEST_LINE: Final = 4096
+"""Bytes of a line that a terminal takes."""
 PROMPT: Final = "Allow it? [y]es / [n]o, and why: "
 
 Show = Callable[[str], Callable[[bool], None]]
 """Shows a question that ends in a prompt, and returns what to call when it is over: with whether it was answered."""
-
-
-class _Unanswered(Exception):  # noqa: N818 - no error: nobody answered
-    """The reason why there was no answer."""
 
 
 def ask_in_terminal(*, show: Show | None = None) -> Approver:
@@ -53,11 +49,10 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
         if nobody is not None:
             return Approval(approved=False, why=f"nobody was there to ask: {nobody}", by="terminal")
         question = "\n".join([*call_lines(pending_of(request)), PROMPT])
-        try:
-            async with _turn():
-                typed = await _ask(sys.stdin.fileno(), question, show or _on_stderr)
-        except _Unanswered as why:
-            return Approval(approved=False, why=str(why), by="terminal")
+        async with _turn():
+            typed = await _ask(sys.stdin.fileno(), question, show or _on_stderr)
+        if typed is None:
+            return Approval(approved=False, why="no answer: the input ended", by="terminal")
         return _read_answer(typed)
 
     return approve
@@ -160,8 +155,8 @@ def _on_stderr(question: str) -> Callable[[bool], None]:
     return over
 
 
-async def _ask(terminal: int, question: str, show: Show) -> str:
-    """Return the line that is typed in answer; raises `_Unanswered`.
+async def _ask(terminal: int, question: str, show: Show) -> str | None:
+    """Return the line that is typed in answer; None when the input ends before that.
 
     No thread reads the terminal: one that was abandoned would take away the answer to the next question.
     """
@@ -169,28 +164,19 @@ async def _ask(terminal: int, question: str, show: Show) -> str:
 
     with suppress(termios.error):
         termios.tcflush(terminal, termios.TCIFLUSH)
-    over, answered = show(question), False
+    over, typed = show(question), b""
     try:
-        typed = b""
-        while not typed.endswith((b"\n", b"\r")):
-            typed += await _typed(terminal)
-            if len(typed) > _LONGEST_ANSWER:
-                raise _Unanswered("the answer was too long")
-        answered = True
-        return typed.decode(errors="replace").strip()
+        with suppress(OSError, ValueError):  # the terminal has gone
+            while not typed.endswith((b"\n", b"\r")):
+                await anyio.wait_readable(terminal)
+                piece = os.read(terminal, _LONGEST_LINE)
+                if not piece:
+                    return None
+                typed += piece
+            return typed.decode(errors="replace").strip()
+        return None
     finally:
-        over(answered)
-
-
-async def _typed(terminal: int) -> bytes:
-    """Return what has been typed, once something has."""
-    typed = b""
-    with suppress(OSError, ValueError):  # it has gone
-        await anyio.wait_readable(terminal)
-        typed = os.read(terminal, _LONGEST_ANSWER)
-    if not typed:
-        raise _Unanswered("no answer: the input ended")
-    return typed
+        over(typed.endswith((b"\n", b"\r")))
 
 
 def _read_answer(typed: str) -> Approval:

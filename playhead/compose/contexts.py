@@ -49,11 +49,6 @@ class HookContext:
     """The phase that runs; None outside of any."""
 
     @property
-    def task_id(self) -> str:
-        """The task: one run is one task, so this is the run's id."""
-        return self.run_id
-
-    @property
     def agent(self) -> str:
         """The agent's name."""
         return self._session.header.name

@@ -286,18 +286,11 @@ def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:
 def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag
     from playhead.kernel.chokepoints import ANYTHING, CONTENT, TEXT, chokepoint  # noqa: PLC0415 - few emit
 
-    if tag == "message.user":
-        payload = payload.content if isinstance(payload, Message) else payload
-        return _accepted("prompt.task", payload, tag)
-    if chokepoint(tag) not in (TEXT, CONTENT, ANYTHING):
+    point = chokepoint("prompt.task" if tag == "message.user" else tag)
+    if point not in (TEXT, CONTENT, ANYTHING):
         raise UsageError(f"emit({tag!r}, …): only texts and events can be emitted, not what the kernel itself makes")
-    return _accepted(tag, payload, tag)
-
-
-def _accepted(point: str, payload: object, tag: str) -> Any:  # noqa: ANN401 - by tag
-    from playhead.kernel.chokepoints import chokepoint  # noqa: PLC0415 - few emit
-
+    payload = payload.content if isinstance(payload, Message) else payload
     try:
-        return chokepoint(point).accept(payload, payload)
+        return point.accept(payload, payload)
     except (ValueError, AttributeError) as error:
         raise UsageError(f"emit({tag!r}, …): {type(payload).__name__} is no payload of this tag ({error})") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.describe import describe, described
 from playhead.kernel.hooks import Answer, Nudge, Recover, Resume, Skip, Stop, SwitchTo, Terminate, Unmet
@@ -27,23 +27,23 @@ _ONLY_BEFORE: Final[dict[type, tuple[str, ...]]] = {
 
 def problem_of(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN401 - anything
     """Return what is wrong with the answer of a phase hook."""
-    kind = type(answer)  # `isinstance` would ask the answer itself
-    if not issubclass(kind, (Stop, Terminate, Skip, *_ONLY_BEFORE)):
+    if not isinstance(answer, (Stop, Terminate, Skip, *_ONLY_BEFORE)):
         return (
             f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…) or Skip(), before think also "
             "Nudge(…) or SwitchTo(…), and before complete Nudge(…), Answer(…) or Resume(…)"
         )
-    places = next((places for each, places in _ONLY_BEFORE.items() if issubclass(kind, each)), None)
+    name = type(answer).__name__
+    places = next((places for each, places in _ONLY_BEFORE.items() if isinstance(answer, each)), None)
     if places is not None and (timing != "before" or phase not in places):
-        return f"it returned {kind.__name__}, which only a hook before {' or '.join(places)} may do"
-    names = ("reason", "switch", "terminated_by", "text", "name", "why")
-    if not all(isinstance(getattr(answer, name, None), (str, NoneType)) for name in names):
-        return f"it returned {kind.__name__} with a reason that is no text"
-    if issubclass(kind, Nudge) and not issubclass(type(answer.otherwise), (Stop, Terminate, NoneType)):
+        return f"it returned {name}, which only a hook before {' or '.join(places)} may do"
+    texts = ("reason", "switch", "terminated_by", "text", "name", "why")
+    if not all(isinstance(getattr(answer, each, None), (str, NoneType)) for each in texts):
+        return f"it returned {name} with a reason that is no text"
+    if isinstance(answer, Nudge) and not isinstance(answer.otherwise, (Stop, Terminate, NoneType)):
         return "it returned Nudge with otherwise= that is neither Stop(…) nor Terminate(…)"
-    if issubclass(kind, SwitchTo):
+    if isinstance(answer, SwitchTo):
         try:
-            make_strategy(answer.strategy)
+            make_strategy(answer.strategy)  # type: ignore[arg-type]  # it may be anything
         except Exception as error:  # noqa: BLE001 - it may be anything
             return f"it returned SwitchTo: {describe(error)}"
     return None
@@ -62,9 +62,9 @@ def problem_of_switch(strategy: str, state: KernelState, session: Session) -> st
 
 def problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa: ANN401 - anything
     """Return what is wrong with the answer of an error hook."""
-    if not issubclass(type(answer), Recover):
+    if not isinstance(answer, Recover):
         return f"it returned {_shown(answer)}; an error hook returns None or Recover(state)"
-    if not issubclass(type(answer.state), KernelState) or not isinstance(answer.reason, str):
+    if not isinstance(answer.state, KernelState) or not isinstance(answer.reason, str):
         return f"it returned Recover({_shown(answer.state)}); it takes a state, and a reason that is text"
     try:
         KernelState.model_validate(answer.state.__dict__)
@@ -75,11 +75,11 @@ def problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa:
 
 
 def _shown(answer: object) -> str:
-    return f"the class {cast('type', answer).__name__}" if issubclass(type(answer), type) else type(answer).__name__
+    return f"the class {answer.__name__}" if isinstance(answer, type) else type(answer).__name__
 
 
 def checked_unmet(each: object) -> Unmet:
     """Return what a block says is still required; raises `TypeError` when that is no `Unmet`."""
-    if type(each) is not Unmet:
+    if not isinstance(each, Unmet):
         raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
     return each

@@ -19,7 +19,6 @@ from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWrit
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, described, is_failure
 from playhead.kernel.hooks import (
-    PHASES,
     SUPPRESS,
     Recover,
     Refuse,
@@ -83,12 +82,6 @@ class ComposedHooks(Hooks):
         self.live: Hooks = live or self
         self._first = first
         self._by_tag: dict[str, _Route | None] = {}
-        self._phases = frozenset(
-            name
-            for each in registrations
-            if each.matcher is None and each.role != "unmet"
-            for name in ([each.phase] if each.phase else PHASES)
-        )
         self._by_phase: dict[tuple[str, str], tuple[Registration, ...]] = {}
 
     def info(self) -> tuple[HookInfo, ...]:
@@ -186,7 +179,8 @@ class ComposedHooks(Hooks):
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether any hook is registered for this phase."""
-        return phase in self._phases or (self._first is not None and self._first.at_phase(phase))
+        own = any(self._at(timing, phase) for timing in ("before", "after", "on-error"))
+        return own or (self._first is not None and self._first.at_phase(phase))
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None

@@ -87,8 +87,10 @@ class Waiting:
     """A thread that waits for a run which goes on in another one."""
 
     def __init__(self) -> None:
-        self.outcome: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        self.outcomes: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         """What the run reached, or raised; the first counts."""
+        self.deliver: Callable[[Any, BaseException | None], object] = lambda *outcome: self.outcomes.put(outcome)
+        """Takes what the run reached, or raised; a handle takes it itself."""
         self.left_behind = False
         """Whether its loop is held up: nobody waits for that to close anything."""
         self.stop: Callable[[], object] | None = None
@@ -106,19 +108,17 @@ def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = Non
     async def reach() -> None:
         task: Any = asyncio.current_task()
         waiting.stop = waiting.stop or partial(running_loop().call_soon_threadsafe, task.cancel)
-        outcome: tuple[Any, BaseException | None]
+        # Delivered from in here: a coroutine that was left behind may keep the loop from ever ending.
         try:
-            outcome = await main(), None
+            waiting.deliver(await main(), None)
         except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            outcome = None, error
-        # From in here: a coroutine that was left behind may keep the loop from ever ending.
-        waiting.outcome.put(outcome)
+            waiting.deliver(None, error)
 
     def work() -> None:
         try:
             asyncio.run(reach())
         except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            waiting.outcome.put((None, error))
+            waiting.deliver(None, error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="playhead-run", daemon=True)
     thread.start()
@@ -132,10 +132,10 @@ def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = Non
 
 def _wait_for(waiting: Waiting) -> tuple[Any, BaseException | None]:
     try:
-        return waiting.outcome.get()
+        return waiting.outcomes.get()
     except KeyboardInterrupt:
         if waiting.stop is not None:
             waiting.stop()
             with suppress(queue.Empty):
-                waiting.outcome.get(timeout=INTERRUPT_S)
+                waiting.outcomes.get(timeout=INTERRUPT_S)
         raise
