@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
 from playhead import load_recording, tool
+from playhead.diagnose.terminal import escape
 from playhead.testing import call, error, text
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.line import Record
@@ -15,6 +19,8 @@ from playhead.trace.types import AgentHeader
 from tests.kernel.runs import record
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from playhead.trace.events import EventBase
 
 SAMPLES = sorted((Path(__file__).parents[2] / "traces").glob("*.jsonl"))
@@ -74,6 +80,14 @@ def made(*events: EventBase | tuple[str, EventBase], header: dict[str, Any] | No
     rows += [("root", last)] if last is not None else []
     records = tuple(Record(seq, 1000 * seq, owner, 0, event) for seq, (owner, event) in enumerate(rows))
     return Recording(Path("made.jsonl"), records, ())
+
+
+def printed(*views: RenderableType, width: int = 80) -> str:
+    """Return what views look like on paper of this width; nothing on it is raw."""
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(*views, crop=False)
+    assert escape(out.getvalue(), keep="\n") == out.getvalue()
+    return out.getvalue()
 
 
 def sample(name: str) -> Recording:

@@ -39,7 +39,6 @@ def unexplained(answer: str, *results: Any, asked: str = "") -> list[str]:
         ("the first was 1,200, then 12.5% more", [MONTHS], ""),
         ("at 12,50 € that is 3 100 €", [{"stock": 248}], "248 at 12,50 €?"),
         ("20% VAT is 250, so 1,500 in all", ['{"net": 1250}'], "with 20% VAT"),
-        ("14 weeks", [{"stock": 490}], "35 a week"),
         ("642 km or 399 miles", [{"km": 642}], ""),
         ("-4.5 °C is 24 °F", [{"c": -4.5}], ""),
         ("36 lines", ["\n".join(["word"] * 36)], ""),
@@ -55,11 +54,9 @@ def test_follows(answer: str, results: list[Any], asked: str):
     ("answer", "results", "expected"),
     [
         ("up 23%", [{"revenue": 120000}, {"revenue": 138000}], ["23%"]),
-        ("4,460 in all", [MONTHS], ["4,460"]),
         ("451 miles", [{"km": 642}], ["451"]),
         ("78.4% left", [{"requests": 1200000, "errors": 340}], ["78.4%"]),
         ("$81.20 on average", [{"orders": 412, "revenue": 30488.0}], ["81.20"]),
-        ("928 dollars", [{"balance": 820.0}, {"rate": 1.1}], ["928"]),
     ],
 )
 def test_does_not_follow(answer: str, results: list[Any], expected: list[str]):

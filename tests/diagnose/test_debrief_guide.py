@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_rules import RULES
 from playhead.diagnose.debrief_view import debrief_document
-from tests.diagnose.recordings import sample
+from tests.diagnose.recordings import printed, sample
 
 if TYPE_CHECKING:
     import pytest
@@ -29,11 +26,7 @@ def block(language: str) -> str:
 
 def test_the_screen_is_real():
     """The page in the guide is what is printed today."""
-    out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(
-        debrief_document(build_debrief(sample("limit-reached"))), crop=False
-    )
-    assert block("console").partition("\n")[2] == out.getvalue()
+    assert block("console").partition("\n")[2] == printed(debrief_document(build_debrief(sample("limit-reached"))))
 
 
 def test_the_code_runs(monkeypatch: pytest.MonkeyPatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
-from rich.console import Console
 
 from docs.schemas import debrief_schema
 from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
-from playhead.diagnose.terminal import escape
 from playhead.trace import events as e
-from playhead.trace.types import AgentHeader, Usage
-from tests.diagnose.recordings import made
+from playhead.trace.types import Usage
+from tests.diagnose.recordings import made, printed
 
 if TYPE_CHECKING:
     from playhead.diagnose import debrief_model as m
@@ -36,9 +33,7 @@ def golden(name: str) -> Recording:
 
 def lines(debrief: m.Debrief) -> list[str]:
     """Return the debrief as it is printed, in lines that are not broken."""
-    out = io.StringIO()
-    Console(file=out, width=400, color_system=None).print(debrief_document(debrief), crop=False)
-    return out.getvalue().splitlines()
+    return printed(debrief_document(debrief), width=400).splitlines()
 
 
 def section(debrief: m.Debrief, title: str) -> list[str]:
@@ -57,10 +52,7 @@ def test_every_strategy_has_a_debrief(path: Path):
     debrief = build_debrief(load_recording(path))
     VALIDATOR.validate(json.loads(debrief.model_dump_json()))
     debrief_document(debrief).markdown()
-    out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(debrief_document(debrief), crop=False)
-    assert max(map(cell_len, out.getvalue().splitlines())) <= 80
-    assert escape(out.getvalue(), keep="\n") == out.getvalue()
+    assert max(map(cell_len, printed(debrief_document(debrief)).splitlines())) <= 80
 
 
 def test_each_critique_with_the_answer_that_it_judged():
@@ -172,37 +164,3 @@ def test_a_reason_that_is_also_the_error_stands_there_once():
     )  # fmt: skip
     debrief = build_debrief(made(end=end))
     assert 'Termination: output_rejected — "form: no JSON"' in lines(debrief)
-
-
-EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b"
-
-
-def test_hostile_text_in_every_field():
-    """Plans, critiques, thoughts, strategies and repaired calls: nothing raw, and what has no form does no harm."""
-    search: dict[str, Any] = {"model": "m", "messages": ((0, 0),)}
-    recording = made(
-        e.LlmRequested(request=0, **search, purpose="expand"),
-        e.Thought(request=0, text=EVIL, name=EVIL),
-        e.Thought(request=0, name="1." * 99),
-        e.Critique(text="1", score=1e308, thought="9"),
-        e.AlternativesConsidered(decision=EVIL, alternatives=(), kept=(EVIL,)),
-        e.LlmRequested(request=1, **search, purpose=EVIL),
-        e.Critique(text=EVIL, score=-5, satisfied=None),
-        e.PlanCreated(plan_id=EVIL, version=0, goal=EVIL, reason=EVIL,
-                      steps=(None, 1, [[]], {"id": [EVIL]}, {"id": EVIL, "title": {EVIL: EVIL}, "status": 7})),
-        e.PlanStepChanged(plan_id="?", step_id=EVIL, status=EVIL, reason=EVIL),
-        e.PlanStepChanged(plan_id=EVIL, step_id=EVIL, status=EVIL, reason=EVIL),
-        e.Reflection(text=EVIL),
-        e.StrategySelected(strategy=EVIL, reason=EVIL),
-        e.StrategySwitched(from_strategy=EVIL, to_strategy=EVIL, switch_number=1, rationale=EVIL),
-        e.ToolCallRepaired(call_id=EVIL, stage=EVIL, before={EVIL: EVIL}, after=EVIL),
-        header={"agent": AgentHeader(name="a", model="m", strategy=EVIL)},
-        end=e.RunCompleted(status="done", terminated_by="unsatisfied", terminated_source="kernel", output=EVIL,
-                           terminated_because=EVIL, strategy_used=EVIL),
-    )  # fmt: skip
-    debrief = build_debrief(recording)
-    VALIDATOR.validate(json.loads(debrief.model_dump_json()))
-    shown = "\n".join(lines(debrief))
-    assert escape(shown, keep="\n") == shown
-    assert sum(line.startswith("Outcome: ") for line in shown.splitlines()) == 1
-    assert "\x1b" not in debrief_document(debrief).markdown()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
+from playhead import Agent, RunError, ToolContext, load_recording, tool
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.diff_values import differences, line_diff, same
+from playhead.diagnose.diff_values import differences, line_diff
 from playhead.diagnose.diff_view import diff_document
 from playhead.kernel.hooks import SwitchTo
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
@@ -110,14 +110,8 @@ def test_time_tokens_and_cost_do_not_count_for_identical(runs: Runs) -> None:
     assert (diff.identical, diff.tokens_delta, diff.first_divergence) == (True, 4, None)
     assert diff.also_differs == ("tokens",)
     assert diff.duration_delta_ms == pytest.approx(17.25)
-
-
-def test_a_cost_that_is_not_known_has_no_delta(runs: Runs) -> None:
-    """None, never a number that looks like one, and never not-a-number."""
-    one = runs(text("a"))
     unknown = recording_of(altered(one, index_of(one, LlmResponded), cost_usd=None))
-    assert diff_recordings(one, one).cost_delta == 0
-    assert diff_recordings(one, unknown).cost_delta is None
+    assert (diff_recordings(one, one).cost_delta, diff_recordings(one, unknown).cost_delta) == (0, None)
 
 
 def test_an_edited_result_is_a_difference(runs: Runs) -> None:
@@ -126,12 +120,8 @@ def test_an_edited_result_is_a_difference(runs: Runs) -> None:
     place = index_of(one, ToolCallCompleted)
     diff = diff_recordings(one, recording_of(altered(one, place, result="a is unknown")))
     (found,) = diff.results
-    assert (found.tool, found.args, found.original, found.replay) == (
-        "lookup",
-        {"key": "a"},
-        "a is known",
-        "a is unknown",
-    )
+    assert (found.tool, found.args) == ("lookup", {"key": "a"})
+    assert (found.original, found.replay) == ("a is known", "a is unknown")
     assert (found.original_seq, found.replay_seq) == (place, place)
     assert (diff.identical, diff.also_differs) == (True, ("events", "results"))
     assert diff.first_divergence is not None
@@ -147,32 +137,15 @@ def test_everything_that_agents_were_given_is_told_one_by_one(runs: Runs) -> Non
         return key
 
     one = runs(text("a"), system_prompt="Be brief.", parameters={"temperature": 0, "top_p": 1})
-    other = runs(
-        text("a"),
-        task="stay",
-        tools=(other_lookup,),
-        model="scripted/n",
-        system_prompt="Be brief.\nBe kind.",
-        parameters={"temperature": 1, "seed": 3},
-        max_iterations=3,
-        rationale=True,
-    )
+    changed: dict[str, Any] = {"task": "stay", "tools": (other_lookup,), "model": "scripted/n", "max_iterations": 3}
+    prompt: dict[str, Any] = {"system_prompt": "Be brief.\nBe kind.", "parameters": {"temperature": 1, "seed": 3}}
+    other = runs(text("a"), **changed, **prompt, rationale=True)
     diff = diff_recordings(one, other)
-    names = [(each.name, each.change) for each in diff.inputs]
-    assert names == [
-        ("task", "changed"),
-        ("system_prompt", "changed"),
-        ("model", "changed"),
-        ("parameters.temperature", "changed"),
-        ("parameters.top_p", "removed"),
-        ("parameters.seed", "added"),
-        ("tools.lookup.description", "changed"),
-        ("tools.lookup.parameters", "changed"),
-        ("tools.note", "removed"),
-        ("rationale", "changed"),
-        ("max_iterations", "changed"),
-        ("code of tool lookup", "changed"),
-    ]
+    assert [f"{each.name} {each.change}" for each in diff.inputs] == [
+        "task changed", "system_prompt changed", "model changed", "parameters.temperature changed", "parameters.top_p removed",
+        "parameters.seed added", "tools.lookup.description changed", "tools.lookup.parameters changed", "tools.note removed",
+        "rationale changed", "max_iterations changed", "code of tool lookup changed",
+    ]  # fmt: skip
     assert diff.inputs[1].lines == ("@@", " Be brief.", "+Be kind.")
     assert given(diff)[2] == ("root", "model", "scripted/m", "scripted/n")
 
@@ -189,24 +162,18 @@ def test_a_replay_says_what_it_was_told_to_change(runs: Runs) -> None:
     assert diff_recordings(other, replay).remarks == ("the second run is a replay of run-1, not of this original",)
 
 
-def agent_below(turns: list[Any], **options: Any) -> Agent:
+def agent_below(turns: list[Any], name: str = "helper", **options: Any) -> Agent:
     """Return a sub-agent."""
-    return Agent(
-        ScriptedModel(turns),
-        **grouped(name="helper", tools=[lookup], rationale=False, meta_tools=(), trace=None, **options),
-    )
+    given = {"tools": [lookup], "rationale": False, "meta_tools": (), "trace": None, **options}
+    return Agent(ScriptedModel(turns), **grouped(name=name, **given))
 
 
 def test_sub_agents_belong_together_though_a_turn_came_before(runs: Runs) -> None:
     """An extra turn shifts the owner of a sub-agent; it is compared with the same one all the same."""
     inner = [call("lookup", key="x"), text("found")]
     one = runs(call("helper", task="find"), text("done"), tools=[lookup, agent_below(inner)])
-    other = runs(
-        call("lookup", key="first"),
-        call("helper", task="find"),
-        text("done"),
-        tools=[lookup, agent_below(inner, max_iterations=4)],
-    )
+    tools = [lookup, agent_below(inner, max_iterations=4)]
+    other = runs(call("lookup", key="first"), call("helper", task="find"), text("done"), tools=tools)
     diff = diff_recordings(one, other)
     assert [(each.kind, each.tool, each.replay_place) for each in diff.tool_sequence] == [("added", "lookup", 0)]
     assert given(diff) == [("root/helper", "max_iterations", 10, 4)]
@@ -219,10 +186,7 @@ def test_the_order_in_which_sub_agents_work_does_not_count(runs: Runs) -> None:
     """What agents do beside each other stands in the file in any order."""
     inner = [call("lookup", key="x"), text("found")]
     both = calls(call("helper", task="a"), call("other", task="b"))
-    other_agent = Agent(
-        ScriptedModel(inner), name="other", tools=[lookup], context=Context(rationale=False, meta_tools=()), trace=None
-    )
-    one = runs(both, text("done"), tools=[agent_below(inner), other_agent])
+    one = runs(both, text("done"), tools=[agent_below(inner), agent_below(inner, "other")])
     first = [record for record in one.records if record.owner.startswith("root/helper")]
     rest = [record for record in one.records if not record.owner.startswith("root/helper")]
     place = next(number for number, record in enumerate(rest) if record.owner.startswith("root/other"))
@@ -282,8 +246,7 @@ def test_a_recording_that_ends_early_is_compared_as_far_as_it_goes(runs: Runs) -
     for count in range(1, len(whole.records)):
         cut = recording_of(whole.records[:count])
         for diff in (diff_recordings(whole, cut), diff_recordings(cut, whole)):
-            assert diff.first_divergence is None, count
-            assert (diff.identical, diff.first_decision, diff.results) == (False, None, ())
+            assert (diff.identical, diff.first_divergence, diff.first_decision, diff.results) == (False, None, None, ())
             assert any("it ends at event" in remark for remark in diff.remarks)
         assert not diff_recordings(cut, cut).identical  # nobody knows how either would have ended
 
@@ -345,7 +308,7 @@ def nested(levels: int) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("value", [nested(99), nested(5_000), "x" * 3_000_000, {"\x1b": [1] * 100_000}, "\ud800"])
+@pytest.mark.parametrize("value", [nested(5_000), "x" * 1_000_000, {"\x1b": [1] * 10_000}, "\ud800"])
 def test_absurd_values_are_compared_and_told(runs: Runs, value: Any) -> None:
     """Deep, huge and unprintable values do no harm, and the JSON stays JSON."""
     one = runs(CALL_A, text("done"))
@@ -356,17 +319,6 @@ def test_absurd_values_are_compared_and_told(runs: Runs, value: Any) -> None:
         assert diff.first_divergence.original_seq == index_of(one, ToolCallStarted)
         assert json.dumps(diff.as_json(), allow_nan=False)
     assert diff_recordings(other, other).identical
-
-
-def test_values_differ_as_json_does() -> None:
-    """As in a file: one is not one point nought, nor true; not-a-number is itself; order of keys is nothing."""
-    assert same({"a": 1, "b": [1.0]}, {"b": [1.0], "a": 1})
-    assert not same(1, 1.0)
-    assert same(float("nan"), float("nan"))
-    assert not same(1, True)
-    assert not same({"a": None}, {})
-    assert differences({"a": [1, 2]}, {"a": [1], "b": 0})[0].path == "a[1]"
-    assert differences(1, 1) == ()
 
 
 def test_an_item_put_into_a_list_is_one_difference() -> None:
@@ -381,22 +333,13 @@ def test_an_item_put_into_a_list_is_one_difference() -> None:
 
 
 def test_lines_that_differ() -> None:
-    """As a unified diff with one line around it, whatever the texts are."""
+    """As a unified diff with one line around it; what is the same before and after it does not count against the limit."""
     assert line_diff("a\nb\nc\nd", "a\nb\nx\nd") == ("@@", " b", "-c", "+x", " d")
     assert line_diff("", "a") == ("@@", "-", "+a")
     assert line_diff("-- a", "++ b") == ("@@", "--- a", "+++ b")
-    assert len(line_diff("a\n" * 50_000, "b\n" * 50_000)) < 3_000
-
-
-def test_a_change_after_many_lines_is_shown() -> None:
-    """What is the same before and after it does not count against the lines that are compared."""
     lines = [f"line {number}" for number in range(20_000)]
     changed = [*lines[:15_000], "other", *lines[15_001:]]
     found = line_diff("\n".join(lines), "\n".join(changed))
     assert found == ("@@", " line 14999", "-line 15000", "+other", " line 15001")
-
-
-def test_the_lines_of_two_unlike_texts_are_bounded_and_the_last_one_says_so() -> None:
-    """A prompt of a megabyte that is another one altogether is told in some hundred lines."""
-    found = line_diff("\n".join(f"a {n}" for n in range(30_000)), "\n".join(f"b {n}" for n in range(30_000)))
+    found = line_diff("\n".join(lines), "\n".join(f"b {n}" for n in range(30_000)))
     assert (len(found), found[-1]) == (401, "… more lines may differ")

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.diff_calls import common_pairs, equal_pairs, longest_increasing
 from playhead.trace.events import RunStarted, ToolCallCompleted, ToolCallStarted
 from playhead.trace.line import Record
 from playhead.trace.recording import Recording
@@ -91,13 +90,8 @@ def test_each_kind_of_edit() -> None:
 
 def test_a_call_that_became_another_tool_is_removed_and_added() -> None:
     """Only the same tool can have been called with other arguments."""
-    assert edits_of([("a", "1"), ("b", "1")], [("a", "1"), ("c", "1")]) == [
-        ("added", "c", None, 1),
-        ("removed", "b", 1, None),
-    ] or edits_of([("a", "1"), ("b", "1")], [("a", "1"), ("c", "1")]) == [
-        ("removed", "b", 1, None),
-        ("added", "c", None, 1),
-    ]
+    found = edits_of([("a", "1"), ("b", "1")], [("a", "1"), ("c", "1")])
+    assert sorted(found, key=str) == [("added", "c", None, 1), ("removed", "b", 1, None)]
 
 
 def test_the_difference_of_arguments_is_told() -> None:
@@ -105,28 +99,6 @@ def test_the_difference_of_arguments_is_told() -> None:
     (edit,) = diff_recordings(recording_of([("a", "1")]), recording_of([("a", "2")])).tool_sequence
     assert [(each.path, each.original, each.replay) for each in edit.differences] == [("key", "1", "2")]
     assert (edit.original_args, edit.replay_args) == ({"key": "1"}, {"key": "2"})
-
-
-def test_thousands_of_calls_take_no_quadratic_time() -> None:
-    """Five thousand calls, alike, all different, shuffled, or all equal, are compared in two seconds each."""
-    chance = random.Random(1)
-    base = [(chance.choice("abcd"), str(chance.randint(0, 50))) for _ in range(5_000)]
-    shuffled = chance.sample(base, len(base))
-    unlike = [("a", str(number)) for number in range(5_000)]
-    for one, other in [
-        (base, [*base[:100], ("x", "1"), *base[100:4_000], *base[4_010:]]),
-        (base, shuffled),
-        (base, unlike),
-        ([("a", "1")] * 5_000, [("a", "1"), ("b", "1")] * 2_500),
-        (unlike, unlike[::-1]),
-    ]:
-        left, right = [hash(item) for item in one], [hash(item) for item in other]
-        began = time.process_time()
-        pairs = common_pairs(left, right)
-        rest = equal_pairs(left, right)
-        assert time.process_time() - began < 2
-        assert len(pairs) <= len(rest)
-        assert longest_increasing(pairs) == pairs
 
 
 @pytest.mark.slow

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rich.console import Console
 
 from playhead import Agent, load_recording, tool
 from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.diff_view import diff_document
-from playhead.diagnose.terminal import escape
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.types import Usage
 from tests.diagnose.planted import altered, recording_of
+from tests.diagnose.recordings import printed
 from tests.diagnose.test_diff_sequence import recording_of as calls_of
 from tests.options import grouped
 
@@ -34,9 +32,7 @@ STRICT = "You answer questions on mountains.\nTake every height from the table, 
 
 def plain(diff: RunDiff, width: int = 80) -> str:
     """Return what the diff looks like on paper."""
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(diff_document(diff), crop=False)
-    return out.getvalue()
+    return printed(diff_document(diff), width=width)
 
 
 @tool(read_only=True)
@@ -110,7 +106,6 @@ def test_no_line_is_wider_than_the_console(width: int) -> None:
     for one, other in zip(recordings, [*recordings[1:], recordings[0]], strict=True):
         shown = plain(diff_recordings(one, other), width)
         assert max(map(len, shown.splitlines())) <= width
-        assert escape(shown, keep="\n") == shown
 
 
 def test_two_runs_that_are_the_same_say_so() -> None:
@@ -163,9 +158,7 @@ def test_what_is_hidden_in_a_trace_stays_harmless(pair: tuple[Recording, Recordi
         if fields:
             replay = recording_of(altered(replay, index, **fields))
     for diff in (diff_recordings(original, replay), diff_recordings(replay, original)):
-        shown = plain(diff)
-        assert escape(shown, keep="\n") == shown
-        assert max(map(len, shown.splitlines())) <= 80
+        assert max(map(len, plain(diff).splitlines())) <= 80
 
 
 def test_the_verdict_is_whole_on_a_narrow_terminal(pair: tuple[Recording, Recording]) -> None:

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from playhead import load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.lanes import LaneOrder
 from playhead.diagnose.statistics import run_statistics, spread
-from playhead.diagnose.statistics_model import Spread
+from playhead.diagnose.statistics_model import Spread, Statistics
 from playhead.diagnose.statistics_view import statistics_document
-from playhead.diagnose.terminal import escape
 from playhead.testing import call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
-from tests.diagnose.recordings import SAMPLES, lookup, made, sample
+from playhead.trace.types import Rationale, ToolSpec, Usage
+from tests.diagnose.recordings import SAMPLES, lookup, made, printed, sample
 from tests.kernel.runs import record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def plain(figures: Any, width: int = 80) -> str:
+def plain(figures: Statistics) -> str:
     """Return the statistics as they are printed."""
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(statistics_document(figures), crop=False)
-    return out.getvalue()
+    return printed(statistics_document(figures))
 
 
 OF_STRATEGIES = {"autonomous", "chain-of-thought", "direct", "reflexion"}
@@ -118,9 +112,7 @@ def test_replays_and_reasons():
     recording = made(*rows, header={"replay_of": "other"})
     figures = run_statistics([recording])
     assert figures.replays is not None
-    assert figures.replays.model_dump() == {
-        "runs": 1, "rungs": {"exact": 2, "stale": 1, "synthetic-error": 1},
-    }  # fmt: skip
+    assert (figures.replays.runs, figures.replays.rungs) == (1, {"exact": 2, "stale": 1, "synthetic-error": 1})
     assert (figures.reasons.expected, figures.reasons.stated) == (4, 3)
     assert "Replays: 1; results: exact 2, stale 1, synthetic-error 1" in plain(figures)
 
@@ -136,11 +128,6 @@ async def test_turns_are_those_that_the_run_says_it_had(tmp_path: Path):
         assert agent.iterations == 2
         assert build_debrief(recording).metrics.iterations == 2
         assert diff_recordings(recording, recording).original.iterations == 2
-    below = made(
-        ("root/helper@0.0", e.AgentStarted(agent=AgentHeader(name="helper", model="m"), task="", parent="root", call_id="1")),
-        ("root/helper@0.0", e.AgentCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", iterations=7)),
-    )  # fmt: skip
-    assert [each.iterations for each in run_statistics([below]).agents] == [0, 7]
 
 
 async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
@@ -155,11 +142,9 @@ async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
         return value
 
     ran = await record(tmp_path, [call("save", value="a"), text("done")], save, compose=[describe])
-    offered = [
-        (place, each) for place, each in enumerate(ran.recording.records) if getattr(each.event, "offered", False)
-    ]
-    assert len(offered) == 1
-    place, row = offered[0]
+    places = [n for n, each in enumerate(ran.recording.records) if getattr(each.event, "offered", False)]
+    (place,) = places
+    row = ran.recording.records[place]
     other = ToolSpec(name="save", kind="meta", read_only=True, description="x")
     records = list(ran.recording.records)
     records[place] = row._replace(event=row.event.model_copy(update={"tools": (other,)}))
@@ -167,51 +152,17 @@ async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
     assert [each.kind for each in run_statistics([odd]).tools] == ["function"]
     assert build_debrief(odd).metrics.tool_calls == 1
     assert diff_recordings(ran.recording, odd).inputs == ()
-    order = LaneOrder()
-    lanes = {order.place(each).lane for each in odd.records if each.kind != "emission-changed"}
-    assert lanes == {("root", "")}
 
 
-def test_costs_too_large_to_sum_are_not_known():
-    """Two prices whose sum is no number any more are said to be unknown, and not left out without a word."""
-    answers = [(e.LlmRequested(request=n, model=model, messages=()), e.LlmResponded(request=n, usage=Usage(input_tokens=5), cost_usd=cost, latency_ms=1.7e308)) for n, (model, cost) in enumerate((("m", 1.7e308), ("m", 1.7e308), ("n", 1.0)))]  # fmt: skip
-    figures = run_statistics([made(*(event for pair in answers for event in pair))])
-    assert [(each.cost_usd, each.cost_unknown) for each in figures.models] == [(None, 2), (1.0, 0)]
-    assert (figures.cost_usd, figures.cost_unknown) == (1.0, 2)
-    assert (figures.models[0].latency.median, figures.models[0].latency.p95) == (1.7e308, 1.7e308)
-    apart = [(e.LlmRequested(request=n, model=str(n), messages=()), e.LlmResponded(request=n, usage=Usage(input_tokens=5), cost_usd=1.7e308)) for n in (0, 1)]  # fmt: skip
-    figures = run_statistics([made(*(event for pair in apart for event in pair))])
-    assert (figures.cost_usd, figures.cost_unknown) == (None, 2)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([], Spread(count=0, total=0.0, median=None, p95=None, max=None)),
-        ([7.0], Spread(count=1, total=7.0, median=7.0, p95=7.0, max=7.0)),
-        ([float(n) for n in range(1, 102)], Spread(count=101, total=5151.0, median=51.0, p95=96.0, max=101.0)),
-    ],
-)
-def test_spread(values: list[float], expected: Spread):
+def test_spread():
     """Nothing, one value, and many."""
-    assert spread(values) == expected
+    assert spread([]) == Spread(count=0, total=0.0, median=None, p95=None, max=None)
+    assert spread([7.0]) == Spread(count=1, total=7.0, median=7.0, p95=7.0, max=7.0)
+    assert spread([float(n) for n in range(1, 102)]) == Spread(
+        count=101, total=5151.0, median=51.0, p95=96.0, max=101.0
+    )
 
 
-def test_no_runs_at_all():
-    """Nothing to count is no error."""
-    figures = run_statistics([])
-    assert (figures.runs, figures.endings, figures.cost_usd, figures.replays) == (0, {}, None, None)
-    assert "0 runs" in plain(figures)
-
-
-def test_damaged_files_are_named():
-    """A file that is not whole counts as far as it goes, and the coverage says so."""
-    recording = sample("several-tools")
-    figures = run_statistics([replace(recording, records=recording.records[:5]), recording])
-    assert (figures.recordings, figures.endings) == ({"open": 1, "closed": 1}, {"(no end)": 1, "end_turn": 1})
-
-
-@pytest.mark.slow
 def test_hostile_names_and_absurd_figures():
     """Names of models, tools and errors are made safe; figures of any size keep to their columns."""
     evil = "\x1b[2J\u202e\n" + "W" * 90
@@ -226,7 +177,6 @@ def test_hostile_names_and_absurd_figures():
     rows += [e.LlmRequested(request=0, model=evil, messages=()), e.LlmResponded(request=0, usage=usage, latency_ms=-1e308, cost_usd=1e300)]  # fmt: skip
     end = e.RunCompleted(status="failed", terminated_by=evil, terminated_source=evil)
     shown = plain(run_statistics([made(*rows, header={"run_id": evil}, end=end)]))
-    assert escape(shown, keep="\n") == shown
     assert max(map(cell_len, shown.splitlines()[1:])) <= 80  # the id above is never cut
     assert "… and 10 more (--json has all)" in shown
 
@@ -247,10 +197,8 @@ def test_all_samples_together():
         "send_money": (5, 0, 0, 5, 4), "book_room": (5, 0, 5, 0, 4), "calculator": (2, 2, 0, 0, 0),
         "lookup": (2, 2, 0, 0, 0), "final-answer": (2, 2, 0, 0, 0), "researcher": (1, 1, 0, 0, 0),
     }  # fmt: skip
-    assert [(agent.owner, agent.runs, agent.model_calls) for agent in figures.agents] == [
-        ("root", 8, 22),
-        ("root/researcher", 1, 1),
-    ]
+    agents = [(agent.owner, agent.runs, agent.model_calls) for agent in figures.agents]
+    assert agents == [("root", 8, 22), ("root/researcher", 1, 1)]
     total = sum((records[-1].ts - records[0].ts) / 1000 for records in (each.records for each in recordings))
     time = figures.time
     assert time.total_ms == pytest.approx(total)
