@@ -83,22 +83,6 @@ async def test_a_denial_is_recorded_and_told_to_the_model(
     assert run.model.requests[1].messages[-1].content == f"error: {message}"
 
 
-async def test_approval_lets_the_body_run(tmp_path: Path):
-    """The body runs once, after everything about the decision has been recorded."""
-    run, paid = await decided(tmp_path, lambda _request: Approval(approved=True, why="ok", by="ann"))
-    assert paid == [(5, "bob")]
-    kinds = ("approval-requested", "approval-decided", "tool-call-started", "tool-call-completed", "fact-recorded")
-    shown = run.events(*kinds)
-    assert [(event.kind, data(event)) for event in shown[1:4]] == [
-        ("approval-requested", {"call_id": "call_0_0", "tool": "pay", "args_hash": content_hash({"amount": 5})}),
-        ("fact-recorded", {"name": "approval", "key": "call_0_0",
-                           "value": {"approved": True, "why": "ok", "by": "ann"}}),
-        ("approval-decided", {"call_id": "call_0_0", "approved": True, "why": "ok", "by": "ann"}),
-    ]  # fmt: skip
-    assert [shown[0].kind, shown[4].kind] == ["tool-call-started", "tool-call-completed"]
-    assert shown[0].args_hash == shown[1].args_hash
-
-
 async def test_what_the_approver_sees(tmp_path: Path):
     """The approver sees the tool, exactly the arguments that would run, the risk, who calls and the stated reason."""
     seen: list[ApprovalRequest] = []

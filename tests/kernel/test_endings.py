@@ -368,19 +368,6 @@ async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, o
     assert run.result.terminated_by == ("enough" if over else "error")
 
 
-async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
-    """A second end changes nothing."""
-
-    async def stubborn(state: KernelState, session: Session) -> KernelState:
-        session.terminate("first", "one", source="switch")
-        session.terminate("second", "two", failed=True, error="no")
-        return transition(state, output="three", status="failed", error="no")
-
-    register("stubborn", stubborn)
-    run = await record(tmp_path, [], strategy="stubborn")
-    assert ending(run) == ended("done", "first", "one", 0, terminated_source="switch")
-
-
 # --- after the end ----------------------------------------------------------------------------------------------------
 
 

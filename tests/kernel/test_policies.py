@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel
 
-from playhead import Agent, UsageError, Verdict, load_recording, tool
+from playhead import Agent, Context, Verdict, load_recording, tool
+from playhead.errors import ToolDefinitionError, UsageError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
-from tests.kernel.runs import Ran, data, ending, make_agent, record
-from tests.kernel.runs import ended as ended_as
+from tests.kernel.runs import Ran, data, make_agent, record
 from tests.kernel.strategies.stuck import SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
-from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
-
 
 PURPOSE = "required-tools"
 
@@ -91,52 +87,6 @@ async def test_an_answer_without_them_is_sent_back(tmp_path: Path):
     assert refused(run) == []
 
 
-@pytest.mark.parametrize("retries", [0, 1])
-async def test_after_the_last_retry_the_answer_stands(tmp_path: Path, retries: int):
-    """The answer is the output, and the run is no success: calls are missing."""
-    run = await run_with(
-        tmp_path, [search(), *[text("42")] * 9], required_tools={"web-search": 2}, required_retries=retries
-    )
-    assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
-    assert (run.result.success, len(nudges(run))) == (False, retries)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"required_tools": {"web-serch": 1}}, "require_tools names 'web-serch', which is no tool"),
-        (
-            {"tool_budgets": {"othr": 2}},
-            "tool_budgets names 'othr', which is no tool of this agent. Did you mean 'other'?",
-        ),
-        (
-            {"tool_budgets": {"final-answer": 2}, "meta_tools": ["final-answer"]},
-            "tool_budgets names 'final-answer'",
-        ),
-        ({"required_retries": -1}, "require_tools(retries=…) must be a whole number of at least 0"),
-    ],
-)
-def test_settings_of_requirements_and_budgets_are_checked(options: dict[str, Any], message: str):
-    """An invalid setting is an error when the agent is made."""
-    with pytest.raises(UsageError, match=f"^{re.escape(message)}"):
-        make_agent(None, [], web_search, other, **options)
-
-
-async def test_a_call_over_the_budget(tmp_path: Path):
-    """It is refused and told to use the results it has; other tools still run."""
-    turns = [search("a"), search("b"), search("c"), call("other"), text("done")]
-    run = await run_with(tmp_path, turns, tool_budgets={"web-search": 2, "other": 9})
-    why = "web-search was not called: its 2 calls are used up. Use the results you have: give the answer in plain text"
-    assert refused(run) == [("call_2_0", why)]
-    (completed,) = [each for each in run.events("tool-call-completed") if each.call_id == "call_2_0"]
-    assert (completed.ok, completed.ended) == (False, "refused")
-    assert nudges(run) == []
-    assert [step.content for step in run.result.steps if step.type == "observation"] == [
-        "found a", "found b", f"error: {why}", "other",
-    ]  # fmt: skip
-    assert run.result.output == "done"
-
-
 async def test_what_is_required_is_never_refused(tmp_path: Path):
     """A budget never refuses a required tool that has only failed: that would make the task impossible."""
     turns = [*[search("bad")] * 4, search("a"), search("b"), text("done")]
@@ -144,22 +94,6 @@ async def test_what_is_required_is_never_refused(tmp_path: Path):
     run = await run_with(tmp_path, turns, **options)
     assert [call_id for call_id, _ in refused(run)] == ["call_5_0"]
     assert (run.result.terminated_by, run.result.output) == ("end_turn", "done")
-
-
-async def test_the_model_is_told_once_that_all_budgets_are_used_up(tmp_path: Path):
-    """The nudge comes with the last call that the budgets allow, and names what is still required."""
-    turns = [search("a"), search("b"), call("write_file", path="p"), call("write_file", path="q"), text("done")]
-    run = await run_with(
-        tmp_path, turns, tool_budgets={"web-search": 2}, required_tools=["write_file"], max_parallel=1,
-        meta_tools=("final-answer",),
-    )  # fmt: skip
-    assert nudges(run) == [
-        (
-            "budget",
-            "You have made all the calls there are for web-search (2). Put the results together: call write_file next.",
-        )
-    ]
-    assert run.result.output == "done"
 
 
 async def test_the_model_names_required_tools(tmp_path: Path):
@@ -177,13 +111,6 @@ async def test_the_model_names_required_tools(tmp_path: Path):
     assert (run.result.output, run.result.terminated_by) == ("done", "end_turn")
 
 
-class Height(BaseModel):
-    """A height."""
-
-    metres: int
-    of: str = "Zed"
-
-
 def rejections(path: Path) -> list[str]:
     """Return what the model was told about its answers."""
     found = [data(each.event) for each in load_recording(path).records if each.kind == "nudge-issued"]
@@ -193,37 +120,6 @@ def rejections(path: Path) -> list[str]:
 async def reproduced(path: Path) -> bool:
     """Return whether the file alone gives the same run."""
     return (await reproduce(path / "run.jsonl")).identical
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ['{"metres": 42}', 'It is this: ```json\n{"metres": 42, "of": "Zed"}\n```', 'First {"x": 1}, then {"metres": 42}'],
-    ids=["bare", "fenced", "second"],
-)
-async def test_an_output_type_gives_an_object(tmp_path: Path, answer: str):
-    """The output has the type; the trace holds its JSON, and the prompt its schema."""
-    agent = make_agent(tmp_path, [call("lookup", key="a"), text(answer)], lookup, output_type=Height)
-    result = await agent.run("How high?", run_id="run")
-    assert (result.output, result.success) == (Height(metres=42), True)
-    recording = load_recording(tmp_path / "run.jsonl")
-    assert recording.ending is not None
-    assert recording.ending.output == {"metres": 42, "of": "Zed"}
-    system = next(data(each.event)["content"] for each in recording.records if each.kind == "message-added")
-    assert '"metres": {"title": "Metres", "type": "integer"}' in system
-    assert await reproduced(tmp_path)
-
-
-async def test_an_answer_of_another_form_is_sent_back(tmp_path: Path):
-    """The model is told what is wrong and answers again."""
-    turns = [text('{"metres": "high"}'), text('{"metres": 42}')]
-    result = await make_agent(tmp_path, turns, output_type=Height).run("How high?", run_id="run")
-    assert result.output == Height(metres=42)
-    (said,) = rejections(tmp_path / "run.jsonl")
-    assert said == (
-        "Your answer was not accepted: metres: Input should be a valid integer, unable to parse string as an integer. "
-        "Reply with JSON of the form that was asked for, and nothing else. Answer again."
-    )
-    assert await reproduced(tmp_path)
 
 
 async def test_validators_refuse_and_accept(tmp_path: Path):
@@ -248,15 +144,6 @@ async def test_validators_refuse_and_accept(tmp_path: Path):
     assert len(seen) == 3
 
 
-async def test_done_when(tmp_path: Path):
-    """An answer that is not done is sent back, at most three times."""
-    agent = make_agent(tmp_path, [text("a"), text("ab"), text("abc")], done_when=lambda output: len(output) == 3)
-    assert (await agent.run("Say.", run_id="run")).output == "abc"
-    agent = make_agent(tmp_path, [text("a")] * 9, done_when=lambda _: False)
-    never = await agent.run("Say.", run_id="never")
-    assert (never.terminated_by, never.iterations) == ("output_rejected", 4)
-
-
 VERDICTS = {"good": '{"reason": "right", "verified": true}', "bad": '{"reason": "too low", "verified": false}'}
 
 
@@ -272,34 +159,8 @@ async def test_verification_that_only_records(tmp_path: Path):
     assert await reproduced(tmp_path)
 
 
-async def test_verification_that_sends_the_answer_back(tmp_path: Path):
-    """Mode loop sends a wrong answer back once; one that is found wrong again is a failure."""
-    agent = make_agent(tmp_path, [text("42"), text(VERDICTS["bad"]), text("43"), text(VERDICTS["good"])], verify="loop")
-    result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.verified, result.success) == ("43", True, True)
-    agent = make_agent(tmp_path, [text("42"), text(VERDICTS["bad"])] * 2, verify="loop")
-    worse = await agent.run("Say.", run_id="worse")
-    assert (worse.output, worse.verified, worse.terminated_by) == ("42", False, "output_rejected")
-    assert await reproduced(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"output_type": object()}, "has no JSON form"),
-        ({"validators": ["x"]}, "validate must be a list of functions"),
-        ({"verify": "always"}, "verify must be 'reflect' or 'loop'"),
-        ({"min_iterations": -1}, "min_iterations must be a whole number of at least 0"),
-    ],
-    ids=["output_type", "validators", "verify", "min_iterations"],
-)
-def test_arguments_of_review_are_checked(arguments: dict[str, Any], says: str):
-    """A wrong argument is an error that names it, before anything runs."""
-    with pytest.raises(UsageError, match=says):
-        Agent(ScriptedModel([]), **grouped(**arguments))
-
-
 OLD = "the lake is deep and cold and full of large grey fish today"
+
 NEW = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
 
 
@@ -361,25 +222,92 @@ async def test_what_counts_as_nothing_new(tmp_path: Path, turns: list[Any], expe
     assert novelty_nudges(await searched(tmp_path, turns)) == expected
 
 
-async def test_the_model_is_told_once_per_loop(tmp_path: Path):
-    """The model is told what repeats and how to change that; the strategy stays, and detection begins anew."""
-    turns = [*SAME, *SAME[:2], text("42")]
-    ran = await stuck(tmp_path, turns, loop_detection=True)
-    assert ending(ran) == ended_as("done", "end_turn", "42", 6)
-    (nudge,) = ran.events("nudge-issued")
-    told = f"{STUCK[0].upper()}{STUCK[1:]}. It will not answer otherwise: use what it said, call something else, or answer."
-    assert data(nudge) == {"nudge": "loop-detected", "text": told, "severity": "warn"}
-    (decision,) = ran.events("decision-evaluated")
-    assert decision.decision == "loop-detected: calls"
-    assert decision.rationale.startswith(f"{STUCK}. Fix: compose=[switch_strategy()]")
-    assert ran.model.requests[3].messages[-1].content == told
+META = ("final-answer", "recall")
 
 
-async def test_a_required_tool_that_keeps_failing_ends_the_run(tmp_path: Path):
-    """After the same error three times in a row the run ends, and says why and what to do."""
-    ran = await stuck(tmp_path, [call("broken")] * 9, broken, required_tools=["broken"])
-    by_policy = {"terminated_source": "policy:require_tools"}
-    assert ending(ran) == {**ended_as("done", "required_tools_missing", None, 3), **by_policy}
-    because = ran.result.terminated_because
-    assert because.startswith("broken, which is required, failed 3 times in a row with: error: no disk. Fix: ")
-    assert not ran.result.success
+@tool(read_only=True, name="lookup")
+async def lookup_or_fail(key: str) -> str:
+    """Look up."""
+    if key == "bad":
+        raise ValueError("bad")
+    return key
+
+
+async def offered(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> list[list[str]]:
+    """Return the names of the tools that were offered in each turn."""
+    run = await record(folder, turns, *tools, meta_tools=META, **options)
+    assert (await reproduce(run.recording)).identical
+    return [[spec.name for spec in request.tools] for request in run.model.requests]
+
+
+EVERYTHING = ["lookup", "other", *META]
+
+BEFORE = ["lookup", "other", "recall"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "required", "expected"),
+    [
+        ([call("lookup", key="a"), text("")], (), [BEFORE, EVERYTHING]),
+        ([text(""), text("")], (), [BEFORE, EVERYTHING]),  # no tool is required, so none need be called first
+        ([call("lookup", key="bad"), call("other"), text("")], (), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("lookup"), call("nothing"), text("")], (), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("lookup", key="a"), call("other"), text("")], ("other",), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("other"), call("lookup", key="bad"), text("")], ("lookup",), [BEFORE, BEFORE, BEFORE]),
+        ([calls(call("other"), call("lookup", key="bad")), text("")], ("other",), [BEFORE, BEFORE]),
+    ],
+    ids=["a call", "no call", "a failed call", "a call that does not fit", "required", "required failed", "one failed"],
+)
+async def test_when_final_answer_is_offered(
+    tmp_path: Path, turns: list[Any], required: tuple[str, ...], expected: list[list[str]]
+):
+    """From the second turn on, once every required tool has a result and the last turn had no failure."""
+    assert (
+        await offered(tmp_path, turns, lookup_or_fail, other, required_tools=required, max_iterations=len(turns))
+        == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "options", "reason"),
+    [
+        ([call("final-answer", output="42")], {}, "it is offered from turn 2 on"),
+        (
+            [call("final-answer", output="42")],
+            {"required_tools": ("lookup", "other")},
+            "it is offered from turn 2 on; call lookup first; call other first",
+        ),
+        (
+            [call("lookup", key="bad"), call("final-answer", output="42")],
+            {},
+            "a call of the last turn failed; deal with it first",
+        ),
+    ],
+)
+async def test_final_answer_too_early(tmp_path: Path, turns: list[Any], options: dict[str, Any], reason: str):
+    """A call before that fails, says why, and does not end the run."""
+    run = await record(tmp_path, [*turns, text("done")], lookup_or_fail, other, meta_tools=META, max_iterations=len(turns) + 1,
+                       **options)  # fmt: skip
+    (*_, completed) = run.events("tool-call-completed")
+    assert data(completed)["error"] == {"type": "NotYet", "message": f"{completed.tool} is not available yet: {reason}"}
+    assert run.result.terminated_by in ("end_turn", "required_tools_missing")
+    assert run.result.output != "42"
+
+
+def test_unknown_and_taken_names():
+    """The error for an unknown tool of the kernel names the nearest; a tool of the user may not hide one."""
+
+    @tool(name="final-answer")
+    def mine() -> None:
+        """End."""
+
+    model = ScriptedModel([])
+    with pytest.raises(UsageError, match=r"^there is no meta tool 'final_answer'. Did you mean 'final-answer'\?"):
+        Agent(model, context=Context(meta_tools=("final_answer",)))
+    with pytest.raises(ToolDefinitionError, match=r"^'final-answer' is a tool of the kernel; rename yours or leave"):
+        Agent(model, tools=[mine])
+    with pytest.raises(
+        ToolDefinitionError, match=r"^two tools are called 'lookup', or nearly so; a model tells them apart by name"
+    ):
+        Agent(model, tools=[lookup_or_fail, lookup_or_fail])
+    assert list(Agent(model, tools=[mine], context=Context(meta_tools=())).tools) == ["final-answer"]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from playhead import tool
-from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS, RATIONALE
+from playhead.kernel.passes import ask_for, form_prompt, fresh_thread, read_form
+from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS, FORMAT, RATIONALE
 from playhead.kernel.rationale import parse_rationale, read_rationales
+from playhead.kernel.state import transition
+from playhead.kernel.strategies.base import list_strategies
 from playhead.replay import reproduce
 from playhead.testing import Turn, call, calls, text
-from playhead.trace.types import Alternative, Rationale
-from tests.kernel.runs import data, record
+from playhead.trace.types import Alternative, Rationale, Usage
+from tests.compose.hooked import sent
+from tests.kernel.runs import Ran, data, record
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.trace.types import Request
 
 
 def why(words: str, **fields: Any) -> Rationale:
@@ -163,7 +172,152 @@ async def test_reasons_of_calls_in_text(tmp_path: Path):
     assert run.events("thought") == []
 
 
-async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
-    """Reasons beside an answer do not get into the answer, and calls that are not there do not get reasons."""
-    run = await record(tmp_path, [text(f"{because('I know')} 42 </rationale>")], lookup, rationale=True)
-    assert (run.result.output, run.events("rationale-missing"), run.events("thought")) == ("42", [], [])
+CUT_OFF = "the JSON ends inside a value: it was cut off"
+
+NO_INTEGER = "- count: Input should be a valid integer, unable to parse string as an integer"
+
+
+class Part(BaseModel):
+    """A part."""
+
+    name: str = Field(description="its name")
+    size: float | None = None
+
+
+class Order(BaseModel):
+    """An order."""
+
+    count: int
+    kind: Literal["small", "large"] = "small"
+    parts: list[Part] = Field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    ("written", "count", "names"),
+    [
+        ('{"count": 1}', 1, []),
+        ('Sure! Here it is:\n```json\n{"count": 2, "parts": [{"name": "a"}]}\n```\nAnything else?', 2, ["a"]),
+        ("{'count': 3, 'parts': [{'name': 'it\\'s'}, {'name': \"b\"}]}", 3, ["it's", "b"]),
+        ('I think {this} of [it]: {"count": 7}', 7, []),
+        ('{"count": "many"} or rather {"count": 8}', 8, []),
+        ('{"count": 11, "parts": [{"name": "\\ud800", "size": None}]}', 11, ["\ufffd"]),
+    ],
+)
+def test_json_is_found_and_repaired(written: str, count: int, names: list[str]):
+    """JSON within prose or a fence is read, and repaired where it has one reading."""
+    read = read_form(written, Order)
+    assert not isinstance(read, str), read
+    assert (read.count, [part.name for part in read.parts]) == (count, names)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("no idea", "it holds no JSON"),
+        ('{"count": 1, "parts": [{"name": "half a na', CUT_OFF),
+        ('{"count": 1, "parts": [{"name": ', CUT_OFF),
+        ('{"count": 1 kind": 2}', "the JSON is broken at 'kind'"),
+        (
+            '{"count": "x", "kind": "huge"}',
+            f"{NO_INTEGER}\n- kind: Input should be 'small' or 'large'",
+        ),
+        ("[1, 2]", "- the whole: Input should be a valid dictionary or instance of Order"),
+    ],
+)
+def test_unreadable_answers(written: str, message: str):
+    """Missing or truncated values are not made up: the model is told what is wrong."""
+    assert read_form(written, Order) == message
+
+
+async def asking(state: Any, session: Any) -> Any:
+    """Ask for an order, and end with it."""
+    thread = await fresh_thread(session, form_prompt(Order))
+    state, order = await ask_for(
+        state, session, thread, Order, purpose="order", check=lambda order: "too many" if order.count > 9 else None
+    )
+    session.terminate("end_turn", None if order is None else order.count)
+    return transition(state)
+
+
+async def test_the_model_is_told_what_was_wrong(tmp_path: Path, register: Any):
+    """Each such answer is an event and is sent back with the problem; all answers are paid for."""
+    register("asking", asking)
+    used = Usage(input_tokens=2, output_tokens=1)
+    turns = [text(each, usage=used) for each in ('{"count": "x"}', '{"count": 10}', '{"count": 3}')]
+    run = await record(tmp_path, turns, strategy="asking")
+    assert (run.result.output, run.result.usage.total_tokens) == (3, 9)
+    failed = [data(each) for each in run.events("structured-output-failed")]
+    assert failed == [
+        {"expected": "Order", "error": NO_INTEGER, "attempt": 0},
+        {"expected": "Order", "error": "too many", "attempt": 1},
+    ]
+    told = [each.content for each in run.events("message-added") if each.role == "user"][2:]
+    assert [each.splitlines()[1] for each in told] == [NO_INTEGER, "too many"]
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+@tool(read_only=True)
+async def look(key: str) -> str:
+    """Look something up."""
+    return f"found {key}"
+
+
+@tool(read_only=True)
+def add(a: float, b: float = 1.5) -> float:
+    """Add two numbers."""
+    return a + b
+
+
+TOOLS = (look, add)
+
+CATALOGUE = (
+    f"Tools:\n- look(key: string): Look something up.\n- add(a: number, b?: number = 1.5): Add two numbers.\n\n{FORMAT}"
+)
+
+
+def written(name: str, **arguments: Any) -> str:
+    """Return a call as the model is told to write it."""
+    return f"```json\n{json.dumps({'tool': name, 'arguments': arguments})}\n```"
+
+
+def turns_of(request: Request) -> list[tuple[str, str]]:
+    """Return what a request said, and that it said it in text alone."""
+    assert request.tools == ()
+    assert not any(each.tool_calls or each.tool_call_id for each in request.messages)
+    return [(each.role, str(each.content)) for each in request.messages]
+
+
+async def run_in_text(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> Ran:
+    """Run an agent that calls in text; what was sent is what was recorded, and the file alone gives it back."""
+    run = await record(folder, turns, *(tools or TOOLS), **{"system_prompt": "Work.", "tool_format": "text", **options})
+    assert sent(run) == run.model.requests
+    reproduced = await reproduce(run.recording)
+    assert reproduced.identical, reproduced.divergences
+    return run
+
+
+async def test_the_prompt_holds_the_tools_and_the_thread_the_calls(tmp_path: Path):
+    """No request has native tools; a call is text of the model, its result a user message."""
+    run = await run_in_text(tmp_path, [text(written("look", key="b")), text("b is there")])
+    assert turns_of(run.model.requests[1]) == [
+        ("system", f"Work.\n\n{CATALOGUE}"),
+        ("user", "Do it."),
+        ("assistant", written("look", key="b")),
+        ("user", "Result of look:\nfound b"),
+    ]
+    assert (run.result.output, run.result.success) == ("b is there", True)
+    asked = run.events("llm-requested")
+    assert [(each.tools, each.tools_in_text) for each in asked] == [((), ((0, 1),))] * 2
+    assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "text")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", sample(list_strategies(), ["reflexion", "autonomous", "code-action"]))
+async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
+    """No request of a strategy has native tools, and the file alone reproduces the run."""
+    said = [text(written("look", key=str(number))) if number % 2 else text("It is there.") for number in range(60)]
+    run = await record(tmp_path, said, *TOOLS, tool_format="text", strategy=strategy, meta_tools=None)
+    assert run.model.requests
+    assert all(each.tools == () for each in run.model.requests)
+    assert sent(run) == run.model.requests
+    assert (await reproduce(run.recording)).identical

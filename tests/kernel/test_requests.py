@@ -1,27 +1,56 @@
+"""Requests as they are recorded and sent: their ids, retries, fallbacks and secrets; many runs beside each other."""
+
 from __future__ import annotations
 
-from collections import defaultdict
+import json
+import threading
+from collections import Counter, defaultdict
 from contextlib import suppress
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
+import anyio
+import anyio.lowlevel
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from playhead import Agent, PlayheadError, load_recording, tool
+from playhead import Agent, Context, PlayheadError, load_recording, tool
+from playhead.errors import (
+    ModelError,
+    TraceExistsError,
+)
 from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.state import (
+    KernelState,
+    PlannedCall,
+    Status,
+    Step,
+    Thread,
+    transition,
+)
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, Turn, call, text
-from playhead.trace.types import Completion, Prices, Request, ToolCall
+from playhead.testing import ScriptedModel, Turn, call, calls, error, text
+from playhead.trace.events import ToolCallCompleted
+from playhead.trace.integrity import check_trace
+from playhead.trace.reader import scan
+from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 from tests.kernel.runs import data, make_agent, record, record_agent
+from tests.options import grouped
 from tests.proving import sample
 from tests.replay.random_agents import Canary, random_agent
+from tests.trace.strategies import json_values, models, of, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playhead import RunResult
+    from playhead.kernel.session import Session
     from playhead.trace.recording import Recording
+    from playhead.trace.types import Request
 
 AGENTS = sample(240, 24)
+
 GROUPS = sample(8, 1)
 
 
@@ -130,21 +159,279 @@ async def test_every_call_has_an_id_of_its_own(tmp_path: Path, given: list[str],
     assert [root.request(exchange.requested) for exchange in root.exchanges] == run.model.requests
 
 
-async def test_lone_surrogates_are_replaced(tmp_path: Path):
-    """An answer loses its lone surrogates before anything uses it, and the recording is reproduced."""
-    torn = (
-        ToolCall(id="1", name="no\ud800", raw_arguments="{\ud800"),
-        ToolCall(id="2", name="no", arguments={"\ud800": ["\ud800", 2**60]}),
-    )
-    run = await record(tmp_path, [Turn(text="so \ud83d", thinking="hm \udc00", calls=torn), text("\ud83d end")])
-    first, second = run.events("llm-responded")
-    assert (first.text, first.thinking, second.text, run.result.output) == (
-        "so \ufffd",
-        "hm \ufffd",
-        *["\ufffd end"] * 2,
-    )
-    assert [data(call) for call in first.tool_calls] == [
-        {"id": "1", "name": "no\ufffd", "raw_arguments": "{\ufffd"},
-        {"id": "2", "name": "no", "arguments": {"\ufffd": ["\ufffd", {"$type": "int", "value": str(2**60)}]}},
+BUSY = error("busy", retryable=True)
+
+MODEL_EVENTS = ("llm-requested", "llm-responded", "llm-failed", "llm-retried")
+
+
+async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Two retryable failures and an answer: three attempts of one request, with doubling waits."""
+    slept: list[float] = []
+
+    async def sleep(_self: Any, seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("playhead.kernel.session.World.sleep", sleep)
+    run = await record(tmp_path, [BUSY, BUSY, text("42")], retries=2, retry_delay_s=0.5)
+    asked = {"request": 0, "model": "scripted/model", "messages": ((0, 1),)}
+    failed = {
+        "request": 0,
+        "error": {"type": "ModelUnavailableError", "message": "busy"},
+        "retryable": True,
+        "cost_usd": 0.0,
+    }
+    answered = {"text": "42", "finish_reason": "stop", "usage": {"input_tokens": 2, "output_tokens": 2}}
+    assert [(event.kind, data(event)) for event in run.events(*MODEL_EVENTS)] == [
+        ("llm-requested", asked),
+        ("llm-failed", failed),
+        ("llm-retried", {"request": 0, "attempt": 1, "delay_s": 0.5}),
+        ("llm-requested", {**asked, "attempt": 1}),
+        ("llm-failed", {**failed, "attempt": 1}),
+        ("llm-retried", {"request": 0, "attempt": 2, "delay_s": 1.0}),
+        ("llm-requested", {**asked, "attempt": 2}),
+        ("llm-responded", {"request": 0, "attempt": 2, **answered, "cost_usd": 0.0, "model": "scripted/model"}),
     ]
+    assert slept == [0.5, 1.0]
+    assert (run.result.output, run.result.iterations) == ("42", 1)
+    assert all(event.latency_ms == 1.0 for event in run.events("llm-responded", "llm-failed"))
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
+
+
+def agent(folder: Path, *models: ScriptedModel, **options: Any) -> Agent:
+    """Return an agent whose models take over from each other."""
+    first, *others = models
+    return Agent(
+        first, **grouped(fallbacks=others, tools=[lookup], trace=folder, rationale=False, retry_delay_s=0.0, **options)
+    )
+
+
+def events_of(path: Path, *kinds: str) -> list[dict[str, Any]]:
+    """Return these events of a run."""
+    return [data(record.event) for record in load_recording(path).records if record.kind in kinds]
+
+
+async def test_the_next_model_takes_over_for_good(tmp_path: Path):
+    """The failed request and all later ones go to the next model, and attempts continue to count."""
+    first = ScriptedModel([call("lookup", key="a"), *[error("busy", retryable=True)] * 2], name="x/first")
+    second = ScriptedModel([call("lookup", key="b"), text("42")], name="x/second")
+    result = await agent(tmp_path, first, second, retries=1).run("Do it.", run_id="run")
+    assert result.output == "42"
+    asked = events_of(tmp_path / "run.jsonl", "llm-requested")
+    assert [(each["request"], each.get("attempt", 0), each["model"]) for each in asked] == [
+        (0, 0, "x/first"),
+        (1, 0, "x/first"),
+        (1, 1, "x/first"),
+        (1, 2, "x/second"),
+        (2, 0, "x/second"),
+    ]
+    (event,) = events_of(tmp_path / "run.jsonl", "provider-fallback")
+    assert event == {"from_model": "x/first", "to_model": "x/second", "reason": "busy", "attempt": 2}
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_fallback_after(tmp_path: Path):
+    """`fallback_after` gives up a model before its retries are used up; the last model has all of them."""
+    first = ScriptedModel([error("busy", retryable=True)] * 9, name="x/first")
+    second = ScriptedModel([error("busy", retryable=True)] * 9, name="x/second")
+    with pytest.raises(ModelError, match="busy"):
+        await agent(tmp_path, first, second, retries=2, fallback_after=1).run("Do it.", run_id="run")
+    assert (len(first.requests), len(second.requests)) == (1, 3)
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+KEY = "sk-very-secret-1234"
+
+OTHER_KEY = "sk-of-the-other-one"
+
+
+class Keyed(ScriptedModel):
+    """A model with a key."""
+
+    key = KEY
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": self.key}
+
+
+class OtherKeyed(Keyed):
+    key = OTHER_KEY
+
+
+async def test_no_key_is_in_an_event(tmp_path: Path):
+    """Keys of the models of an agent and its sub-agents are in no event; the run itself has them."""
+
+    @tool
+    def leak(words: str) -> dict[str, str]:
+        """Leak."""
+        return {KEY: f"{words} {OTHER_KEY}"}
+
+    child = Agent(OtherKeyed([text(f"I use {OTHER_KEY}")]), name="child", context=Context(rationale=False))
+    turn = calls(call("leak", words=KEY), call("child", task=f"Say {KEY}."), text=f"{KEY} {OTHER_KEY}")
+    model = Keyed([turn, text(f"done with {KEY}")])
+    seen: list[str] = []
+    agent = Agent(model, tools=[leak, child], trace=tmp_path, system_prompt=f"Key: {KEY}", parameters={"user": KEY})
+    agent.subscribe(None, lambda record: seen.append(repr(record)))
+    result = await agent.run(f"My key is {KEY}.", run_id="run")
+    written = (tmp_path / "run.jsonl").read_text()
+    assert not any(secret in place for secret in (KEY, OTHER_KEY) for place in (written, *seen))
+    assert written.count("[redacted:OPENAI_API_KEY]") > 8
+    assert result.output == f"done with {KEY}"
+    assert model.requests[1].messages[-2].content == f'{{"{KEY}": "{KEY} {OTHER_KEY}"}}'
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+def built(kind: type) -> st.SearchStrategy[Any]:
+    """Return the strategy of a data class with every field filled in."""
+    return st.builds(kind, **{name: of(hint) for name, hint in get_type_hints(kind).items()})
+
+
+threads = st.lists(models(Message), max_size=4).map(lambda messages: Thread().add(*messages))
+
+fields: dict[str, st.SearchStrategy[Any]] = {
+    "status": of(Status),
+    "iteration": st.integers(0, 99),
+    "thread": threads,
+    "steps": st.lists(built(Step), max_size=3).map(tuple),
+    "tools_used": st.frozensets(texts, max_size=4),
+    "decision_log": st.lists(texts, max_size=3).map(tuple),
+    "usage": models(Usage),
+    "cost_usd": st.none() | st.floats(0, 9),
+    "pending": st.lists(built(PlannedCall), max_size=2).map(tuple),
+    "completed": st.lists(models(ToolCallCompleted), max_size=2).map(tuple),
+    "output": json_values,
+    "error": st.none() | texts,
+    "meta": st.dictionaries(texts, json_values, max_size=3),
+}
+
+states = st.fixed_dictionaries({"task_id": texts, "strategy": texts}, optional=fields).map(KernelState.model_validate)
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@given(states)
+def test_a_state_comes_back_from_json(state: KernelState):
+    """Any state round-trips through JSON."""
+    text = json.dumps(state.model_dump(mode="json"), allow_nan=True)
+    assert KernelState.model_validate(json.loads(text)) == state
+
+
+async def test_facts(tmp_path: Path, register: Any):
+    """A fact is asked once, recorded as JSON, and served in a replay."""
+    asked: list[str] = []
+
+    def now() -> float:
+        asked.append("clock")
+        return 12.5
+
+    async def draw() -> set[int]:
+        await anyio.lowlevel.checkpoint()
+        asked.append("random")
+        return {3, 1}
+
+    async def curious(state: KernelState, session: Session) -> KernelState:
+        answers = [await session.facts.ask("clock", now), await session.facts.ask("random", draw, key="dice")]
+        return transition(state, output=answers)
+
+    register("curious", curious)
+    run = await record(tmp_path, [], strategy="curious")
+    assert run.result.output == [12.5, {"$type": "set", "items": [1, 3]}]
+    assert [data(event) for event in run.events("fact-recorded")] == [
+        {"name": "clock", "value": 12.5},
+        {"name": "random", "key": "dice", "value": {"$type": "set", "items": [1, 3]}},
+    ]
+    assert asked == ["clock", "random"]
     assert (await reproduce(run.recording)).identical
+    assert asked == ["clock", "random"]
+
+
+RUNS = sample(1000, 60)
+
+
+def one_agent(folder: Path) -> Agent:
+    """Return an agent for all runs: what it says tells which run it is in."""
+
+    @tool(read_only=True)
+    async def echo(words: str) -> str:
+        """Echo."""
+        await anyio.lowlevel.checkpoint()
+        return f"echo of {words}"
+
+    def answer(request: Request) -> Turn:
+        task = next(message.content for message in request.messages if message.role == "user")
+        if request.messages[-1].role == "user":
+            return call("echo", words=task)
+        return text(f"{request.messages[-1].content} in {task}")
+
+    return make_agent(folder, ScriptedModel([answer] * RUNS * 2, keep_requests=False), echo)
+
+
+def assert_apart(folder: Path, results: list[RunResult]) -> None:
+    """Check that every run has its own answer and a whole trace with its own events and no others."""
+    assert Counter(result.output for result in results) == {f"echo of #{n}. in #{n}.": 1 for n in range(RUNS)}
+    assert len(list(folder.glob("*.jsonl"))) == RUNS
+    for result in results:
+        assert result.trace_complete
+        assert result.trace_path is not None
+        assert check_trace(result.trace_path).ok
+        content = result.trace_path.read_text()
+        task = str(result.output).rpartition(" ")[2]
+        assert content.count("#") == content.count(task) > 5
+        assert content.count("\n") == sum(1 for _ in scan(result.trace_path)) == 16
+
+
+@pytest.mark.slow
+async def test_many_runs_in_one_loop(tmp_path: Path):
+    """Concurrent runs of one agent in one loop do not affect each other."""
+    agent = one_agent(tmp_path)
+    results: list[RunResult] = []
+
+    async def run(number: int) -> None:
+        results.append(await agent.run(f"#{number}.", run_id=f"run-{number}"))
+
+    async with anyio.create_task_group() as group:
+        for number in range(RUNS):
+            group.start_soon(run, number)
+    assert_apart(tmp_path, results)
+
+
+@pytest.mark.slow
+def test_many_runs_in_threads(tmp_path: Path):
+    """Nor do runs in threads."""
+    agent = one_agent(tmp_path)
+    results: list[RunResult] = []
+
+    def run(number: int) -> None:
+        results.append(agent.run_sync(f"#{number}.", run_id=f"run-{number}"))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(RUNS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_apart(tmp_path, results)
+
+
+async def test_one_run_gets_an_id(tmp_path: Path):
+    """Of fifty concurrent runs with one id, one runs and the others are refused."""
+    model = ScriptedModel([lambda _request: text("42")] * 50)
+    agent = make_agent(tmp_path, model)
+    results: list[Any] = []
+
+    async def run() -> None:
+        try:
+            results.append((await agent.run("Do it.", run_id="run")).output)
+        except TraceExistsError as error:
+            results.append(type(error))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(50):
+            group.start_soon(run)
+    assert Counter(results) == {"42": 1, TraceExistsError: 49}
+    assert len(model.requests) == 1
+    assert check_trace(tmp_path / "run.jsonl").ok

@@ -10,20 +10,16 @@ import pytest
 
 from playhead import Agent, ToolContext, tool
 from playhead.errors import TraceWriteError
-from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
-from tests.kernel.runs import make_agent, record
-from tests.proving import sample
+from tests.kernel.runs import make_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from playhead import RunResult
-
-MEGABYTES = sample(100, 20)
 
 
 class FullDisk:
@@ -127,58 +123,6 @@ async def test_stop_at_a_lost_event(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert path.exists() == (at > 1)
         assert len(till.paid) == (path.read_text() if path.exists() else "").count('"kind":"tool-call-started"')
         assert stopped or (result.output, result.trace_complete) == ("done", disk.refused == 0)
-
-
-@pytest.fixture(params=["a file in its place", "refused"])
-def unusable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder that no trace can be created in; to the super-user no folder is read-only."""
-    if request.param == "a file in its place":
-        (tmp_path / "file").write_text("")
-        return tmp_path / "file" / "traces"
-    real = os.open
-
-    def refusing(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
-        if flags & os.O_CREAT:
-            raise PermissionError(errno.EACCES, "Permission denied")
-        return real(path, flags, *args, **kwargs)
-
-    monkeypatch.setattr("playhead.trace.writer.os.open", refusing)
-    return tmp_path
-
-
-async def test_a_folder_that_cannot_be_written_to(unusable: Path, caplog: pytest.LogCaptureFixture):
-    """The run continues without a trace, its result is right, and result and log say so."""
-    till = Till()
-    result = await make_agent(unusable, TURNS, till.tool()).run("Pay.", run_id="run")
-    assert (result.output, result.trace_path, result.trace_complete) == ("done", None, False)
-    assert till.paid == ["ann", "bob", "eve"]
-    line = caplog.messages[-1]
-    at_once = line == (
-        f"the trace {unusable / 'run.jsonl'} cannot be created: Not a directory; the run goes on without one"
-    )
-    assert at_once or line.endswith(" events were not recorded: [Errno 13] Permission denied")
-
-
-@pytest.mark.slow
-async def test_a_huge_result(tmp_path: Path):
-    """A huge result goes whole to a blob: the trace is small, and the run is reproduced."""
-    size = MEGABYTES * 1024 * 1024
-
-    @tool(read_only=True)
-    def fetch() -> str:
-        """Fetch."""
-        return "x" * size
-
-    def measure(request: Any) -> Any:
-        return text(str(len(request.messages[-1].content)))
-
-    run = await record(tmp_path, [call("fetch"), measure], fetch)
-    assert (run.result.output, run.result.trace_complete) == (str(size), True)
-    assert (tmp_path / "run.jsonl").stat().st_size < 20_000
-    (blob,) = (tmp_path / "run.blobs").iterdir()
-    assert blob.stat().st_size == size + 2
-    assert len(run.events("tool-call-completed")[0].result) == size
-    assert (await reproduce(run.recording)).identical
 
 
 class LosesOnce:

@@ -1,20 +1,29 @@
+"""Agents as tools; and who may write into a session."""
+
 from __future__ import annotations
 
+import ast
+import re
+from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
 
+import playhead
 from playhead import Agent, tool
 from playhead.compose.policies import require_tools
+from playhead.kernel.session import RunContext, Session
+from playhead.kernel.state import KernelState
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import data, record
 from tests.options import grouped
+from tests.own_strategies import strategy_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playhead.trace.types import Request
 
 
@@ -67,9 +76,6 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
         "additionalProperties": False,
     }
     assert (await reproduce(run.recording)).identical
-
-
-# --- nested, side by side ---------------------------------------------------------------------------------------------
 
 
 def nest(depth: int) -> Agent:
@@ -135,19 +141,6 @@ async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-# --- failures and spending --------------------------------------------------------------------------------------------
-
-
-async def test_a_sub_agent_that_fails_is_a_failed_call(tmp_path: Path):
-    """The caller is told and continues."""
-    child = agent("child", [error("no such model")])
-    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
-    (completed,) = run.events("tool-call-completed")
-    assert data(completed)["error"] == {"type": "AgentFailed", "message": "child failed: no such model"}
-    assert (run.result.output, run.result.terminated_by, run.error) == ("done", "end_turn", None)
-    assert run.events("agent-completed")[0].terminated_by == "llm_error"
-
-
 async def test_an_unaccepted_answer_of_a_sub_agent_is_a_failed_call(tmp_path: Path):
     """An answer that a policy refused is not passed on."""
 
@@ -171,3 +164,44 @@ async def test_a_redactor_of_a_sub_agent_holds_in_the_parents_trace(tmp_path: Pa
     assert run.events("agent-started")[0].task == "Say [the code]."
     assert run.steps()[1][2] == "it is sesame"
     assert b"sesame" not in (tmp_path / "run.jsonl").read_bytes()
+
+
+PACKAGE = Path(playhead.__file__).parent
+
+OWNERS = ("emission.py", "opening.py", "place.py", "session.py")
+"""The files of a session, and the one that puts it together."""
+
+INTO_A_SESSION = re.compile(r"(.*\.)?_?(session|caller)(\..*)?|(at|gate|toolset|ending)")
+
+ROOMS = ("kernel", "compose", "agent", "replay")
+
+MOST = 15
+
+
+def test_nobody_else_writes_into_a_session():
+    """No file assigns to an attribute of a session, or of what hangs on it, that is not its own."""
+    written = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} {ast.unparse(node)}"
+        for room in ROOMS
+        for path in (PACKAGE / room).rglob("*.py")
+        if path not in {PACKAGE / "kernel" / name for name in OWNERS}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del))
+        if INTO_A_SESSION.fullmatch(ast.unparse(node.value))
+    ]
+    assert written == []
+
+
+def test_no_part_has_more_attributes_than_one_can_keep_in_mind():
+    """Session, run and state have 15 attributes at most, and so has each part of a session."""
+    seen: list[Session] = []
+
+    async def run(state: KernelState, session: Session) -> KernelState:
+        seen.append(session)
+        return await Reactive().run(state, session)
+
+    Agent(ScriptedModel([text("done")]), strategy=strategy_of("watched", run)(), trace=None).run_sync("go")
+    session = seen[0]
+    counted = {type(part).__name__: len(vars(part)) for part in (session, session.at, session.gate, session.ending)}
+    counted |= {"KernelState": len(KernelState.model_fields), "RunContext": len(fields(RunContext))}
+    assert {name: count for name, count in counted.items() if count > MOST} == {}

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt  # noqa: TC003 - signatures are read at run time
 import enum
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator  # noqa: TC003 - the same
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
+import anyio
+import anyio.lowlevel
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
-from playhead import ToolContext, tool
-from playhead.errors import ToolDefinitionError
+from playhead import ToolContext, load_recording, tool
+from playhead.errors import RunEndedError, ToolCallError, ToolDefinitionError
+from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay import reproduce
-from playhead.testing import call, text
-from tests.kernel.runs import record
+from playhead.testing import TickingClock, call, calls, text
+from playhead.trace.clock import SystemClock
+from playhead.trace.types import Usage
+from playhead.trace.values import content_hash
+from tests.kernel.hung import hanging
+from tests.kernel.runs import Ran, data, make_agent, record
+from tests.proving import bound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,9 +146,6 @@ class Service:
 
     async def __call__(self, key: str) -> str:
         return key
-
-
-# --- what cannot be a tool --------------------------------------------------------------------------------------------
 
 
 def positional(key, /):
@@ -286,37 +296,6 @@ async def test_arguments_that_do_not_fit(tmp_path: Path, arguments: dict[str, An
     assert await outcome(tmp_path, draw, **arguments) == (False, ("InvalidArguments", expected))
 
 
-async def test_a_validator_that_raises(tmp_path: Path):
-    """Any exception of a parameter's own validator is a call that does not fit, and the run continues."""
-
-    def refuse(_value: str) -> str:
-        raise RuntimeError("never \ud800")
-
-    def look(key: Any) -> str:
-        """Look."""
-        raise AssertionError
-
-    look.__annotations__["key"] = Annotated[str, AfterValidator(refuse)]
-    ok, (kind, message) = await outcome(tmp_path, tool(look), key="a")
-    assert (ok, kind) == (False, "InvalidArguments")
-    assert message.startswith("the arguments do not fit look: ")
-    assert "never" in message
-
-
-async def test_any_json_reaches_the_body(tmp_path: Path):
-    """The body gets the exact value of what the trace tags, such as integers that a double cannot hold."""
-    got: list[Any] = []
-    values = [2**53 + 1, -(2**70), {"$type": "int", "value": "5"}, [{"a": [2**60]}], None, 1.5]
-
-    @tool
-    def take(value: Any) -> None:
-        """Take it."""
-        got.append(value)
-
-    assert await outcome(tmp_path, take, value=values) == (True, None)
-    assert got == [values]
-
-
 async def test_a_context_is_filled_in(tmp_path: Path):
     """Playhead fills in the context under any parameter name, and a model cannot pass one."""
 
@@ -329,3 +308,415 @@ async def test_a_context_is_filled_in(tmp_path: Path):
     assert await outcome(tmp_path, who, key="a") == (True, "a who")
     ok, (kind, _) = await outcome(tmp_path / "again", who, key="a", it={})
     assert (ok, kind) == (False, "InvalidArguments")
+
+
+@tool(read_only=True)
+async def lookup(key: str, name: str = "", self: str = "") -> str:
+    """Look up."""
+    return f"{key}{name}{self}"
+
+
+async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
+    """Model and tool calls of a body are recorded under its own owner and paid for by the agent."""
+
+    @tool
+    async def research(topic: str, context: ToolContext) -> str:
+        """Research."""
+        first = await context.model.ask(f"What of {topic}?", temperature=0)
+        found = await context.tools.call("lookup", key=first.text)
+        second = await context.model.ask(f"And {found}?")
+        return f"{first.text} {second.text}"
+
+    turns = [call("research", topic="x"), text("one"), text("two"), text("done")]
+    run = await record(tmp_path, turns, lookup, research)
+    inner = "root/research@0.0"
+    assert list(run.recording.owners) == ["root", inner]
+    assert run.kinds(inner) == [
+        "message-added",
+        "llm-requested",
+        "llm-responded",
+        "tool-call-started",
+        "tool-call-completed",
+        "message-added",
+        "llm-requested",
+        "llm-responded",
+    ]
+    asked = [data(event) for event in run.events("llm-requested", owner=inner)]
+    assert asked == [
+        {"request": 0, "model": "scripted/model", "messages": ((0, 0),), "parameters": {"temperature": 0}, "purpose": "tool"},
+        {"request": 1, "model": "scripted/model", "messages": ((1, 1),), "purpose": "tool"},
+    ]  # fmt: skip
+    (started,) = run.events("tool-call-started", owner=inner)
+    assert (started.call_id, started.source, started.request, started.args) == ("call_0", "tool", None, {"key": "one"})
+    assert run.result.usage == sum(
+        (event.usage for event in run.events("llm-responded")), start=Usage()
+    )  # of the agent's own two and of the body's two
+    assert len(run.events("llm-responded")) == 4
+    assert run.result.steps[1].content == "one two"
+    reproduced = await reproduce(run.recording)
+    assert (reproduced.identical, reproduced.not_entered) == (True, (inner,))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("fails", {}, "fails: no way"),
+        ("lookup", {}, "lookup: the arguments do not fit lookup: key: Field required. Parameters: key, name, self"),
+        ("outer", {}, "outer: there is no tool 'outer'. Known: fails, lookup."),
+    ],
+)
+async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, arguments: Any, message: str):
+    """A body gets the reason of a failure; it can call neither itself nor the tools that end the run."""
+    heard: list[str] = []
+
+    @tool
+    def fails() -> None:
+        """Fail."""
+        raise ValueError("no way")
+
+    @tool
+    async def outer(context: ToolContext) -> str:
+        """Call."""
+        with pytest.raises(ToolCallError) as caught:
+            await context.tools.call(name, **arguments)
+        heard.append(str(caught.value))
+        return "went on"
+
+    run = await record(tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer",))
+    assert (heard, run.result.output) == ([message], "done")
+
+
+async def test_a_call_is_two_events(tmp_path: Path):
+    """The first is written before the body starts, the second after it ended."""
+    during: list[str] = []
+
+    @tool
+    def look(key: str) -> dict[str, Any]:
+        """Look."""
+        during.extend((tmp_path / "run.jsonl").read_text().splitlines())
+        return {"key": key, "height": 8848}
+
+    run = await record(tmp_path, [call("look", key="Everest"), text("8848")], look)
+    started, completed = run.events("tool-call-started", "tool-call-completed")
+    assert data(started) == {
+        "call_id": "call_0_0",
+        "tool": "look",
+        "position": 0,
+        "args": {"key": "Everest"},
+        "args_hash": content_hash({"key": "Everest"}),
+        "request": 0,
+    }
+    assert data(completed) == {
+        "call_id": "call_0_0",
+        "tool": "look",
+        "position": 0,
+        "ok": True,
+        "result": {"key": "Everest", "height": 8848},
+    }
+    assert '"kind":"tool-call-started"' in during[-1]
+    assert [record.iteration for record in run.recording.records if "tool-call" in record.kind] == [0, 0]
+    assert run.steps() == [
+        ("action", "look", '{"key": "Everest"}'),
+        ("observation", "look", '{"key": "Everest", "height": 8848}'),
+    ]
+
+
+class Unspeakable(Exception):  # noqa: N818 - a tool may raise anything
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+RAISED: list[tuple[BaseException, str, str]] = [
+    (KeyError("a"), "KeyError", "'a'"),
+    (ValueError(), "ValueError", "ValueError"),
+    (ValueError("\ud800"), "ValueError", "\ufffd"),
+    (Unspeakable(), "Unspeakable", "Unspeakable"),
+    (SystemExit(3), "SystemExit", "3"),
+    (ExceptionGroup("two", [ValueError("a"), KeyError("b")]), "ExceptionGroup", "two (2 sub-exceptions)"),
+    (asyncio.CancelledError(), "CancelledError", "CancelledError"),
+]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
+async def test_every_way_to_fail(tmp_path: Path, kind: str):
+    """Any exception of a body is a failed call that the model is told of, and the run continues."""
+
+    def fail(place: int) -> str:
+        raise RAISED[place][0]
+
+    async def fail_async(place: int) -> str:
+        return fail(place)
+
+    def fail_awaited(place: int) -> Any:
+        return fail_async(place)
+
+    made = tool(name="fail")({"sync": fail, "async": fail_async, "awaitable": fail_awaited}[kind])
+    turn = calls(*(call("fail", place=place) for place in range(len(RAISED))))
+    run = await record(tmp_path, [turn, text("done")], made)
+    assert run.result.output == "done"
+    assert [(event.ok, event.error.type, event.error.message) for event in run.events("tool-call-completed")] == [
+        (False, *said) for _, *said in RAISED
+    ]
+
+
+async def cached(folder: Path, *keys: Any, **declared: Any) -> tuple[Ran, list[Any]]:
+    """Call a cacheable tool with these arguments, one turn each, and return how often its body ran."""
+    ran: list[Any] = []
+
+    @tool(read_only=True, cache=True, **declared)
+    async def remember(key: Any, more: int = 0) -> list[Any]:
+        """Remember."""
+        ran.append(key)
+        if key == "bad":
+            raise ValueError("bad")
+        return [key, len(ran)]
+
+    turns = [call("remember", **(key if isinstance(key, dict) else {"key": key})) for key in keys]
+    return await record(folder, [*turns, text("done")], remember, max_iterations=20), ran
+
+
+async def test_a_repeated_call_is_cached(tmp_path: Path):
+    """Equal arguments get the same result without another run, and the trace says so."""
+    run, ran = await cached(tmp_path, "a", "b", "a", {"key": {"x": 1, "y": 2}}, {"key": {"y": 2, "x": 1}})
+    assert ran == ["a", "b", {"x": 1, "y": 2}]
+    completed = run.events("tool-call-completed")
+    assert [(event.result[1], event.cached) for event in completed] == [
+        (1, False),
+        (2, False),
+        (1, True),
+        (3, False),
+        (3, True),
+    ]
+
+
+@dataclass
+class Watch:
+    """Tools that record which of them run at the same time."""
+
+    running: list[str] = field(default_factory=list)
+    seen: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def _run(self, name: str, turns: int) -> str:
+        self.running.append(name)
+        self.seen.append(tuple(self.running))
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        self.running.remove(name)
+        return name
+
+    def tools(self) -> list[Any]:
+        """Return a tool that only reads and one that writes."""
+
+        @tool(read_only=True)
+        async def read(name: str, turns: int = 3) -> str:
+            """Read."""
+            return await self._run(name, turns)
+
+        @tool
+        async def write(name: str, turns: int = 3) -> str:
+            """Write."""
+            return await self._run(name, turns)
+
+        return [read, write]
+
+
+def turn_of(names: str) -> Any:
+    """Return a turn with one call per letter: small ones read, capital ones write."""
+    return calls(*(call("read" if name.islower() else "write", name=name) for name in names))
+
+
+@pytest.mark.parametrize(
+    ("names", "limit", "together"),
+    [
+        ("abcd", 3, [("a",), ("a", "b"), ("a", "b", "c"), ("d",)]),
+        ("ab", 1, [("a",), ("b",)]),
+        ("AB", 3, [("A",), ("B",)]),
+        ("abCde", 3, [("a",), ("a", "b"), ("C",), ("d",), ("d", "e")]),
+    ],
+)
+async def test_which_calls_run_in_parallel(tmp_path: Path, names: str, limit: int, together: list[tuple[str, ...]]):
+    """Neighbouring read-only calls run in parallel, up to the limit; one with side effects runs alone, in its place."""
+    watch = Watch()
+    run = await record(tmp_path, [turn_of(names), text("done")], *watch.tools(), max_parallel=limit)
+    assert watch.seen == together
+    assert [message.content for message in run.model.requests[1].messages[3:]] == list(names)
+
+
+async def test_results_join_in_the_order_of_the_calls(tmp_path: Path):
+    """Results join the thread and the steps in the order of the calls, in whichever order these finish."""
+    watch = Watch()
+    turn = calls(*(call("read", name=name, turns=9 - 3 * number) for number, name in enumerate("abc")))
+    run = await record(tmp_path, [turn, text("done")], *watch.tools())
+    assert [event.result for event in run.events("tool-call-completed")] == ["c", "b", "a"]
+    assert [event.position for event in run.events("tool-call-completed")] == [2, 1, 0]
+    assert [event.ref.call for event in run.events("message-added")[3:6]] == ["call_0_0", "call_0_1", "call_0_2"]
+    assert [content for kind, _, content in run.steps() if kind == "observation"] == ["a", "b", "c"]
+
+
+async def test_a_cache_expires(tmp_path: Path):
+    """A result is cached for its seconds by the run's clock; the recording is reproduced."""
+    ran: list[str] = []
+    clock = TickingClock()
+
+    @tool(read_only=True, cache=10)
+    async def look(key: str) -> str:
+        """Look."""
+        ran.append(key)
+        return key
+
+    @tool
+    async def wait(seconds: int) -> str:
+        """Let time pass."""
+        clock._now_us += seconds * 1_000_000
+        return "waited"
+
+    turns = [
+        call("look", key="a"),
+        call("wait", seconds=5),
+        call("look", key="a"),
+        call("wait", seconds=6),
+        call("look", key="a"),
+    ]
+    run = await record(tmp_path, [*turns, text("done")], look, wait, clock=lambda: clock)
+    looked = [event.cached for event in run.events("tool-call-completed") if event.tool == "look"]
+    assert (ran, looked) == (["a", "a"], [False, True, False])
+    assert (await reproduce(run.recording)).identical
+
+
+LIMIT = 0.01
+
+TIMEOUT = {
+    "call_id": "call_0_0",
+    "tool": "slow",
+    "position": 0,
+    "ok": False,
+    "error": {"type": "Timeout", "message": "slow did not finish within 0.01 s"},
+    "ended": "timeout",
+}
+
+
+async def test_an_async_body_is_cancelled_at_its_limit(tmp_path: Path):
+    """It may clean up for a moment; what it returns then is not used, the model is told, and the run continues."""
+    tidied: list[str] = []
+
+    @tool(timeout=LIMIT)
+    async def slow() -> str:
+        """Take too long."""
+        try:
+            await anyio.sleep_forever()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.002)
+            tidied.append("up")
+        return "too late"
+
+    run = await record(tmp_path, [call("slow"), text("done")], slow)
+    (completed,) = run.events("tool-call-completed")
+    assert (data(completed), tidied, run.result.output) == (TIMEOUT, ["up"], "done")
+    assert run.model.requests[1].messages[-1].content == "error: slow did not finish within 0.01 s"
+
+
+@pytest.mark.parametrize("kind", ["sync", "swallow", "coroutine of a sync function"])
+async def test_a_body_that_ignores_its_limit_is_left_behind(tmp_path: Path, kind: str):
+    """The run continues at once; the late return is recorded and never used, and the recording is reproduced."""
+    with hanging() as hang:
+        late = threading.Event()
+
+        @tool(timeout=LIMIT, name="slow")
+        async def in_loop() -> str:
+            """Take too long."""
+            return await hang.swallow()
+
+        @tool(timeout=LIMIT, name="slow")
+        def in_thread() -> Any:
+            """Take too long."""
+            return hang.block() if kind == "sync" else hang.swallow()
+
+        @tool
+        async def release() -> None:
+            """Let the other return."""
+            hang.released.set()
+            await anyio.to_thread.run_sync(late.wait)
+
+        slow = in_loop if kind == "swallow" else in_thread
+        agent = make_agent(tmp_path, [call("slow"), call("release"), text("done")], slow, release, clock=SystemClock)
+        agent.subscribe("tool-call-late", lambda _: late.set())
+        began = time.monotonic()
+        result = await agent.run("Do it.", run_id="run")
+        assert time.monotonic() - began < bound(1)
+    recording = load_recording(tmp_path / "run.jsonl")
+    kinds = ("tool-call-completed", "tool-call-late")
+    completed, noted, _ = [record.event for record in recording.records if record.kind in kinds]
+    assert data(completed) == {**TIMEOUT, "abandoned": True}
+    assert data(noted) == {"call_id": "call_0_0", "tool": "slow", "ok": True}
+    assert (result.output, [step.content for step in result.steps if "late" in step.content]) == ("done", [])
+    assert (await reproduce(recording)).identical
+
+
+@pytest.mark.parametrize(("kind", "abandoned"), [("block", True), ("swallow", True), ("wait", False)])
+async def test_a_cancelled_run_leaves_its_body_behind(tmp_path: Path, kind: str, abandoned: bool):
+    """It does not wait for the body, and the trace says whether that may still be running."""
+    with hanging() as hang:
+        body = getattr(hang, kind)
+
+        @tool(name="slow", timeout=None)
+        async def in_loop() -> None:
+            """Wait."""
+            await body()
+
+        slow = tool(name="slow", timeout=None)(body) if kind == "block" else in_loop
+        agent = make_agent(tmp_path, [call("slow")], slow)
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(agent.run, "Do it.", run_id="run"))
+            await anyio.to_thread.run_sync(hang.started.wait)
+            group.cancel_scope.cancel()
+        assert not hang.released.is_set()
+    events = [record.event for record in load_recording(tmp_path / "run.jsonl").records]
+    (completed,) = [data(event) for event in events if event.kind == "tool-call-completed"]
+    assert completed == {
+        **TIMEOUT,
+        "error": {"type": "Cancelled", "message": "the run ended before the call returned"},
+        "ended": "cancelled",
+        **({"abandoned": True} if abandoned else {}),
+    }
+
+
+async def test_a_body_that_was_left_behind_has_no_ports(tmp_path: Path):
+    """After its call has ended it can neither ask the model nor call tools."""
+    release, refused = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def ping() -> str:
+        """Answer."""
+        return "pong"
+
+    @tool(timeout=LIMIT)
+    async def slow(context: ToolContext) -> None:
+        """Swallow the cancellation, and then call another tool."""
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        try:
+            await context.tools.call("ping")
+        except RunEndedError:
+            refused.set()
+
+    @tool
+    async def go_on() -> None:
+        """Let the other go on."""
+        release.set()
+        await refused.wait()
+
+    run = await record(tmp_path, [call("slow"), call("go_on"), text("done")], slow, ping, go_on)
+    assert [event.tool for event in run.events("tool-call-started")] == ["slow", "go_on"]
+
+
+async def test_run_blocking_works_inside_a_loop():
+    """A running loop, as in a notebook, is no obstacle."""
+
+    async def answer() -> int:
+        await anyio.lowlevel.checkpoint()
+        return threading.get_ident()
+
+    assert run_blocking(answer) != threading.get_ident()

@@ -143,20 +143,6 @@ async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
-async def test_a_mistyped_name(stub):
-    """The error names the nearest model that litellm knows: for a provider that does not exist, and for a model."""
-    with pytest.raises(UnknownModelError, match=r"'opnai/gpt-4o' .* Did you mean 'openai/gpt-4o'\?"):
-        await LiteLLM("opnai/gpt-4o", api_key=KEY).complete(ask(model="opnai/gpt-4o"))
-    stub.answers({"error": {"message": "The model `gpt-4o-minni` does not exist"}}, status=404)
-    llm = LiteLLM("openai/gpt-4o-minni", api_base=f"{stub.url}/v1", api_key=KEY)
-    with pytest.raises(UnknownModelError) as caught:
-        await llm.complete(ask(model=llm.name))
-    assert str(caught.value).startswith(
-        f"{stub.url}/v1 does not know the model 'openai/gpt-4o-minni' (The model `gpt-4o-minni` does not exist). "
-        "Did you mean 'openai/gpt-4o-mini'?"
-    )
-
-
 @pytest.fixture
 def failing(monkeypatch, model):
     """Return a function that returns what comes of an error that litellm raises."""

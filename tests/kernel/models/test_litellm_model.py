@@ -2,13 +2,11 @@
 
 import asyncio
 import os
-import re
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +26,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # litellm takes seconds to i
 REAL = "openai/qwen2.5-coder-1.5b"
 SERVER = "http://127.0.0.1:8095/v1"
 """Where `real-models/serve.sh 8095` was when the cassettes were recorded."""
-CASSETTES = Path(__file__).parent / "cassettes"
 KEY = "sk-test-key-0123456789"
 WEATHER = ToolSpec(
     name="get_weather",
@@ -63,21 +60,6 @@ def model(stub):
 # What a real model says
 
 
-async def test_a_plain_answer(cassette):
-    """Text, finish reason, tokens and the model's name are returned; a model outside the price table has no cost."""
-    with cassette("litellm_plain.yaml"):
-        completion = await LiteLLM(REAL, api_base=SERVER, api_key="none").complete(
-            ask("Reply with exactly one word: pong", REAL, temperature=0, max_tokens=8)
-        )
-    assert completion == Completion(
-        text="pong",
-        finish_reason="stop",
-        usage=Usage(input_tokens=36, output_tokens=2, cache_read_tokens=24),
-        cost_usd=None,
-        model="qwen2.5-coder-1.5b",
-    )
-
-
 async def test_a_tool_call_and_the_answer_to_its_result(cassette):
     """A call has its arguments as an object, and the model answers from the result that follows it."""
     llm = LiteLLM(REAL, api_base=SERVER, api_key="none")
@@ -105,19 +87,6 @@ async def test_a_tool_call_and_the_answer_to_its_result(cassette):
         usage=Usage(input_tokens=85, output_tokens=13, cache_read_tokens=24),
         model="qwen2.5-coder-1.5b",
     )
-
-
-def test_cassettes_hold_nothing_private():
-    """Cassettes hold no key, no path of the recording machine, and no address but the loopback one."""
-    files = sorted(CASSETTES.glob("*.yaml"))
-    text = "".join(file.read_text() for file in files)
-    assert set(re.findall(r"https?://([^:/\s]+)", text)) == {"127.0.0.1"}
-    assert re.findall(r"(?i)authorization|x-api-key|bearer|sk-|/(?:home|root|tmp|srv|Users)/", text) == []
-    assert [file.name for file in files] == [
-        "litellm_plain.yaml",
-        "litellm_tool_round_trip.yaml",
-        "ollama_plain_proxied.yaml",
-    ]
 
 
 # What a response means

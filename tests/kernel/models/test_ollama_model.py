@@ -1,13 +1,21 @@
-"""The Ollama adapter. No registry has the real server, so answers come from two sources.
+"""The Ollama adapter, streams of both adapters, and the bodies on the wire.
 
-Plain ones are cassettes of a real local model behind a proxy that speaks Ollama's protocol (`*_proxied.yaml`; it counts
-words as tokens). Calls, thinking and failures are written after Ollama's API documentation, on a loopback server.
+No registry has the real Ollama, so answers come from two sources. Plain ones are cassettes of a real local model behind a proxy
+that speaks Ollama's protocol (`*_proxied.yaml`; it counts words as tokens). Calls, thinking and failures are written after
+Ollama's API documentation, on a loopback server.
 """
 
-import socket
-import sys
+from __future__ import annotations
 
+import copy
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from playhead.errors import (
     MissingApiKeyError,
@@ -16,12 +24,24 @@ from playhead.errors import (
     ModelUnavailableError,
     UnknownModelError,
 )
+from playhead.kernel.models.base import StreamsText, TextPiece
+from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama, to_ollama
-from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
+from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, ToolCall, ToolSpec, Usage
+from tests.proving import sample
 
-pytestmark = pytest.mark.anyio
+if TYPE_CHECKING:
+    from tests.kernel.models.conftest import StubServer
+
+pytestmark = [
+    pytest.mark.anyio,
+    # of litellm's own code, when it streams
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning"),
+]
 
 PROXIED = "ollama/local/qwen2.5-coder-1.5b"
+
 WEATHER = ToolSpec(
     name="get_weather",
     description="Return the weather in a city.",
@@ -56,9 +76,6 @@ def said(message, **body):
 def model(stub):
     """Return a model that the stub server answers for."""
     return Ollama("ollama/qwen3:8b", api_base=stub.url)
-
-
-# What a model says
 
 
 async def test_a_plain_answer(cassette):
@@ -102,22 +119,6 @@ async def test_tool_calls_and_thinking(stub, model):
     )
 
 
-async def test_arguments_that_are_no_object_stay_text(stub, model):
-    """Arguments that some servers send as text keep their exact text."""
-    calls = [{"function": {"name": "f", "arguments": written}} for written in ('{"a": 1}', '{"a": ', [1], None)]
-    stub.answers(said({"tool_calls": calls}))
-    completion = await model.complete(ask())
-    assert [(call.arguments, call.raw_arguments) for call in completion.tool_calls] == [
-        ({"a": 1}, None),
-        (None, '{"a": '),
-        (None, "[1]"),
-        ({}, None),
-    ]
-
-
-# What is sent
-
-
 @pytest.mark.parametrize(
     ("parameters", "sent"),
     [
@@ -133,9 +134,6 @@ def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
     body = to_ollama(ask(**parameters))
     rest = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Say hi"}], "stream": False}
     assert body == {**rest, "truncate": False, "shift": False, **sent}
-
-
-# What goes wrong
 
 
 @pytest.mark.parametrize(
@@ -183,25 +181,11 @@ async def test_every_refusal_is_one_clear_error(stub, model, status, body, kind,
     assert len(stub.requests) == 1
 
 
-async def test_no_server_at_the_address():
-    """The error names the address without its password, and what to start."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(ModelUnavailableError) as caught:
-        await Ollama("ollama/m", api_base=f"http://me:hunter22@127.0.0.1:{port}").complete(ask(name="ollama/m"))
-    assert str(caught.value) == f"no server answers at http://127.0.0.1:{port} (ollama/m). Is `ollama serve` running?"
-    assert caught.value.retryable
-
-
 async def test_the_client_is_an_extra(monkeypatch):
     """Without the client the error says how to install it."""
     monkeypatch.setitem(sys.modules, "ollama", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[ollama\]'$"):
         await Ollama("ollama/m").complete(ask(name="ollama/m"))
-
-
-# Names, secrets, prices
 
 
 async def test_only_local_models_are_free():
@@ -214,3 +198,413 @@ async def test_only_local_models_are_free():
             Ollama("ollama/m", api_base="https://ollama.com"),
         )
     ] == [Prices(input_usd=0.0, output_usd=0.0), None, None]
+
+
+KEY = "sk-test-key-0123456789"
+
+STREAMS_WEATHER = ToolSpec(name="get_weather", description="Return the weather in a city.")
+
+
+def ask_of_streams(name: str, tools: tuple[ToolSpec, ...] = (), **parameters: Any) -> Request:
+    """Return a request with one question in it."""
+    return Request(name, (Message(id=0, role="user", content="Say hi"),), tools, parameters)
+
+
+async def pieces(model: StreamsText, request: Request) -> tuple[list[str], Completion]:
+    """Return the pieces of an answer and the answer, which has to come last."""
+    found = [piece async for piece in model.stream(request)]
+    assert [type(piece) for piece in found] == [TextPiece] * (len(found) - 1) + [Completion]
+    return [piece.text for piece in found if isinstance(piece, TextPiece)], found[-1]  # type: ignore[return-value]
+
+
+OPENAI = "openai/gpt-4o-mini"
+
+USAGE = {
+    "prompt_tokens": 36,
+    "completion_tokens": 7,
+    "total_tokens": 43,
+    "prompt_tokens_details": {"cached_tokens": 24},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+}
+
+
+def openai_model(stub: StubServer) -> LiteLLM:
+    """Return a model that the server answers for."""
+    return LiteLLM(OPENAI, api_base=f"{stub.url}/v1", api_key=KEY)
+
+
+def sse(*deltas: dict[str, Any], finish: str | None = "stop", usage: Any = USAGE) -> list[str]:
+    """Return a streamed chat completion, as OpenAI sends it."""
+    base = {"id": "answer-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    choices: list[Any] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    if finish is not None:
+        choices.append({"index": 0, "delta": {}, "finish_reason": finish})
+    chunks: list[Any] = [{**base, "choices": [choice]} for choice in choices]
+    if usage is not None:
+        chunks.append({**base, "choices": [], "usage": usage})
+    return [*(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks), "data: [DONE]\n\n"]
+
+
+def whole(message: dict[str, Any], finish: str = "stop") -> dict[str, Any]:
+    """Return the same answer in one."""
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": None, **message}}
+    base = {"id": "answer-1", "object": "chat.completion", "created": 1, "model": "m"}
+    return {**base, "choices": [choice], "usage": USAGE}
+
+
+def call_part(index: int, arguments: str, **first: Any) -> dict[str, Any]:
+    """Return a part of a call."""
+    function = {"arguments": arguments, **({"name": first.pop("name")} if "name" in first else {})}
+    return {"tool_calls": [{"index": index, "function": function, **first}]}
+
+
+CASES: dict[str, tuple[list[str], dict[str, Any], list[str]]] = {
+    "text": (
+        sse({"role": "assistant", "content": ""}, {"content": "It"}, {"content": " is"}, {"content": " 42 + ✓"}),
+        whole({"content": "It is 42 + ✓"}),
+        ["It", " is", " 42 + ✓"],
+    ),
+    "calls": (
+        sse(
+            {"role": "assistant", "content": "I look."},
+            call_part(0, "", id="call_1", type="function", name="get_weather"),
+            call_part(0, '{"city":'),
+            call_part(0, ' "Oslo"}'),
+            call_part(1, '{"city": "Rome"}', id="call_2", type="function", name="get_weather"),
+            finish="tool_calls",
+        ),
+        whole(
+            {
+                "content": "I look.",
+                "tool_calls": [
+                    {
+                        "id": f"call_{number}",
+                        "type": "function",
+                        "function": {"name": "get_weather", "arguments": json.dumps({"city": city})},
+                    }
+                    for number, city in ((1, "Oslo"), (2, "Rome"))
+                ],
+            },
+            "tool_calls",
+        ),
+        ["I look."],
+    ),
+    "reasoning": (
+        sse({"role": "assistant", "reasoning_content": "hm, "}, {"reasoning_content": "yes"}, {"content": "42"}),
+        whole({"content": "42", "reasoning_content": "hm, yes"}),
+        ["42"],
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+async def test_a_stream_of_litellm_is_the_whole_answer(stub: StubServer, name: str):
+    """Text, calls, reasoning, tokens and finish reason of a stream are those of the whole answer."""
+    stub.parts, stub.body, expected = CASES[name]
+    model, request = openai_model(stub), ask_of_streams(OPENAI, (STREAMS_WEATHER,), temperature=0)
+    said, streamed = await pieces(model, request)
+    assert said == expected
+    assert streamed == await model.complete(request)
+    assert streamed.usage == Usage(input_tokens=36, output_tokens=7, cache_read_tokens=24, reasoning_tokens=3)
+    (_, first), (_, second) = stub.requests
+    assert {key: value for key, value in first.items() if key not in ("stream", "stream_options")} == second
+    assert (first["stream"], first["stream_options"]) == (True, {"include_usage": True})
+
+
+HALF_A_CALL = [
+    {"tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {"name": "lookup", "arguments": ""}}]},
+    {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]},
+]
+"""A call that may or may not be whole."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["break", "end"])
+@pytest.mark.parametrize("deltas", [[{"content": "It"}, {"content": " is"}], HALF_A_CALL], ids=["text", "call"])
+async def test_a_stream_of_litellm_that_breaks(stub: StubServer, deltas: list[Any], end: str):
+    """A broken connection, or an answer without its last part, is a failure that may be retried."""
+    stub.parts, stub.end = sse(*deltas, finish=None, usage=None)[:-1], end
+    with pytest.raises(ModelUnavailableError):
+        await pieces(openai_model(stub), ask_of_streams(OPENAI))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+async def test_a_reader_that_leaves_closes_the_connection(stub: StubServer, name: str):
+    """A stream that is cancelled closes its connection, so that the server stops working."""
+    stub.end = "wait"
+    model: Any
+    if name == "openai":
+        stub.parts, model, request = (
+            sse({"content": "It"}, finish=None, usage=None)[:-1],
+            openai_model(stub),
+            ask_of_streams(OPENAI),
+        )
+    else:
+        stub.parts, model, request = lines({"content": "It"})[:1], ollama_model(stub), ask_of_streams(OLLAMA)
+    with anyio.move_on_after(1) as scope:
+        async for piece in model.stream(request):
+            assert piece == TextPiece("It")
+            scope.deadline = anyio.current_time() + 0.02
+    assert scope.cancelled_caught
+    assert await anyio.to_thread.run_sync(stub.gone.wait, 2)
+
+
+OLLAMA = "ollama/qwen3:8b"
+
+COUNTS = {"done_reason": "stop", "done": True, "prompt_eval_count": 11, "eval_count": 18, "eval_duration": 5}
+
+
+def ollama_model(stub: StubServer) -> Ollama:
+    """Return a model that the server answers for."""
+    return Ollama(OLLAMA, api_base=stub.url)
+
+
+def lines(*messages: dict[str, Any], last: Any = COUNTS) -> list[str]:
+    """Return a streamed chat response as Ollama's documentation shows it."""
+    base = {"model": "qwen3:8b", "created_at": "2025-10-17T23:14:07.414671Z"}
+    parts = [{**base, "message": {"role": "assistant", "content": "", **each}, "done": False} for each in messages]
+    parts.append({**base, "message": {"role": "assistant", "content": ""}, **last})
+    return [f"{json.dumps(part)}\n" for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("messages", "message", "expected"),
+    [
+        ([{"content": "It"}, {"content": " is 42"}], {"content": "It is 42"}, ["It", " is 42"]),
+        (
+            [
+                {"thinking": "hm, "},
+                {"thinking": "yes"},
+                {"content": "I look."},
+                {"tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}]},
+                {"tool_calls": [{"id": "c", "function": {"name": "get_weather", "arguments": {}}}]},
+            ],
+            {
+                "content": "I look.",
+                "thinking": "hm, yes",
+                "tool_calls": [
+                    {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}},
+                    {"id": "c", "function": {"name": "get_weather", "arguments": {}}},
+                ],
+            },
+            ["I look."],
+        ),
+    ],
+    ids=["text", "calls"],
+)
+async def test_a_stream_of_ollama_is_the_whole_answer(
+    stub: StubServer, messages: Any, message: Any, expected: list[str]
+):
+    """Text, calls, thinking and tokens of a stream are those of the whole answer."""
+    stub.parts = lines(*messages)
+    stub.body = {"model": "qwen3:8b", "message": {"role": "assistant", "content": "", **message}, **COUNTS}
+    model, request = ollama_model(stub), ask_of_streams(OLLAMA, (STREAMS_WEATHER,), temperature=0)
+    said, streamed = await pieces(model, request)
+    assert said == expected
+    assert streamed == await model.complete(request)
+    assert (streamed.usage, streamed.cost_usd) == (Usage(input_tokens=11, output_tokens=18), 0.0)
+    (_, first), (_, second) = stub.requests
+    assert first == {**second, "stream": True}
+
+
+@pytest.mark.parametrize("end", ["break", "end"])
+async def test_a_stream_of_ollama_that_breaks(stub: StubServer, end: str):
+    """A broken connection, or an answer without its last part, is a failure that may be retried."""
+    stub.parts, stub.end = lines({"content": "It"}, {"content": " is"})[:-1], end
+    with pytest.raises(ModelUnavailableError):
+        await pieces(ollama_model(stub), ask_of_streams(OLLAMA))
+
+
+async def test_an_error_inside_a_stream_of_ollama(stub: StubServer):
+    """An error that the server writes into its stream is raised."""
+    stub.parts = [*lines({"content": "It"})[:1], '{"error": "an unexpected error was encountered"}\n']
+    with pytest.raises(ModelUnavailableError, match="an unexpected error"):
+        await pieces(ollama_model(stub), ask_of_streams(OLLAMA))
+
+
+ANSWER = {
+    "id": "answer-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "some-model",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+}
+
+OLLAMA_ANSWER = {"model": "some-model", "message": {"role": "assistant", "content": "ok"}, "done": True}
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "where": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}], "default": None},
+        "count": {"type": "integer", "minimum": 1, "description": "how many"},
+    },
+    "$defs": {"Place": {"type": "object", "properties": {"name": {"type": "string", "enum": ["a", "ä"]}}}},
+    "required": ["where"],
+    "additionalProperties": False,
+}
+
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+
+MESSAGES = (
+    Message(id=0, role="system", content="Be brief."),
+    Message(id=1, role="user", content=(TextPart(text="What is this? 🏔"), ImagePart(url=PICTURE))),
+    Message(
+        id=4,
+        role="assistant",
+        tool_calls=(
+            ToolCall(id="call_1", name="look", arguments={"where": {"name": "ä"}, "count": 2}),
+            ToolCall(id="call_2", name="look", raw_arguments='{"where": '),
+        ),
+    ),
+    Message(id=5, role="tool", content="a mountain", tool_call_id="call_1", name="look"),
+    Message(id=6, role="tool", content="", tool_call_id="call_2", name="look"),
+    Message(id=7, role="assistant", content="A mountain.\n"),
+    Message(id=8, role="user", content=""),
+)
+
+TOOLS = (
+    ToolSpec(name="look", description="Look closely.", parameters=SCHEMA, read_only=True, risk="high"),
+    ToolSpec(name="stop"),
+)
+
+
+async def test_the_whole_body_that_ollama_gets(stub):
+    """The whole schema of a tool arrives, parameters are where Ollama reads them, and prompts may not be truncated."""
+    parameters = {"temperature": 0, "seed": 7, "stop": "x", "max_tokens": 5, "think": False, "keep_alive": "5m"}
+    request = Request(model="ollama/some-model", messages=MESSAGES, tools=TOOLS, parameters=parameters)
+    untouched = copy.deepcopy(request)
+    stub.answers(OLLAMA_ANSWER)
+
+    await Ollama("ollama/some-model", api_base=stub.url).complete(request)
+
+    assert stub.requests == [
+        (
+            "/api/chat",
+            {
+                "model": "some-model",
+                "messages": [
+                    {"role": "system", "content": "Be brief."},
+                    {"role": "user", "content": "What is this? 🏔", "images": ["iVBORw0KGgo="]},
+                    {
+                        "role": "assistant",
+                        "content": "",
+                        "tool_calls": [
+                            {
+                                "id": "call_1",
+                                "type": "function",
+                                "function": {"name": "look", "arguments": {"where": {"name": "ä"}, "count": 2}},
+                            },
+                            {
+                                "id": "call_2",
+                                "type": "function",
+                                "function": {"name": "look", "arguments": {"malformed_arguments": '{"where": '}},
+                            },
+                        ],
+                    },
+                    {"role": "tool", "content": "a mountain", "tool_call_id": "call_1", "tool_name": "look"},
+                    {"role": "tool", "content": "", "tool_call_id": "call_2", "tool_name": "look"},
+                    {"role": "assistant", "content": "A mountain.\n"},
+                    {"role": "user", "content": ""},
+                ],
+                "stream": False,
+                "truncate": False,
+                "shift": False,
+                "think": False,
+                "keep_alive": "5m",
+                "options": {"temperature": 0, "seed": 7, "stop": ["x"], "num_predict": 5},
+                "tools": [
+                    {
+                        "type": "function",
+                        "function": {"name": "look", "description": "Look closely.", "parameters": SCHEMA},
+                    },
+                    {
+                        "type": "function",
+                        "function": {
+                            "name": "stop",
+                            "description": "",
+                            "parameters": {"type": "object", "properties": {}},
+                        },
+                    },
+                ],
+            },
+        )
+    ]
+    assert request == untouched
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+names = st.from_regex(r"[a-zA-Z_-]{1,12}", fullmatch=True)
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts
+)
+
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+
+calls = st.builds(ToolCall, id=names, name=names, arguments=st.dictionaries(texts, values, max_size=3))
+
+messages = st.one_of(
+    st.builds(Message, id=st.just(0), role=st.sampled_from(["system", "user", "assistant"]), content=texts),
+    st.builds(
+        Message,
+        id=st.just(0),
+        role=st.just("user"),
+        content=st.lists(st.builds(TextPart, text=texts) | st.just(ImagePart(url=PICTURE)), min_size=1, max_size=3).map(
+            tuple
+        ),
+    ),
+    st.builds(
+        Message,
+        id=st.just(0),
+        role=st.just("assistant"),
+        content=texts,
+        tool_calls=st.lists(calls, min_size=1, max_size=3).map(tuple),
+    ),
+    st.builds(Message, id=st.just(0), role=st.just("tool"), content=texts, tool_call_id=names),
+)
+
+requests = st.builds(
+    Request,
+    model=st.just("openai/some-model"),
+    messages=st.lists(messages, min_size=1, max_size=5).map(tuple),
+    tools=st.lists(
+        st.builds(ToolSpec, name=names, description=texts, parameters=st.just(SCHEMA)),
+        max_size=3,
+        unique_by=lambda t: t.name,
+    ).map(tuple),
+    parameters=st.fixed_dictionaries({}, optional={"temperature": st.floats(0, 2), "seed": st.integers(0, 9)}),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=sample(60, 10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(request_sent=requests)
+async def test_any_request_can_be_read_back_from_the_wire(stub, request_sent):
+    """The body that litellm sends holds the messages, tools and parameters of the request, no more and no less."""
+    stub.answers(ANSWER)
+    await LiteLLM("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(request_sent)
+    assert _read_back(stub.requests.pop()[1]) == request_sent
+
+
+def _read_back(body):
+    tools = tuple(ToolSpec(**tool["function"]) for tool in body.pop("tools", ()))
+    sent = tuple(_message_back(message) for message in body.pop("messages"))
+    return Request(model="openai/" + body.pop("model"), messages=sent, tools=tools, parameters=body)
+
+
+def _message_back(wire):
+    tool_calls = tuple(
+        ToolCall(id=call["id"], name=call["function"]["name"], arguments=json.loads(call["function"]["arguments"]))
+        for call in wire.pop("tool_calls", ())
+    )
+    content = wire.pop("content", "")
+    parts = content if isinstance(content, str) else tuple(map(_part_back, content))
+    return Message(id=0, content=parts, tool_calls=tool_calls, **wire)
+
+
+def _part_back(part):
+    return TextPart(**part) if part["type"] == "text" else ImagePart(url=part["image_url"]["url"])

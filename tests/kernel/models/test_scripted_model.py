@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import Any
 
-import anyio
 import pytest
 
 from playhead.errors import ModelRequestError
@@ -65,19 +63,3 @@ async def test_matching_turns():
     ]
     with pytest.raises(ModelRequestError, match="all 2 are used"):
         await model.complete(request("what?"))
-
-
-def test_each_turn_is_given_once():
-    """Concurrent requests of many threads get different turns."""
-    model = ScriptedModel([text(str(number)) for number in range(400)])
-    given: list[str] = []
-
-    async def ask() -> None:
-        given.extend([(await model.complete(request())).text for _ in range(50)])
-
-    threads = [threading.Thread(target=anyio.run, args=(ask,)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(given, key=int) == [str(number) for number in range(400)]

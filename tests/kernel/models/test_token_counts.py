@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.kernel.models import litellm
 from playhead.kernel.models.base import CountsTokens
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.trace.types import Message, Request, ToolSpec
-from tests.proving import bound
 
 if TYPE_CHECKING:
     from tests.kernel.models.conftest import StubServer
@@ -77,19 +73,3 @@ async def test_a_server_without_counts_is_asked_once(
     assert len(asked) == before
     said = [record.getMessage() for record in caplog.records if record.name == "playhead"]
     assert said == [f"{address} does not count tokens: prompts of openai/own are estimated"]
-
-
-@pytest.mark.slow
-async def test_a_server_that_hangs(stub: StubServer, monkeypatch: pytest.MonkeyPatch):
-    """The timeout covers all endpoints together, and the server is not asked again."""
-    monkeypatch.setattr(litellm, "COUNT_TIMEOUT_S", 0.5)
-    go_on = threading.Event()
-    stub.paths = {"/apply-template": go_on}
-    address, asked = f"{stub.url}/v1", stub.requests
-    model = LiteLLM("openai/own", api_base=address, api_key="k")
-    began = time.monotonic()
-    assert await model.count_tokens(REQUEST) is None
-    assert time.monotonic() - began < bound(4)
-    assert await model.count_tokens(REQUEST) is None
-    assert len(asked) == 1
-    go_on.set()

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from playhead import tool
+from playhead.compose import SUPPRESS
+from playhead.kernel.react import MAX_FAILED_CALLS
+from playhead.kernel.repair.lenient_json import BrokenJsonError, json_blocks, read_json
 from playhead.kernel.repair.repair import is_healthy, repair
+from playhead.kernel.repair.text_calls import Found, read_text, text_calls
+from playhead.replay import reproduce
+from playhead.testing import call, text
 from playhead.trace.types import ToolSpec
-from tests.proving import sample
+from tests.kernel.runs import data, record
+from tests.proving import bound, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Harness
 
 
 def spec(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **fields: Any) -> ToolSpec:
@@ -22,7 +36,9 @@ def spec(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), 
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer", "minimum": 1}
+
 LINE = {"type": "object", "properties": {"sku": TEXT, "quantity": NUMBER}, "required": ["sku", "quantity"]}
+
 ORDER = spec(
     "create_order",
     {
@@ -41,9 +57,13 @@ ORDER = spec(
     },
     ("customer_id", "lines", "gift"),
 )
+
 READ = spec("read_file", {"path": TEXT, "start_line": NUMBER, "encoding": TEXT}, ("path",), read_only=True)
+
 WRITE = spec("write_file", {"path": TEXT, "content": TEXT}, ("path", "content"))
+
 TOOLS = {each.name: each for each in (ORDER, READ, WRITE)}
+
 GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity": 2}], "gift": False}
 
 
@@ -171,15 +191,15 @@ def test_names_of_tools_with_side_effects(written: str, offered: list[str], mean
     assert (found.name if found.arguments else None) == meant
 
 
-# --- what holds for any call ------------------------------------------------------------------------------------------
-
 SCALARS = st.sampled_from([
     TEXT, NUMBER, {"type": "number"}, {"type": "boolean"}, {"enum": ["low", "high"]}, {"type": "string", "format": "date"},
     {"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": ["string", "null"]}, {"type": "string", "pattern": "^[A-Z]{2}$"},
 ])  # fmt: skip
+
 NAMES = st.sampled_from(
     ["path", "file_path", "query", "limit", "max_results", "start_date", "end_date", "tags", "kind"]
 )
+
 SCHEMAS = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
@@ -195,6 +215,7 @@ SCHEMAS = st.recursive(
     ),
     max_leaves=5,
 )
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -203,6 +224,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.just("value"), inner, max_size=3),
     max_leaves=8,
 )
+
 OBJECTS = st.dictionaries(NAMES, SCHEMAS, min_size=1, max_size=4)
 
 
@@ -238,3 +260,206 @@ def test_truncated_arguments_are_refused(cut: int):
     whole = json.dumps({"path": "notes/june.md", "content": "3 eggs, 200 g flour"})
     found = repair("write_file", whole[:cut], TOOLS).arguments
     assert found is None or whole.startswith(json.dumps(found).rstrip("}"))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("{'a': 'it\\'s', 'b': None, 'c': True,}", {"a": "it's", "b": None, "c": True}),
+        ('{a: "x", /* why */ b: [1, 2,], // so\n}', {"a": "x", "b": [1, 2]}),
+        ('{"a": "two\nlines \\d+"}', {"a": "two\nlines \\d+"}),
+        ("{'a': '\\ud83d\\ude00'}", {"a": "\U0001f600"}),
+    ],
+)
+def test_repairable_json(written: str, value: Any):
+    """JSON with one reading is read."""
+    assert read_json(written) == value
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "}", "]{", '{"a": "x" "b": "y"}', '[{"a": 1} {"b": 2}]', '{"a": [1, 2}', '{"a": {"b": "c"', '{"a": true',
+     '{"a": "He said "hi", then left", "b": 2}', '{"a": 1}}', '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
+     '{"a": NaN}', '{"a": {"b": 1], "c": 2}', '{"a": "C:\\new\\app"}', '{"a": x}', '{"a": 1} and more', "{" * 101 + "}" * 101],
+)  # fmt: skip
+def test_refused_json(written: str):
+    """JSON that was cut off, repeats a key, or has two readings, is refused."""
+    with pytest.raises(BrokenJsonError):
+        read_json(written)
+
+
+@pytest.mark.slow
+@settings(max_examples=sample(100, 40))
+@given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
+def test_truncated_json(value: Any, cut: int):
+    """A truncated text has no value."""
+    whole = json.dumps(value, separators=(",", ":"))
+    if cut < len(whole):
+        with pytest.raises(BrokenJsonError):
+            read_json(whole[:cut])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "{",
+        "[",
+        '{"a":',
+        '{"a":[',
+        '"',
+        "'{\"",
+        '{"a" ',
+        "{//x\n",
+        "{/*",
+        '{"a":"b" c" ',
+        "[1,",
+        "{} ",
+    ],
+)
+def test_hostile_text_costs_linear_time(unit: str):
+    """A megabyte of near-JSON is given up quickly."""
+    began = time.process_time()
+    assert len(list(json_blocks(unit * (sample(1_000_000, 100_000) // len(unit))))) < 500_000
+    assert time.process_time() - began < bound(5)
+
+
+PATH = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+SPECS = {
+    name: ToolSpec(name=name, description="Do it.", parameters=PATH, read_only=name.startswith("read"))
+    for name in ("read_file", "read_page", "delete_file")
+}
+
+TEXT_CALLS_JSON = '{"name": "NAME", "arguments": {"path": "a.txt"}}'
+
+TAUGHT = '```json\n{"tool": "NAME", "arguments": {"path": "a.txt"}}\n```'
+
+FORMS = {
+    "bare": TEXT_CALLS_JSON,
+    "fence": f"```json\n{TEXT_CALLS_JSON}\n```",
+    "taught": TAUGHT,
+    "tag": f"<tool_call>\n{TEXT_CALLS_JSON}\n</tool_call>",
+    "open tag": f"<tool_call>{TEXT_CALLS_JSON}",
+    "mistral": f"[TOOL_CALLS] [{TEXT_CALLS_JSON}]",
+    "openai": '{"type": "function", "function": {"name": "NAME", "arguments": "{\\"path\\": \\"a.txt\\"}"}}',
+    "broken": "{'name': 'NAME', 'arguments': {'path': 'a.txt',}}",
+}
+
+OTHERS = (
+    '{"name": "Ann", "age": 5}',
+    '{"name": "read_file"}',
+    '{"name": "read_file", "arguments": [1]}',
+    '{"name": "read_file", "arguments": {"path": "a"}, "dry_run": true}',
+    "read_file(path='a')",
+)
+
+
+def written(name: str, form: str) -> str:
+    """Return a call in a form."""
+    return FORMS[form].replace("NAME", name)
+
+
+def read(reply: str, *, in_text: bool = False, strict: bool = False) -> Found:
+    """Read a reply of an agent that has these tools."""
+    return read_text(reply, SPECS, in_text=in_text, strict=strict)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_read(form: str):
+    """Each form holds the name and the arguments, and leaves no text."""
+    (found,) = text_calls(written("read_file", form))
+    arguments = json.loads(found.arguments) if isinstance(found.arguments, str) else found.arguments
+    assert (found.name, arguments) == ("read_file", {"path": "a.txt"})
+    for in_text in (False, True):
+        reply = read(written("read_file", form), in_text=in_text)
+        assert ([each.name for each in reply.calls], reply.rest, reply.problem) == (["read_file"], "", None)
+
+
+@pytest.mark.parametrize("written", OTHERS)
+def test_texts_without_calls(written: str):
+    """JSON without a name or arguments, with other fields, and code are text."""
+    assert list(text_calls(written)) == []
+
+
+def test_several_calls():
+    """With native calls a reply is one call; in text several, with side effects only where all have the taught form."""
+    both = f"{written('read_file', 'taught')}\n{written('delete_file', 'taught')}"
+    assert (read(both).calls, "nothing was run" in str(read(both).problem)) == ((), True)
+    assert [each.name for each in read(both, in_text=True).calls] == ["read_file", "delete_file"]
+    assert read(f"{both}\nDone.", in_text=True).calls == ()
+    assert read(f"{written('read_file', 'taught')}\n{written('delete_file', 'bare')}", in_text=True).calls == ()
+    assert read(f"{written('read_file', 'bare')}{written('read_page', 'bare')}").calls == ()
+    listed = f"[{written('read_file', 'bare')}, {written('read_page', 'bare')}, {written('read_page', 'bare')}]"
+    assert [each.name for each in read(listed, in_text=True).calls] == ["read_file", "read_page", "read_page"]
+    blocks = "```json\n[{0}, {0}]\n```".format('{"tool": "delete_file", "arguments": {"path": "a"}}')
+    assert read(blocks, in_text=True).calls == ()
+
+
+@tool(read_only=True)
+async def ping(key: Any) -> str:
+    """Ping."""
+    return f"pong {key}"
+
+
+PING = '{"name": "ping", "arguments": {"key": "a"}}'
+
+
+async def test_a_run_on_calls_in_text(tmp_path: Path):
+    """Calls in text are recorded with their source, and the model gets the results as user messages."""
+    turns = [text(f"I look.\n```json\n{PING}\n```"), text("Final answer: pong")]
+    run = await record(tmp_path, turns, ping, tool_format="text")
+    (started,) = run.events("tool-call-started")
+    assert (started.call_id, started.source, started.request, started.args) == ("text_0_1", "text", 0, {"key": "a"})
+    assert run.steps() == [
+        ("thought", None, "I look."),
+        ("action", "ping", '{"key": "a"}'),
+        ("observation", "ping", "pong a"),
+    ]
+    assert [data(event) for event in run.events("thought")] == [{"request": 0, "text": "I look."}]
+    assert (run.result.output, run.result.terminated_by) == ("pong", "final_answer")
+    assert (await reproduce(run.recording)).identical
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ('{"name": "ping", "arguments": {"key": "/tmp/a', "it was cut off"),
+        ('{"name": "pings_all", "arguments": {"key": "a"}}', "there is no tool 'pings_all'"),
+        (f"Let me look.\n{PING}", "as text, and nothing was run"),
+        (f"{PING}\n{PING}", "as text, and nothing was run"),
+    ],
+)
+async def test_the_model_is_told_of_a_call_that_does_not_run(tmp_path: Path, reply: str, problem: str):
+    """This costs a turn, and the run is reproduced."""
+    run = await record(tmp_path, [text(reply), call("ping", key="a"), text("pong")], ping)
+    (nudge,) = run.events("nudge-issued")
+    assert (nudge.nudge, nudge.severity, problem in nudge.text) == ("repair-failed", "warn", True)
+    assert run.model.requests[1].messages[-1].content == nudge.text
+    assert (run.result.output, run.result.iterations) == ("pong", 3)
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_the_model_is_told_twice_at_most(tmp_path: Path):
+    """The third such reply is the answer; a hook that suppresses the nudge makes it the answer at once."""
+    run = await record(tmp_path, [text(f"So: {PING}")] * (MAX_FAILED_CALLS + 1), ping)
+    assert (run.result.output, run.result.iterations) == (f"So: {PING}", MAX_FAILED_CALLS + 1)
+
+    def block(harness: Harness) -> None:
+        harness.on("nudge.repair-failed", lambda *_: SUPPRESS, name="quiet")
+
+    quiet = await record(tmp_path / "quiet", [text(f"So: {PING}")], ping, compose=[block])
+    assert (quiet.result.output, quiet.result.iterations) == (f"So: {PING}", 1)

@@ -11,9 +11,8 @@ import pytest
 
 from playhead.compose.killswitches import tool_limit
 from playhead.replay import replay
-from playhead.testing import Turn, call, text
-from tests.kernel.runs import ended as ended_as
-from tests.kernel.runs import ending, make_agent, record_agent
+from playhead.testing import text
+from tests.kernel.runs import make_agent, record_agent
 from tests.kernel.strategies.programs import (
     RAN,
     act,
@@ -43,41 +42,6 @@ def nothing_is_left():
 pytestmark = pytest.mark.slow
 
 
-async def test_a_program_calls_the_tools(tmp_path: Path):
-    """The model sees the output and value of a program, whose calls are recorded under its own owner."""
-    code = 'import math\nfound = [lookup(key) for key in ("a", "b")]\nprint(found[0])\nreturn [found, math.floor(2.5)]'
-    ran = await act(tmp_path, [Turn(text=f"I look.\n```python\n{code}\n```\n"), text("42")], lookup)
-    assert ending(ran) == ended_as("done", "end_turn", "42", 2)
-    assert RAN == ["a", "b"]
-    calls = [{"tool": "lookup", "arguments": {"key": key}, "ok": True, "result": f"found {key}"} for key in ("a", "b")]
-    assert result(ran) == {"output": "found a\n", "value": [["found a", "found b"], 2], "calls": calls}
-    inner = ran.events("tool-call-started", owner="root/run-program@0.0")
-    assert [(event.tool, event.source, event.args) for event in inner] == [
-        ("lookup", "tool", {"key": "a"}),
-        ("lookup", "tool", {"key": "b"}),
-    ]
-    told = ran.model.requests[1].messages[-1]
-    assert (told.role, told.content) == (
-        "user",
-        """It printed:\nfound a\n\n\nIt returned: [["found a", "found b"], 2]\n\nIts calls:
-- lookup {"key": "a"} → found a\n- lookup {"key": "b"} → found b""",
-    )
-    assert ran.steps()[0] == ("thought", None, "I look.")
-    assert [event.purpose for event in ran.events("llm-requested")] == ["program"] * 2
-
-
-async def test_a_call_in_place_of_a_program_is_made(tmp_path: Path):
-    """A model that writes a call, natively or in text, gets its result."""
-    native, written = call("lookup", key="a"), text('```json\n{"name": "lookup", "arguments": {"key": "b"}}\n```')
-    ran = await act(tmp_path, [native, written, text("42")], lookup)
-    assert ending(ran) == ended_as("done", "end_turn", "42", 3)
-    assert [(event.tool, event.source) for event in ran.events("tool-call-started")] == [
-        ("lookup", "native"),
-        ("lookup", "text"),
-    ]
-    assert RAN == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -105,18 +69,6 @@ async def test_what_succeeded_is_not_done_twice(tmp_path: Path):
     assert "Calls that succeeded are not made again" in told
     assert [each.get("repeated", False) for each in result(ran, 1)["calls"]] == [True, True, False, True]
     assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
-
-
-async def test_attempts_are_bounded(tmp_path: Path):
-    """After the last attempt no program runs, and the model is told to answer."""
-    turns = [*[program("1/0")] * 3, text("I could not.")]
-    ran = await act(tmp_path, turns, settings={"max_programs": 2})
-    assert ending(ran) == ended_as("done", "end_turn", "I could not.", 4)
-    third = ran.events("tool-call-completed", owner="root")[2]
-    assert (third.ok, third.error.message) == (
-        False,
-        "not run: 2 programs are all that may run. Answer with what is known, in plain text",
-    )
 
 
 @pytest.mark.parametrize(
@@ -167,16 +119,6 @@ async def test_the_same_program_gets_the_recorded_result(tmp_path: Path, monkeyp
     agent = make_agent(None, [program("lookup('a')"), text("43")], lookup, strategy="code-action")
     replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
     assert (replayed.run.output, replayed.stopped, RAN) == ("43", None, ["a"])
-
-
-async def test_another_program_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A program that was not recorded stops the replay."""
-    await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
-    monkeypatch.setattr(subprocess, "Popen", None)
-    agent = make_agent(None, [program("lookup('b')"), text("43")], lookup, strategy="code-action")
-    replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
-    assert replayed.stopped is not None
-    assert RAN == ["a"]
 
 
 FORGE = """

@@ -8,13 +8,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from playhead import tool
+from playhead.kernel.passes import read_form
+from playhead.kernel.plan import PlanForm, find_problems, resolved, steps_in
 from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import Completion, Usage
-from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict
-from tests.kernel.runs import Ran, data, record
+from tests.kernel.plan.steps import analysis, composite, made, plan, tool_step, verdict
+from tests.kernel.runs import Ran, record
 from tests.proving import sample
 
 if TYPE_CHECKING:
@@ -86,53 +90,6 @@ def prompts(run: Ran) -> list[str]:
     return [each.content for each in run.events("message-added") if each.role == "user" and each.ref is None][1:]
 
 
-# --- as planned -------------------------------------------------------------------------------------------------------
-
-
-async def test_a_plan_is_carried_out(tmp_path: Path):
-    """Tool steps need no model, analyses have no tools, composite steps are loops; then come reflection and answer."""
-    tools = Tools()
-    run = await planned(
-        tmp_path,
-        tools,
-        plan(
-            tool_step("look", args={"key": "a"}),
-            tool_step("send", args={"to": "ann", "body": "{{from_step:s1}}"}),
-            analysis("Think of {{from_step:s2}}"),
-            composite("Look again", "look"),
-        ),
-        text("thought"),
-        call("look", key="b"),
-        text("seen b"),
-        verdict(),
-        text("42"),
-    )
-    assert (run.result.output, run.result.terminated_by, run.result.iterations) == ("42", "end_turn", 6)
-    assert tools.did == ["look a", "send ann", "look b"]
-    assert plans(run) == [(0, None, ["s1", "s2", "s3", "s4"])]
-    assert changes(run) == ["s1 completed", "s2 completed", "s3 completed", "s4 completed"]
-    called = [(each.call_id, each.source, each.args) for each in run.events("tool-call-started")]
-    assert called == [
-        ("plan_0_s1", "plan", {"key": "a"}),
-        ("plan_0_s2", "plan", {"to": "ann", "body": {"key": "a", "n": 5}}),
-        ("call_2_0", "native", {"key": "b"}),
-    ]
-    assert [each.purpose for each in run.events("llm-requested")] == [
-        "plan",
-        "step",
-        "step",
-        "step",
-        "reflect",
-        "answer",
-    ]
-    assert [bool(each.tools) for each in run.events("llm-requested")] == [False, False, True, True, False, False]
-    assert [data(each) for each in run.events("reflection")] == [{"text": "all there", "satisfied": True}]
-    assert "Think of sent {'key': 'a', 'n': 5} to ann" in prompts(run)[1]
-
-
-# --- what does not work -----------------------------------------------------------------------------------------------
-
-
 async def test_side_effects_are_not_repeated(tmp_path: Path):
     """A failed call with side effects may have acted: no later version of the plan makes the same call."""
     tools = Tools(send=1)
@@ -155,9 +112,6 @@ async def test_side_effects_are_not_repeated(tmp_path: Path):
     assert 'send {"to": "ann"} (in s1): failed, and may have had its effect' in prompts(run)[1]
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
-
-
 async def test_turns_are_a_hard_ceiling(tmp_path: Path):
     """Every call, analysis and answer is a turn; the last turn answers from what there is."""
     tools = Tools()
@@ -167,9 +121,6 @@ async def test_turns_are_a_hard_ceiling(tmp_path: Path):
     assert changes(run) == ["s1 completed", "s2 skipped"]
     assert 's2 look {"key": "b"}: skipped, the turns of the agent are used up' in prompts(run)[-1]
     assert (run.result.terminated_by, run.result.output, run.result.iterations) == ("max_iterations", "a alone", 3)
-
-
-# --- random plans -----------------------------------------------------------------------------------------------------
 
 
 class RandomPlanner:
@@ -254,3 +205,128 @@ async def test_completed_steps_never_run_twice(seed: int, tmp_path: Path):
             assert before == (version, True), "the same effect again, in a later version or after it may have happened"
             made[event.args["to"]] = (version, ok[event.call_id])
     assert (await reproduce(run.recording.path)).identical
+
+
+def problems(*steps: Any, **changes: Any) -> str | None:
+    """Return what is wrong with a plan."""
+    return find_problems(PlanForm.model_validate({"steps": list(steps)}), made(**changes))
+
+
+@pytest.mark.parametrize(
+    ("steps", "changes", "expected"),
+    [
+        (
+            [tool_step("lok", args={"key": "k"})],
+            {},
+            "- s1: there is no tool 'lok'. Did you mean 'look'? Known: look, send.",
+        ),
+        ([tool_step("look")], {}, "- s1: tool_args of look lacks key"),
+        ([analysis("")], {}, "- s1: a step of type analysis needs an instruction"),
+        (
+            [analysis("{{from_step:s1}}")],
+            {},
+            "- s1 needs s1, which does not come before it",
+        ),
+        (
+            [analysis("{{from_step:s2}}"), analysis("x")],
+            {},
+            "- s1 needs s2, which does not come before it",
+        ),
+        (
+            [analysis("x", depends_on=["s7"])],
+            {},
+            "- s1 needs s7, which does not come before it",
+        ),
+        (
+            [analysis("{{s1.price}}")],
+            {},
+            "- s1: '{{s1.price}}' is no reference; write {{from_step:s1}}",
+        ),
+        (
+            [analysis("{{from_step:s2}}"), analysis("x", depends_on=["s1"])],
+            {"mode": "dag"},
+            "- s1 needs s2, which does not come before it",
+        ),
+        (
+            [analysis("a", id="x"), analysis("b", id="x")],
+            {},
+            "- x is the id of another step; number new steps from s1 on",
+        ),
+        ([analysis("a")] * 3, {"most": 2}, "- it has 3 steps; at most 2 can be carried out"),
+    ],
+)
+def test_impossible_plans(steps: list[Any], changes: dict[str, Any], expected: str):
+    """Each problem of a plan is named with its step."""
+    assert problems(*steps, **changes) == expected
+
+
+def ready(steps: Any, mode: Any) -> list[list[str]]:
+    """Return the steps in the waves in which they run when each is completed."""
+    plan, waves = made(mode, steps), []
+    while wave := plan.ready():
+        waves.append([each.id for each in wave])
+        plan.by_id |= {each.id: each.model_copy(update={"status": "completed"}) for each in wave}
+    return waves
+
+
+STEPS = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["tool_call", "analysis", "composite", "other"])},
+        optional={
+            "id": st.sampled_from(["s1", "s2", "a"]) | st.integers(0, 3),
+            "instruction": st.sampled_from(["", "x", "{{from_step:s1}}", "{{from_step:a}}", "{{from_step:s3}}"]),
+            "tool_name": st.sampled_from(["look", "send", "nope", None]),
+            "tool_args": st.sampled_from([{"key": "k"}, {"key": "{{from_step:s2}}"}, {"to": 1}, "{}", None]),
+            "depends_on": st.lists(st.sampled_from(["s1", "s2", "s3", "a"]), max_size=2),
+        },
+    ),
+    max_size=4,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(STEPS, st.sampled_from(["linear", "dag"]))
+def test_a_plan_without_problems_can_be_carried_out(steps: list[Any], mode: Any):
+    """A random plan is refused, or each of its steps can start at some time."""
+    form = read_form(str({"steps": steps}), PlanForm)
+    if isinstance(form, str) or find_problems(form, made(mode)) is not None:
+        return
+    hydrated = steps_in(form, made(mode))
+    assert len({each.id for each in hydrated}) == len(steps)
+    assert sum(map(len, ready(hydrated, mode))) == len(steps)
+
+
+RESULTS: dict[str, Any] = {"s1": {"n": [1, 2]}, "s2": "x" * 900, "s3": 7}
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("{{from_step:s3}}", 7),
+        (" {{ from_step : s1 }} ", {"n": [1, 2]}),
+        ("n is {{from_step:s3}} of {{from_step:s1}}", 'n is 7 of {"n": [1, 2]}'),
+        ({"a": ["{{from_step:s3}}", {"b": "<{{from_step:s3}}>"}], "c": 1}, {"a": [7, {"b": "<7>"}], "c": 1}),
+        ("{{name}} {s3}", "{{name}} {s3}"),
+        ([], []),
+    ],
+)
+def test_results_take_the_place_of_references(value: Any, expected: Any):
+    """A text that is one reference becomes the result with its type; within other text it is written as text."""
+    assert resolved(value, RESULTS) == expected
+
+
+@pytest.mark.slow
+@given(JSON)
+def test_a_result_is_never_read_for_references(result: Any):
+    """References inside a result are not resolved."""
+    hostile = {"s1": "{{from_step:s2}}", "s2": result}
+    assert resolved("{{from_step:s1}}", hostile) == "{{from_step:s2}}"
+    assert resolved("<{{from_step:s1}}>", hostile) == "<{{from_step:s2}}>"
+    assert resolved(["{{from_step:s2}}"], hostile) == [result]

@@ -1,4 +1,4 @@
-"""Reflexion: the critic, the best answer, and honest endings."""
+"""Reflexion, tree of thought, chain of thought: what golden recordings do not say of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.compose import killswitches as ks
+from playhead.kernel.strategies.chain_of_thought import split_thinking
+from playhead.replay import reproduce
 from playhead.testing import call, text
-from tests.kernel.runs import ended, ending
-from tests.kernel.strategies.looking import broken, lookup, purposes, run
+from tests.kernel.runs import ended, ending, record
+from tests.kernel.strategies.looking import broken, lookup, run, score, thoughts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.kernel.runs import Ran
-
-GENERATE, CRITIQUE, IMPROVE = "generate", "critique", "improve"
 
 
 def no(score: float | None = 4, *issues: str) -> Any:
@@ -46,19 +46,6 @@ def how(ran: Ran) -> tuple[dict[str, Any], str]:
     return ending(ran), str(ran.result.terminated_because)
 
 
-# --- the loop ---------------------------------------------------------------------------------------------------------
-
-
-async def test_it_improves_until_the_critic_is_satisfied(tmp_path: Path):
-    """The improved answer continues the thread of the first, after the critic's words."""
-    ran = await reflect(tmp_path, [call("lookup", key="a"), text("41"), no(3, "6 * 7 is not 41"), text("42"), yes()])
-    assert ending(ran) == ended("done", "end_turn", "42", 3)
-    assert purposes(ran) == [GENERATE, GENERATE, CRITIQUE, IMPROVE, CRITIQUE]
-    improving = ran.model.requests[3].messages
-    assert [message.role for message in improving] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert "- 6 * 7 is not 41" in improving[-1].content
-
-
 async def test_the_critic_sees_only_the_answer(tmp_path: Path):
     """Its thread is the system prompt and one message, without tools."""
     ran = await reflect(tmp_path, [call("lookup", key="a"), text("41"), no(), text("42"), yes()])
@@ -68,20 +55,6 @@ async def test_the_critic_sees_only_the_answer(tmp_path: Path):
         assert f"Task:\nDo it.\n\nAnswer:\n{answer}\n\n" in request.messages[1].content
         assert "found a" not in request.messages[1].content
         assert request.tools == ()
-
-
-async def test_three_rounds_by_default(tmp_path: Path):
-    """The last answer is judged too; the best one is the output, and the run is no success."""
-    turns = [text("1"), no(2), text("2"), no(5), text("3"), no(7), text("4"), no(6)]
-    ran = await reflect(tmp_path, turns)
-    assert how(ran) == unsatisfied(
-        "3", 4, "the critic was satisfied with none of 4 answers; the best of them, number 3, scored 0.70"
-    )
-    assert purposes(ran) == [GENERATE, CRITIQUE, *[IMPROVE, CRITIQUE] * 3]
-    assert not ran.result.success
-
-
-# --- the best answer --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -100,12 +73,58 @@ async def test_the_best_answer_is_kept(tmp_path: Path, scores: tuple[float | Non
     assert (ran.result.terminated_by, ran.result.output) == ("unsatisfied", best)
 
 
-# --- what else ends it ------------------------------------------------------------------------------------------------
-
-
 async def test_a_switch_in_the_middle(tmp_path: Path):
     """A killswitch in the improving pass keeps the best answer so far."""
     limit = ks.tool_limit("lookup", 1)
     turns = [call("lookup", key="a"), text("1"), no(), call("lookup", key="b"), text("2")]
     ran = await reflect(tmp_path / "improve", turns, compose=[limit])
     assert (ran.result.terminated_by, ran.result.output) == ("tool_limit", "1")
+
+
+SMALL = {"breadth": 2, "depth": 2}
+
+
+async def think(folder: Path, turns: Any, *tools: Any, **options: Any) -> Any:
+    """Run it on a script, and reproduce the recording from the file alone."""
+    settings = {"strategy": "tree-of-thought", "strategy_settings": SMALL, **options}
+    ran = await record(folder, turns, *tools, task="How high is Mount Zed?", **settings)
+    reproduced = await reproduce(folder / "run.jsonl")
+    assert reproduced.identical, reproduced.divergences
+    return ran
+
+
+def purposes(ran: Any) -> list[str]:
+    """Return what the model was asked for, in order."""
+    return [event.purpose for event in ran.events("llm-requested")]
+
+
+@pytest.mark.parametrize(("breadth", "depth", "most"), [(3, 3, 28), (1, 1, 2)])
+async def test_the_number_of_requests_is_bounded(tmp_path: Path, breadth: int, depth: int, most: int):
+    """With every thought kept, the search makes as many requests as its page says."""
+
+    def answer(request: Any) -> Any:
+        asked = str(request.messages[-1].content)
+        if "Propose" in asked:
+            return thoughts(*["thought"] * 8)
+        return score(8) if "How likely" in asked else text("done")
+
+    settings = {"breadth": breadth, "depth": depth}
+    ran = await think(tmp_path, [answer] * 40, strategy_settings=settings)
+    assert len(purposes(ran)) - 1 == most
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("42", ("", "42")),
+        ("<thinking>6 * 7</thinking>42", ("6 * 7", "42")),
+        ("<THINKING> 6\n* 7 </Thinking>\n\n42 ", ("6\n* 7", "42")),
+        ("<thinking>a</thinking>b<thinking>c</thinking>d", ("a\nb\nc", "d")),
+        ("<thinking>6 * 7 = 42", ("6 * 7 = 42", "")),
+        ("<thinking>a<thinking>b</thinking>c", ("a\nb", "c")),
+        ("6 * 7</think>42", ("6 * 7", "42")),
+    ],
+)
+def test_split_thinking(said: str, expected: tuple[str, str]):
+    """The answer follows the last block, also where a tag is missing."""
+    assert split_thinking(said) == expected

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
 
+import anyio
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from playhead import Agent, Strategy, UsageError, register_strategy
-from playhead.errors import NotReplayableError
+from playhead import Agent, Strategy, UsageError, load_recording, register_strategy
+from playhead.compose import killswitches as ks
+from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.debrief_account import TERMINATED_BY
+from playhead.kernel import Purpose, answer_pass, ask_once, fresh_thread, in_phase
 from playhead.kernel.strategies import Direct
-from playhead.kernel.strategies import base as registry
 from playhead.kernel.strategies.base import list_strategies, strategy_class
-from playhead.replay import reproduce_sync
-from playhead.testing import ScriptedModel, text
+from playhead.testing import ScriptedModel, Turn, call, calls, error, text
+from playhead.trace.events import Critique
+from playhead.trace.format import ANSWERED
+from tests.kernel.strategies.looking import broken, lookup, run
 from tests.own_strategies import subclass
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.proving import sample
+from tests.spans.span_runs import spans_in, tree_of
 
 
 async def own(state: Any, session: Any) -> Any:
@@ -86,14 +94,112 @@ def test_an_instance_is_registered_by_its_use():
         Agent(ScriptedModel([]), strategy=mine(), trace=None)
 
 
-def test_a_replay_without_the_strategy(tmp_path: Path):
-    """The replay is refused and says what to register."""
-    register_strategy(Own)
-    ran = Agent(ScriptedModel([text("a")]), strategy=Own(), trace=tmp_path).run_sync("Hi")
-    assert ran.trace_path is not None
-    assert reproduce_sync(ran.trace_path).identical
-    registry._registry.clear()
-    with pytest.raises(
-        NotReplayableError, match=r"^there is no strategy 'mine'.* Register it before the replay, with "
-    ):
-        reproduce_sync(ran.trace_path)
+class Rounds(Strategy):
+    """Draft and judge, twice."""
+
+    name = "rounds"
+    phases: ClassVar[Any] = ("round",)
+    purposes: ClassVar[Any] = (
+        Purpose(name="draft", asks_for="a draft", is_answer=True),
+        Purpose(name="judge", asks_for="whether it is good"),
+    )
+
+    async def run(self, state: Any, session: Any) -> Any:
+        """Draft, judge, draft, judge."""
+        for number in (1, 2):
+            with in_phase(session, "round", number):
+                thread = await fresh_thread(session, f"Draft {number}")
+                state, draft = await answer_pass(state, session, thread, purpose="draft", max_iterations=2)
+                thread = await fresh_thread(session, f"Judge {draft.text}")
+                state, said = await ask_once(state, session, thread, purpose="judge")
+                session.emit(Critique(text=said, satisfied=said == "good"))
+        session.conclude(draft.reason, draft.output)
+        return state
+
+
+def test_spans_and_debrief_use_the_declaration(tmp_path: Path) -> None:
+    """Its phases are spans, and the debrief judges the requests declared as answers."""
+    turns = [text("one"), text("bad"), text("two"), text("good")]
+    result = Agent(ScriptedModel(turns), strategy=Rounds(), trace=tmp_path).run_sync("Write.")
+    recording = load_recording(result.trace_path or "")
+    assert recording.header.agent.strategy_declares == Rounds.declared()
+    asked = [f"    llm:{purpose} scripted/model LLM" for purpose in ("draft", "judge")]
+    rounds = [line for number in (1, 2) for line in (f"  round:{number} CHAIN", *asked)]
+    assert tree_of(spans_in(recording.records)) == ["agent:agent AGENT", *rounds]
+    judged = [(each.what, each.ok) for each in build_debrief(recording).entries]
+    assert judged == [('not satisfied: bad The answer: "one"', False), ('satisfied: good The answer: "two"', True)]
+    assert recording.reproduce_sync().identical
+
+
+TEXTS = (
+    "42", "", "Hm.", "<thinking>a", "a</think>b", "<thinking>a</thinking>",
+    '{"thoughts": ["a", "b"]}', "direct", '{"steps": [{"type": "tool_call", "tool_name": "lookup", "tool_args": {"key": "p"}}]}',
+    "Final answer: 42", '{"satisfied": false, "score": 3, "issues": ["a"]}', '{"satisfied": true, "score": 9}', '{"satisfied": 7}',
+    '{"name": "lookup", "arguments": {"key": "b"}}', '```json\n[{"tool": "finish", "args": {"result": "b"}}]\n```',
+)  # fmt: skip
+
+CALLS = (
+    call("lookup", key="a"), call("lookup"), call("broken"), call("finish", result="done"), call("finish"),
+    call("final-answer", output="42"), call("nothing"), calls(call("finish", result="x"), call("broken")),
+    calls(call("lookup", key="a"), call("lookup", key="b"), text="<thinking>both"),
+)  # fmt: skip
+
+TURNS = st.one_of(
+    st.sampled_from(TEXTS).map(text),
+    st.sampled_from(CALLS),
+    st.sampled_from(["length", "safety"]).map(lambda reason: text("It is", finish_reason=reason)),
+    st.just(error("no such model")),
+    st.just(error("busy", retryable=True)),
+)
+
+SETTINGS: dict[str, Any] = {
+    "direct": st.just({}),
+    "chain-of-thought": st.just({}),
+    "adaptive": st.just({"candidates": ["direct", "reflexion"]}),
+    "plan-execute-reflect": st.fixed_dictionaries({"plan_mode": st.sampled_from(["linear", "dag"])}),
+    "tree-of-thought": st.just({"breadth": 2, "depth": 2}),
+    "autonomous": st.fixed_dictionaries(
+        {
+            "max_nudges": st.integers(min_value=0, max_value=2),
+        }
+    ),
+    "reflexion": st.fixed_dictionaries(
+        {
+            "max_retries": st.integers(min_value=0, max_value=2),
+            "kernel_max_iterations": st.integers(min_value=1, max_value=2),
+        }
+    ),
+}
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "required_tools": st.sampled_from([(), ("lookup",)]),
+        "meta_tools": st.sampled_from([(), ("final-answer",)]),
+        "max_iterations": st.sampled_from([2, 6]),
+        "compose": st.sampled_from(
+            [(), (ks.tool_limit("lookup", 1),), (ks.budget_limit(max_tokens=3_000, output_cap=50),)]
+        ),
+    }
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", SETTINGS)
+@settings(max_examples=sample(25, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_script_ends_and_is_reproduced(strategy: str, data: Any):
+    """The run has a typed reason, an output that is an answer only where it says so, and is reproduced."""
+    turns: list[Turn] = data.draw(st.lists(TURNS, max_size=10))
+    options = {**data.draw(OPTIONS), "strategy_settings": data.draw(SETTINGS[strategy])}
+
+    async def check() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ran = await run(Path(folder), turns, lookup, broken, strategy=strategy, **options)
+        assert ran.result.terminated_by in TERMINATED_BY
+        assert ran.result.terminated_by not in ("error", "trace_error")
+        answered = ran.result.terminated_by in ANSWERED and ran.result.output is not None
+        assert ran.result.success is answered
+        if ran.result.success and options["required_tools"]:
+            assert any(step.tool == "lookup" and step.ok for step in ran.result.steps)
+
+    anyio.run(check)
