@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from playhead.agent.options import DEFAULT, Context, Default, Execution, TraceTo, Variant
-from playhead.agent.toolset import CustomTools, address_of, make_fallback, make_model, make_toolset
+from playhead.agent.options import DEFAULT, Context, Default, Execution, TraceTo
+from playhead.agent.toolset import address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool
     from playhead.kernel.strategies.base import Strategy
     from playhead.trace.redaction import RedactText
-    from playhead.trace.types import Content, Message
+    from playhead.trace.types import ChatTurn, Content, Message
 
 CONTEXT: Final = Context()
 EXECUTION: Final = Execution()
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 
 
-class Agent(CustomTools):
+class Agent:
     """A model, its tools and a strategy. One agent may run many tasks at the same time."""
 
     def __init__(  # noqa: PLR0913 - one door, all keywords
@@ -285,7 +285,12 @@ class Agent(CustomTools):
         )
 
     def _started(
-        self, task: Content, run_id: str | None = None, *, density: Density | None, variant: Variant | None = None
+        self,
+        task: Content,
+        run_id: str | None = None,
+        *,
+        density: Density | None,
+        **turn: Any,  # noqa: ANN401 - as for `_begin`
     ) -> RunHandle:
         from playhead.agent.handle import start  # noqa: PLC0415 - few runs are streamed or steered
         from playhead.agent.running import settings_now  # noqa: PLC0415 - what only a run needs
@@ -294,7 +299,7 @@ class Agent(CustomTools):
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         wanted = density or settings_now().stream_density
         return start(
-            run_id, wanted, lambda control: self._begin(task, run_id, control.waiting, control=control, variant=variant)
+            run_id, wanted, lambda control: self._begin(task, run_id, control.waiting, control=control, **turn)
         )
 
     async def _begin(  # noqa: PLR0913 - all in which runs differ
@@ -304,7 +309,8 @@ class Agent(CustomTools):
         waiting: Waiting | None = None,
         *,
         control: RunControl | None = None,
-        variant: Variant | None = None,
+        header: dict[str, Any] | None = None,
+        chat: ChatTurn | None = None,
         beginning: Beginning | None = None,
     ) -> RunResult:
         from playhead.agent import running  # noqa: PLC0415 - what only a run needs
@@ -319,9 +325,8 @@ class Agent(CustomTools):
             "hooks": self._harness.info(),
             "sources": root.sources(),
         }
-        variant = variant or Variant({}, self.tools)
         beginning = beginning or running.Beginning(World(), self._trace, steering=control)
-        header = self.header.model_copy(update={**update, **variant.header})
+        declared = self.header.model_copy(update={**update, **(header or {})})
         await running.check_guards(root)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = running.open_run(
@@ -334,13 +339,13 @@ class Agent(CustomTools):
         )
         result = await running.record_run(
             run,
-            header,
+            declared,
             self.model,
-            variant.tools,
+            self.tools,
             task,
             root.composition(root.hooks()),
             waiting=waiting,
-            chat=variant.chat,
+            chat=chat,
             resumed_from=beginning.resumed_from,
             earlier_trace_id=beginning.earlier_trace_id,
         )
@@ -348,10 +353,14 @@ class Agent(CustomTools):
             return result
         return result.model_copy(update={"output": self._output_type.validate_python(from_json(result.output))})
 
+    def _check_blocks(self) -> None:
+        """Let blocks look at the agent as it is."""
+        self._harness.check(self.header, {name: each.spec for name, each in self.tools.items()})
+
     def _as_root(self) -> AgentTool:
-        """Return what the agent is made of now; it keeps the fingerprints of its code."""
+        """Return what the agent is made of now; that keeps the fingerprints of its code."""
         made = self._made
-        if made is None or (made.header, made.tools, made.approver) != (self.header, self.tools, self._approver):
+        if made is None or made.header != self.header:
             made = self._made = self.as_tool()
         return made
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from playhead.agent.options import Variant
 from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
@@ -232,9 +231,9 @@ class ChatSession:
             ChatError: the chat has ended, or another message is being answered.
             UsageError, RunError: as `Agent.run`.
         """
-        message, variant = self._begin(message, max_iterations)
+        message, turn = self._begin(message, max_iterations)
         try:
-            return self._answered(await self._run(message, variant=variant))
+            return self._answered(await self._run(message, **turn))
         finally:
             self._busy.release()
 
@@ -249,9 +248,9 @@ class ChatSession:
 
         The answer joins the chat when the run is over, and the next message may come then. Raises as both.
         """
-        message, variant = self._begin(message, max_iterations)
+        message, turn = self._begin(message, max_iterations)
         try:
-            handle = self._start(message, variant=variant, density=density)
+            handle = self._start(message, density=density, **turn)
         except BaseException:
             self._busy.release()
             raise
@@ -287,7 +286,7 @@ class ChatSession:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def _begin(self, message: Content, max_iterations: int | None) -> tuple[Content, Variant]:
+    def _begin(self, message: Content, max_iterations: int | None) -> tuple[Content, dict[str, Any]]:
         message = _checked_message(message)
         if max_iterations is not None:
             checks.at_least("max_iterations", max_iterations, 1)
@@ -296,12 +295,12 @@ class ChatSession:
         if not self._busy.acquire(blocking=False):
             raise ChatError(f"the chat {self.id} is answering another message; await that one first")
         try:
-            variant = self._variant(max_iterations)
+            turn = self._turn(max_iterations)
             self._add("user", message)
         except BaseException:
             self._busy.release()
             raise
-        return message, variant
+        return message, turn
 
     def _answered(self, result: RunResult) -> ChatReply:
         reply = _reply(result, self._tools)
@@ -316,8 +315,8 @@ class ChatSession:
     def _add(self, role: Any, content: Content, **fields: str | None) -> None:  # noqa: ANN401 - a role
         self._log.add(ChatMessage(role=role, content=content, timestamp=time.time_ns() // 1000, **fields))
 
-    def _variant(self, max_iterations: int | None) -> Variant:
-        """Return what differs from a plain run of the agent: what was said before, and the turn's number."""
+    def _turn(self, max_iterations: int | None) -> dict[str, Any]:
+        """Return what differs from a plain run of the agent: fields of the header, which have what was said before, and the turn."""
         said = self._log.messages
         history = (Message(id=number, role=each.role, content=each.content) for number, each in enumerate(said))
         header: dict[str, Any] = {
@@ -326,8 +325,8 @@ class ChatSession:
         }
         if max_iterations is not None:
             header["max_iterations"] = max_iterations
-        turn = ChatTurn(session=self.id, turn=sum(each.role == "user" for each in said))
-        return Variant(header, self._tools, turn)
+        number = sum(each.role == "user" for each in said)
+        return {"header": header, "chat": ChatTurn(session=self.id, turn=number)}
 
     def _prompt(self) -> str | None:
         """Return the agent's prompt with the chat's context, and what the tools returned for the last answer."""

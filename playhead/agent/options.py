@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Tool
-    from playhead.trace.types import ChatTurn, Compression, ContextProfile, Tier
+    from playhead.trace.types import Compression, ContextProfile, Tier
     from playhead.trace.values import JsonValue
 
 
@@ -73,15 +72,3 @@ class Default:
 DEFAULT: Final = Default()
 TraceTo = str | Path | None | Default
 """Where a run is recorded: a folder, None for nowhere, or the settings' folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """How one run of an agent differs from its others."""
-
-    header: dict[str, Any]
-    """Fields of the header that are others."""
-    tools: dict[str, Tool]
-    """The tools that there are."""
-    chat: ChatTurn | None = None
-    """The chat that it is a turn of."""

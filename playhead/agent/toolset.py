@@ -6,24 +6,18 @@ import logging
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import ToolDefinitionError, UsageError, nearest
-from playhead.kernel import checks
+from playhead.errors import ToolDefinitionError, UsageError
 from playhead.kernel.agent_tool import AgentTool
-from playhead.kernel.context.settings import with_recall
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.session import Tool
-from playhead.kernel.strategies.base import tools_of
 from playhead.kernel.tool_decorator import tool
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from playhead.compose.harness import Harness
-    from playhead.kernel.approval import Approver
-    from playhead.trace.types import AgentHeader
 
 log = logging.getLogger("playhead")
 
@@ -137,49 +131,3 @@ def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:
 def _folded(name: str) -> str:
     """Return a name in which no two tools may be the same: a model confuses them."""
     return name.strip().replace("_", "-").lower()
-
-
-class CustomTools:
-    """The part of an agent that gives it tools, and takes them away; the kernel's own stay as `meta_tools` says."""
-
-    header: AgentHeader
-    tools: dict[str, Tool]
-    _approver: Approver | None
-    _harness: Harness
-
-    def add_tool(self, tool: Any) -> None:  # noqa: ANN401 - as in `tools`
-        """Give the agent one more tool, for the runs that begin from now on; those that go on keep what they have.
-
-        An agent that has this one as its tool is not changed.
-
-        Raises:
-            ToolDefinitionError: it is no tool, or there is one of this name.
-            UsageError: nobody could approve its calls.
-        """
-        self._set_tools([*self._own(), tool])
-
-    def remove_tool(self, name: str) -> None:
-        """Take a tool from the agent, for the runs that begin from now on; those that go on keep it.
-
-        Raises:
-            UsageError: there is no such tool, it is one of the kernel's, or the agent's settings name it.
-        """
-        own = {each.spec.name: each for each in self._own()}
-        if name not in own:
-            kernels = f"{name!r} is a tool of the kernel; leave it out of meta_tools" if name in self.tools else ""
-            raise UsageError(kernels or f"the agent has no tool {name!r}.{nearest(str(name), own)}")
-        self._set_tools([each for each in own.values() if each.spec.name != name])
-
-    def _check_blocks(self) -> None:
-        """Let blocks look at the agent as it is."""
-        self._harness.check(self.header, {name: each.spec for name, each in self.tools.items()})
-
-    def _own(self) -> list[Tool]:
-        return [each for each in self.tools.values() if each.spec.kind != "meta"]
-
-    def _set_tools(self, own: list[Any]) -> None:
-        meta = with_recall(self.header.meta_tools, self.header.compression, has_tools=bool(own))
-        tools = make_toolset(own, meta, tools_of(self.header))
-        self._approver = checks.checked_approver(self._approver, tools, self._harness.approves)
-        self._harness.check(self.header, {name: each.spec for name, each in tools.items()})
-        self.tools, self.header = tools, self.header.model_copy(update={"meta_tools": meta})
