@@ -1,4 +1,4 @@
-"""How an agent ends, and how its events are recorded: what starts ends once, whatever ends the agent meanwhile."""
+"""How an agent ends, and how its events are recorded: everything that starts ends exactly once."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 BILLED: Final = (LlmResponded, LlmFailed)
-"""The events that tell what something spent."""
+"""The events that report usage and cost."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """What of a run everything that is recorded needs."""
+    """The part of a run that recording needs."""
 
     run_id: str
     recorder: Recorder
-    """Who writes the events."""
+    """Writes the events."""
     on_trace_error: Literal["continue", "stop"] = field(default="continue", kw_only=True)
-    """What follows from an event that could not be written."""
+    """What happens after an event that could not be written."""
     in_flight: InFlight = field(default_factory=InFlight, kw_only=True)
-    """What has begun and not ended."""
+    """Agents, requests, calls and processes in progress."""
 
 
 class Emission:
-    """The part of a session that ends it, and that records."""
+    """The part of a session that records events and ends the agent."""
 
     run: Records
     owner: str
     at: Place
     parent: Emission | None
     ending: Ending
-    """How it ended, once it has."""
+    """Decides once how the agent ends."""
     agent: Emission
-    """The agent that pays."""
+    """The agent that is charged."""
     spent: Spent
-    """What it and those below it have spent."""
+    """What it and the agents below it have spent."""
 
     @property
     def termination(self) -> Termination | None:
@@ -58,19 +58,19 @@ class Emission:
 
     @property
     def ended(self) -> bool:
-        """Whether this agent, or one that it works for, has ended."""
+        """Whether this agent, or one above it, has ended."""
         return self.ending.termination is not None or (self.parent is not None and self.parent.ended)
 
     def require_running(self) -> None:
-        """Raise `RunEndedError` when nothing may start any more."""
+        """Raise `RunEndedError` if the agent has ended."""
         if (self.ending.termination is not None or self.parent is not None) and self.ended:
             raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; nothing starts any more")
 
     def terminate(self, reason: str, output: JsonValue = None, *, overrule: bool = False, **how: Any) -> bool:  # noqa: ANN401
-        """End this agent: the one and only way. The first caller wins, from whatever thread; the others get False.
+        """End this agent. The first caller, from any thread, gets True; the others get False.
 
-        From here on no call starts; the loop notices at its next step. `how` are fields of `Termination`. With `overrule`
-        it wins over an answer of the model, too.
+        No call starts from here on; the loop notices at its next step. `how` are fields of `Termination`. With `overrule`
+        this end replaces the model's answer.
         """
         ending = Termination(reason, repair_json(output), **how)
         return self.ending.end(ending, overrule=overrule)
@@ -79,7 +79,7 @@ class Emission:
         """Record an event of this agent.
 
         Raises:
-            TraceWriteError: it could not be written, and the run was told to stop then.
+            TraceWriteError: it could not be written, and `on_trace_error` is `stop`.
         """
         if self.ending.left_behind or (self.parent is not None and self.parent.left_behind):
             return
@@ -89,13 +89,13 @@ class Emission:
 
     @property
     def left_behind(self) -> bool:
-        """Whether its code, or that of an agent above it, was left behind."""
+        """Whether its code, or that of an agent above it, was abandoned."""
         return self.ending.left_behind or (self.parent is not None and self.parent.left_behind)
 
     def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
-        """Record that something starts; no agent can end between the check that it runs and the record.
+        """Record the start of something; no agent can end between the check that it runs and the write.
 
-        `leave` records how it ended when its own code is left behind.
+        `leave` records its end if its own code is abandoned.
 
         Raises:
             RunEndedError: this agent, or one above it, has ended.
@@ -112,9 +112,9 @@ class Emission:
             self._on_lost(event)
 
     def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
-        """Record how something ended, each event with its turn; False when it was left behind before.
+        """Record the end of something, each event with its turn; return False if it was abandoned before.
 
-        The lock keeps the trace open until they are written.
+        The lock keeps the trace open until the events are written.
         """
         recorder, in_flight, lost, prepared = self.run.recorder, self.run.in_flight, None, []
         for event, turn in events:
@@ -135,7 +135,7 @@ class Emission:
         return True
 
     def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:
-        """Record what ends an agent, if it does: `end` tries to, and calls what it is given when it has."""
+        """Record what ends an agent: `end` tries to end it, and calls its argument if it did."""
         recorder = self.run.recorder
         prepared = recorder.prepare(event, self.owner)
         ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.at.iteration))
@@ -143,12 +143,12 @@ class Emission:
         return ended
 
     def emit_left(self, event: EventBase) -> None:
-        """Record an event of an agent whose code is left behind."""
+        """Record an event of an agent whose code is abandoned."""
         self.run.recorder.emit(event, self.owner, self.at.iteration)
         self.bill(event)
 
     def bill(self, event: EventBase) -> None:
-        """Charge what an event tells that something spent, to the agent that pays and to those above it."""
+        """Charge the usage and cost of an event to the agent and to those above it."""
         agent: Emission | None = self.agent
         while agent is not None:
             agent.spent.take(event)
@@ -159,7 +159,7 @@ class Emission:
             return
         why = f"{event.kind} could not be written to the trace: {self.run.recorder.error}"
         ended: Emission | None = self
-        while ended is not None:  # what lies above ends too: a tool's body may catch what is raised here
+        while ended is not None:  # agents above end, too: a tool's body may catch the exception
             ended.terminate("trace_error", failed=True, error=why)
             ended = ended.parent
         raise TraceWriteError(why)

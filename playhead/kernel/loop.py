@@ -1,4 +1,4 @@
-"""One loop for all strategies: step until the agent has ended, and make sure that it ends once."""
+"""The loop of all strategies: step until the agent has ended, exactly once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> KernelState:
-    """Step until the agent has ended or its turns are used up; returns the last state, marked done or failed.
+    """Step until the agent has ended or used up its turns; return the last state, marked done or failed.
 
-    Calls that were made in the turn that ended it still join the thread.
+    Results of the last turn's calls still join the thread.
 
     Raises:
-        GivenUpError: another strategy is to take over.
+        GivenUpError: another strategy takes over.
         ModelError: the model did not answer.
-        TraceWriteError: an event was lost and the run was told to stop then.
+        TraceWriteError: an event was lost and `on_trace_error` is `stop`.
     """
     at, hooks, steering = session.at, session.gate.hooks, session.run.steering
     at.enter_loop(state.iteration)
@@ -46,7 +46,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
             else:
                 state = await run_phase(phase, body, state, session)
         except RunEndedError as ended:
-            if type(ended) is not RunEndedError:  # another strategy is to take over
+            if type(ended) is not RunEndedError:  # another strategy takes over
                 raise
             break
         if state.usage is not session.spent.usage:
@@ -55,7 +55,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
 
 
 def _has_turns_left(state: KernelState, session: Session) -> bool:
-    """Return whether another turn may begin; when not, the loop has ended."""
+    """Return whether another turn may begin; end the loop if not."""
     if state.iteration >= session.header.max_iterations:
         session.terminate("max_iterations", state.best)
         return False
@@ -66,7 +66,7 @@ def _has_turns_left(state: KernelState, session: Session) -> bool:
 
 
 def collect_spending(state: KernelState, session: Session) -> KernelState:
-    """Return the state with what was spent up to now."""
+    """Return the state with the tokens and dollars spent so far."""
     if state.usage is session.spent.usage:
         return state
     total = session.spent.total()
@@ -74,7 +74,7 @@ def collect_spending(state: KernelState, session: Session) -> KernelState:
 
 
 def close_state(state: KernelState, session: Session, ended: Termination | None = None) -> KernelState:
-    """Return the state as the agent's end left it, or as `ended` says; one that this end has closed already keeps its output."""
+    """Return the final state for the agent's termination, or for `ended`; one made for it before keeps its output."""
     state = collect_spending(state, session)
     ended = ended or session.termination
     if ended is None or (state.status in FINAL and session.at.closed_by is ended):

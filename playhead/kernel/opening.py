@@ -1,4 +1,4 @@
-"""Putting a session together: an agent, or the body of a tool, gets its ports."""
+"""Builds sessions: for an agent, and for the body of a tool."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def open_session(  # noqa: PLR0913 - what an agent is made of
     approver: Approver | None = None,
     composed: Composition | None = None,
 ) -> Session:
-    """Return the session of an agent in a run, behind whose ports lies what the run's world gives this owner."""
+    """Return the session of an agent in a run, with the run's world behind its ports."""
     session = Session(run, header, owner, parent=parent, for_tool=_for_tool)
     session.gate.approver = approver or session.gate.approver
     composed = composed or Composition()
@@ -45,7 +45,7 @@ def open_session(  # noqa: PLR0913 - what an agent is made of
 
 
 def _for_tool(caller: Session, context: ToolContext) -> Session:
-    """Return the session under which a tool's body asks the model and calls the other tools; the calling agent pays."""
+    """Return the session of a tool's body, for its own requests and calls; the calling agent is charged."""
     run, owner = caller.run, context.child_owner
     session = Session(run, caller.header, owner, parent=caller, payer=caller.agent, for_tool=_for_tool)
     others = {name: tool for name, tool in caller.toolset.items() if name != context.tool and tool.spec.kind != "meta"}

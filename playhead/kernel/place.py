@@ -1,4 +1,4 @@
-"""Where the loop of an agent stands, and who may change or stop it: what a session knows, in its parts."""
+"""The progress of an agent's loop, and of a pass inside it."""
 
 from __future__ import annotations
 
@@ -24,111 +24,111 @@ class Conclusion:
     """How a pass ended."""
 
     reason: str
-    """As an agent would have ended: `end_turn`, `final_answer_tool`, `max_iterations` …"""
+    """A reason code of an agent's end: `end_turn`, `final_answer_tool`, `max_iterations` …"""
     output: JsonValue = None
-    """The answer, or the best there is."""
+    """The answer, or the best output so far."""
     answer: dict[str, Any] = field(default_factory=dict)
-    """Format, summary and confidence, when the model gave them."""
+    """Format, summary and confidence, if the model gave them."""
 
     @property
     def answered(self) -> bool:
-        """Whether the model gave an answer by itself."""
+        """Whether the model gave an answer."""
         return self.reason in ANSWERED
 
     @property
     def text(self) -> str:
-        """The answer as text; empty when there is none."""
+        """The answer as text; empty without one."""
         return self.output if isinstance(self.output, str) else "" if self.output is None else str(self.output)
 
 
 @dataclass
 class Pass:
-    """A pass that runs."""
+    """A pass in progress."""
 
     purpose: str
-    """What its requests are for, such as `improve`."""
+    """The purpose of its requests, such as `improve`."""
     last: int
     """The turn before which it ends."""
     tools: frozenset[str] | None = None
     """Names of the tools that are offered and may run; None for all."""
     step: str | None = None
-    """The step of a plan that it carries out."""
+    """The plan step that it carries out."""
     conclusion: Conclusion | None = None
-    """How it ended, once it has."""
+    """How it ended; None while it runs."""
 
 
 @dataclass
 class Place:
-    """Where the loop of one agent stands. The loop moves it, and nobody else."""
+    """The progress of one agent's loop."""
 
     strategy: str
-    """The strategy that makes the output: another one than the header's where that one delegates."""
+    """The strategy that produces the output: not the header's, where that one delegates."""
     iteration: int | None = None
     """Turn of the loop, from 0; None outside it."""
     turns: int = 0
-    """Turns of the loop that have begun; one that a hook stopped before its first question has not."""
+    """Turns that have begun; not one that a hook stopped before its first request."""
     phase: PhaseName | None = None
-    """The phase that runs; None outside of any."""
+    """The current phase; None outside of any."""
     state: KernelState | None = None
     """The state at the last step."""
     inner: Pass | None = None
-    """The pass that runs inside the strategy, if one does."""
+    """The pass in progress inside the strategy; None without one."""
     preamble: Thread = field(default_factory=Thread)
-    """The messages that come before the task: the system prompt and the examples."""
+    """The messages before the task: the system prompt and the examples."""
     task: Content = ""
-    """The task as the model is told it."""
+    """The task, as given to the model."""
     closed_by: Termination | None = None
-    """The end that the state says, once it does."""
+    """The termination that the final state was made for; None before."""
     started_us: int = 0
     """When the agent began to run, in microseconds since the Unix epoch."""
     loop_began: int = 0
-    """The turn in which the loop that runs began: the agent's own, or that of a pass inside it."""
+    """The turn in which the current loop began: the agent's own, or that of a pass."""
     _position: int = 0
 
     def begin(self, now_us: int) -> None:
-        """Note when the agent begins to run."""
+        """Start the agent's run."""
         self.started_us = now_us
 
     def take_task(self, task: Content, preamble: Thread | None = None) -> None:
-        """Note what the model is told as its task, and the messages that come before it."""
+        """Set the task, as given to the model, and the messages before it."""
         self.task, self.preamble = task, preamble or self.preamble
 
     def enter_loop(self, iteration: int) -> None:
-        """Note the turn in which a loop begins."""
+        """Start a loop at this turn."""
         self.loop_began = iteration
 
     def enter_iteration(self, iteration: int | None) -> None:
-        """Start a turn: positions count from 0 again. None: the loop is over."""
+        """Start a turn, in which positions count from 0; None after the loop."""
         self.iteration = iteration
         self._position = 0
         if iteration is not None:
             self.turns = iteration
 
     def enter_phase(self, phase: PhaseName, state: KernelState | None = None) -> None:
-        """Start a phase, with this state."""
+        """Start a phase with this state, or with the last one."""
         self.phase, self.state = phase, state or self.state
 
     def count_turn(self) -> None:
-        """Count the turn: no hook keeps it from its first question."""
+        """Count the current turn as begun."""
         self.turns = (self.iteration or 0) + 1
 
     def delegate(self, strategy: str) -> None:
-        """Note that another strategy makes the output."""
+        """Name the strategy that produces the output from now on."""
         self.strategy = strategy
 
     def close(self, ended: Termination) -> None:
-        """Note the end that the state says."""
+        """Name the termination that the final state is made for."""
         self.closed_by = ended
 
     def take_position(self) -> int:
-        """Return the next place among the calls of this turn."""
+        """Return the position of the next call of this turn."""
         position = self._position
         self._position += 1
         return position
 
     @contextmanager
     def inside(self, inner: Pass) -> Iterator[None]:
-        """Let a pass run inside the one that runs, or the agent's own loop."""
+        """Run a pass inside this block, inside the current pass or the agent's own loop."""
         outer, self.inner = self.inner, inner
         try:
             yield

@@ -1,8 +1,8 @@
-"""One agent in one run: who it is, the ports through which it reaches the world, where it stands, and the one way to end.
+"""One agent in one run: its identity, its ports to the world, its progress, and the one way to end it.
 
-Everything a strategy learns comes through the ports, and the ports record. So a replay is this same session with other
-things behind its ports. What hooks, killswitches, tools and worlds look like to a session stands here too, for each of
-them is handed one; `playhead.kernel.opening` puts a session together.
+Everything a strategy learns comes through the ports, and the ports record it. So a replay is this same session with other
+things behind its ports. The interfaces of hooks, killswitches, tools and worlds are here too, because each of them is given a
+session; `playhead.kernel.opening` builds one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 GRACE_S: Final = 0.1
-"""Seconds from being cancelled to being left behind."""
+"""Seconds between the cancellation of an agent and its abandonment."""
 
 
 class Session(Emission):
@@ -48,10 +48,10 @@ class Session(Emission):
 
     run: RunContext
     gate: Gate
-    """Who may change or stop it."""
+    """What may change or stop it."""
     parent: Session | None
     agent: Session
-    """The agent that pays: this session, or for a tool's body the session that called it."""
+    """The agent that is charged: this session, or for a tool's body the session that called the tool."""
     model: ModelPort
     tools: ToolPort
     facts: FactDoor
@@ -68,24 +68,24 @@ class Session(Emission):
         payer: Session | None = None,
         for_tool: Callable[[Session, ToolContext], Session],
     ) -> None:
-        """Begin without ports; `for_tool` opens the session under which a tool's body asks the model and calls tools."""
+        """Create the session without ports; `for_tool` opens the session of a tool's body, with ports of its own."""
         self.run = run
         self.header = header
         self.owner = owner
         self.parent = parent
         self.agent = self if payer is None else payer
         self.at = Place(header.strategy)
-        """Where its loop stands."""
+        """The progress of its loop."""
         self.gate = Gate(approver=run.approver if parent is None else parent.gate.approver)
         self.toolset = Toolset()
-        """The tools that there are, by name."""
+        """Its tools, by name."""
         self.spent = Spent()
-        """What this agent and those below it have spent, tools' own model calls included: all of it, at any moment."""
+        """What this agent and those below it have spent so far, including model calls made by tools."""
         self.ending = Ending(run.in_flight.lock)
         """How it ended, once it has."""
         self.for_tool = for_tool
 
-    # --- where it stands --------------------------------------------------------------------------------------------
+    # --- progress ---------------------------------------------------------------------------------------------------
 
     @property
     def iteration(self) -> int | None:
@@ -99,28 +99,28 @@ class Session(Emission):
 
     @property
     def task(self) -> Content:
-        """The task as the model is told it."""
+        """The task, as given to the model."""
         return self.at.task
 
     @property
     def depth(self) -> int:
-        """Agents above this one."""
+        """Number of agents above this one."""
         return 0 if self.parent is None else self.parent.depth + (self.agent is self)
 
     def reach(self, state: KernelState) -> KernelState:
-        """Note a state as the newest, for tools of the kernel and hooks to read, and return it."""
+        """Store a state as the newest, where hooks and kernel tools read it, and return it."""
         self.at.state = state
         return state
 
     def fall_back(self, info: FallbackInfo) -> None:
-        """Let the header name the model that answers from now on."""
+        """Name a fallback model in the header, from now on."""
         update = {"model": info.model, "address": info.address, "prices": info.prices}
         self.header = self.header.model_copy(update=update)
 
-    # --- what is recorded -------------------------------------------------------------------------------------------
+    # --- recording --------------------------------------------------------------------------------------------------
 
     def snapshot(self, state: KernelState) -> KernelStateSnapshot:
-        """Return where the loop stands."""
+        """Return the progress of the loop as an event."""
         ended = self.termination
         return KernelStateSnapshot(
             status=state.status,
@@ -132,15 +132,15 @@ class Session(Emission):
             termination_rationale=ended.rationale if ended else None,
         )
 
-    # --- what hooks may change -----------------------------------------------------------------------------------------
+    # --- hooks ------------------------------------------------------------------------------------------------------
 
     async def offer(self, tag: str, payload: Any, *, key: str = "", **details: Any) -> Any:  # noqa: ANN401 - by tag
-        """Return what the hooks make of a payload at a chokepoint, or SUPPRESS; without hooks the payload itself.
+        """Return the payload as the hooks at a chokepoint changed it, or SUPPRESS; without hooks, the payload itself.
 
-        `key` says which emission of the tag this is, where calls that run beside each other make them; else they count.
+        `key` identifies this emission of the tag where parallel calls emit it; by default emissions are numbered.
 
         Raises:
-            RunEndedError: a hook that is required failed, and the run ended.
+            RunEndedError: a required hook failed, and the run ended.
         """
         if self.gate.hooks is None:
             return payload
@@ -151,7 +151,7 @@ class Session(Emission):
         return await self.gate.hooks.offer(self, tag, payload, key, details)
 
     async def fail(self, reason: str, message: str, *, attempt: int = 1, key: str = "") -> None:
-        """Tell hooks of a failure that the run survives, or ends with."""
+        """Emit `lifecycle.failure` for a failed request or call."""
         self.gate.failures += 1
         if self.gate.hooks is None:
             return
@@ -166,19 +166,19 @@ class Session(Emission):
 
     @property
     def unmet(self) -> tuple[Unmet, ...]:
-        """What blocks still require before an answer may stand."""
+        """What blocks still require before they accept an answer."""
         return () if self.gate.hooks is None else self.gate.hooks.unmet(self)
 
-    # --- what is offered ----------------------------------------------------------------------------------------------
+    # --- tools ------------------------------------------------------------------------------------------------------
 
     def offered_specs(self) -> dict[str, ToolSpec]:
-        """Return the tools that the loop that runs may use, by name."""
+        """Return the tools that the current loop may use, by name."""
         return {name: tool.spec for name, tool in self.toolset.items() if self.offers(name)}
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def conclude(self, reason: str, output: JsonValue = None, *, answer: dict[str, Any] | None = None) -> None:
-        """End the loop that runs: the pass, where a strategy runs one, else the agent."""
+        """End the current loop: the pass, where a strategy runs one, else the agent."""
         if self.at.inner is None:
             self.terminate(reason, output, answer=answer or {})
         elif self.at.inner.conclusion is None:
@@ -186,17 +186,17 @@ class Session(Emission):
 
     @property
     def concluded(self) -> bool:
-        """Whether the loop that runs is over: its pass has its answer, or the agent has ended."""
+        """Whether the current loop is over: its pass has an answer, or the agent has ended."""
         return self.ended or (self.at.inner is not None and self.at.inner.conclusion is not None)
 
     def offers(self, tool: str) -> bool:
-        """Return whether the loop that runs may use this tool."""
+        """Return whether the current loop may use this tool."""
         if tool in self.toolset.hidden:
             return False
         return self.at.inner is None or self.at.inner.tools is None or tool in self.at.inner.tools
 
     def withhold(self, source: str, error: str) -> None:
-        """End as failed and without an output, however it ended before: what has to look at it has failed."""
+        """End as failed and without an output, however it ended before: a required hook failed."""
         self.ending.withhold("hook_failed", source, error)
         if self.agent is not self:  # a tool's body is part of the agent that called it
             self.agent.withhold(source, error)
@@ -204,9 +204,9 @@ class Session(Emission):
     def interrupt(
         self, termination: Termination, switch: KillswitchFired | None = None, grace_s: float = GRACE_S
     ) -> bool:
-        """End this agent from outside of its loop, from any thread; what it waits for is cancelled or left behind.
+        """End this agent from outside its loop, from any thread; what it awaits is cancelled, or abandoned after `grace_s`.
 
-        The first cause stands here too, but for an answer that hooks still look at.
+        The first cause wins here too, except over an answer that hooks still check.
         """
         interrupt = partial(self.ending.interrupt, termination)
         won = interrupt() if switch is None else self.emit_ending(switch, interrupt)
@@ -216,47 +216,47 @@ class Session(Emission):
 
     @property
     def cut_off(self) -> bool:
-        """Whether this agent, or one that it works for, was ended from outside: what has begun does not go on, either."""
+        """Whether this agent, or one above it, was ended from outside: work in progress stops, too."""
         return self.ending.interrupted or (self.parent is not None and self.parent.cut_off)
 
 
 @dataclass
 class Gate:
-    """Who may change or stop an agent, and what is known of them."""
+    """What may change or stop an agent, with its state."""
 
     hooks: Hooks | None = None
-    """Who is asked at the chokepoints; None when nobody is."""
+    """The hooks at the chokepoints; None without any."""
     guards: tuple[Guard, ...] = ()
-    """The killswitches at the ports: those of the agents above first."""
+    """The killswitches at the ports, those of the agents above first."""
     approver: Approver | None = None
-    """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
+    """Decides about calls of tools with `requires_approval`: this agent's own approver, else its parent's."""
     copies: Copies = field(default_factory=Copies)
-    """What hooks are given that may return it."""
+    """Copies for hooks that may return them."""
     shown: Copies = field(default_factory=Copies)
-    """What hooks are given that only look."""
+    """Copies for hooks that only read them."""
     notes: dict[Any, Any] = field(default_factory=dict)
-    """What hooks keep from one call to the next, in this run of this agent."""
+    """State of hooks in this run of this agent."""
     hook_failures: set[tuple[str, str]] = field(default_factory=set)
     """How often which hook failed, and where."""
     asking: tuple[str, str] | None = None
-    """The hook that is asked at this moment, and where; while several are, the newest."""
+    """The hook that runs now, and where; of several, the newest."""
     failures: int = 0
-    """Calls that failed in a row, up to now."""
+    """Failed calls in a row."""
     rewritten: set[str | int] = field(default_factory=set)
-    """Requests and calls whose recorded answer a hook changed before it was used."""
+    """Requests and calls whose recorded answer a hook changed before its use."""
     _emissions: dict[str, int] = field(default_factory=dict)
 
     def post(self, guards: tuple[Guard, ...]) -> None:
-        """Put these killswitches at the ports."""
+        """Replace the killswitches at the ports."""
         self.guards = guards
 
     def note_success(self) -> None:
-        """End the row of failed calls."""
+        """Reset the count of failed calls in a row."""
         self.failures = 0
 
     @contextmanager
     def ask(self, hook: str, where: str) -> Iterator[None]:
-        """Note the hook that is asked while this lasts."""
+        """Name the hook that runs inside this block."""
         self.asking = (hook, where)
         try:
             yield
@@ -264,74 +264,74 @@ class Gate:
             self.asking = None
 
     def count(self, tag: str) -> str:
-        """Return which emission of a tag this is, from 0."""
+        """Return the number of this emission of a tag, from 0."""
         number = self._emissions.get(tag, 0)
         self._emissions[tag] = number + 1
         return str(number)
 
 
 class Toolset(dict[str, "Tool"]):
-    """The tools of an agent, by name, in the order in which the model is offered them; with what their calls leave."""
+    """The tools of an agent, by name, in the order offered to the model; with the cache of their calls."""
 
     def __init__(self, tools: Mapping[str, Tool] | None = None, *, of_strategies: frozenset[str] = frozenset()) -> None:
         super().__init__(tools or {})
         self.of_strategies = of_strategies
-        """Names of the tools that strategies brought along: that of the header, and those that may take over."""
+        """Names of the tools of strategies: the header's, and those that may take over."""
         self.hidden: frozenset[str] = frozenset()
-        """Those of strategies that do not run now."""
+        """Names of the tools of strategies that do not run now."""
         self.cache: dict[tuple[str, str], tuple[Outcome, int]] = {}
         """Results of cacheable calls, and when each began, in microseconds since the Unix epoch."""
         self.abandoned: set[str] = set()
-        """Calls whose body was left running, in its thread, when they were given up."""
+        """Ids of timed-out calls whose thread still runs."""
 
     def bring(self, tools: Mapping[str, Tool]) -> None:
-        """Take the tools of a strategy along that may run from now on."""
+        """Add the tools of a strategy that takes over."""
         self.update({name: tool for name, tool in tools.items() if name not in self})
         self.of_strategies = self.of_strategies.union(tools)
 
     def hide_all_but(self, own: Iterable[str]) -> None:
-        """Offer, of the tools of strategies, only those of the one that runs."""
+        """Hide the tools of all strategies but these, which belong to the current one."""
         self.hidden = self.of_strategies.difference(own)
 
 
 @dataclass(frozen=True)
 class RunContext(Records):
-    """What all agents of one run share."""
+    """Shared by all agents of one run."""
 
     world: World
     approver: Approver | None = None
     kept: list[Record] | None = None
-    """Every event, of a run that writes none."""
+    """Every event, in a run without a file."""
     control: Control | None = None
-    """Where other processes reach the run; None when they cannot."""
+    """The folder through which other processes reach the run; None without one."""
     steering: Steering | None = None
-    """Who may pause and stop it between two steps; None when nobody can."""
+    """Pauses and stops the run between two steps; None without a handle."""
     listener: Listener | None = None
-    """Who listens to what models say while they say it; None when nobody does."""
+    """Receives text while models produce it; None without a stream."""
 
 
 class World:
-    """What lies behind the ports: gives each owner its model, its tools and its facts. This is the real one.
+    """Provides each owner's model, tools and facts behind the ports. This class is the live world.
 
-    An owner is one agent in one run, named by the calls that led to it, so a replay can give each its own answers back.
+    An owner is one agent in one run, named by the calls that led to it, so that a replay can serve each its own answers.
     """
 
     def model_for(self, owner: str, model: Model) -> Model:
-        """Return what answers this owner's requests."""
+        """Return the model that answers this owner's requests."""
         return model
 
     def fallbacks_for(
         self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
     ) -> list[tuple[FallbackInfo, Model]]:
-        """Return what answers this owner's requests when the model does not, in order."""
+        """Return this owner's fallback models, in order."""
         return list(zip(infos, models, strict=True)) if models else []
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
-        """Return what runs this owner's calls, by name, in the order the model is offered them."""
+        """Return this owner's tools, by name, in the order offered to the model."""
         return tools
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
-        """Return what is asked at this session's chokepoints and phases; None when nothing is."""
+        """Return the hooks at this session's chokepoints and phases; None without any."""
         return hooks
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
@@ -345,22 +345,22 @@ class World:
         return to_json(await value if isinstance(value, Awaitable) else value)
 
     async def sleep(self, seconds: float) -> None:
-        """Let the time pass."""
+        """Wait."""
         import anyio  # noqa: PLC0415 - what only a run needs
 
         await anyio.sleep(seconds)
 
 
 class FactDoor:
-    """Asks for whatever steers the run and is neither model nor tool; replays serve the recorded answer."""
+    """Records whatever steers the run and comes from neither model nor tool; replays serve the recorded answer."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def ask(self, name: str, answer: Callable[[], Any], key: str = "") -> Any:  # noqa: ANN401 - any JSON value
-        """Return the answer of `answer()`, sync or async, and record it under `name`; in a replay the recorded one.
+        """Return the value of `answer()`, sync or async, and record it under `name`; in a replay, return the recorded value.
 
-        `key` tells apart questions of one name that are open at the same time.
+        `key` distinguishes concurrent questions of one name.
         """
         self._session.require_running()
         value = await self._session.run.world.fact(self._session.owner, name, key, answer)
@@ -368,42 +368,39 @@ class FactDoor:
         return value
 
     async def sleep(self, seconds: float) -> None:
-        """Let time pass; in a replay it has passed already."""
+        """Wait; a replay does not."""
         await self._session.run.world.sleep(seconds)
 
 
 Listener = Callable[["Session", "LlmRequested"], Callable[[str], object] | None]
-"""Takes a request that is about to be answered; returns who hears the pieces of the answer, or None for nobody."""
+"""Takes a request that is about to be sent; returns a function that receives pieces of the answer, or None."""
 
 
 class Steering(Protocol):
-    """Steers all agents of a run."""
+    """Pauses and stops the agents of a run."""
 
     def attach(self, session: Session) -> None:
-        """Learn of the run's root agent, which has not begun."""
+        """Take the run's root agent, before it starts."""
 
     async def reached(self, session: Session) -> None:
-        """Hear that an agent is between two phases; return when it may go on."""
+        """Return when an agent that is between two phases may continue."""
 
     def stops(self, session: Session, before: str) -> str | None:
-        """Return why an agent is to stop before this turn, or this request outside the turns; or None."""
+        """Return why an agent has to stop before this turn, or this request outside the turns; or None."""
 
     def begins(self, state: KernelState, session: Session) -> None:
-        """Hear that the next phase begins."""
+        """Called before each phase."""
 
 
 class Hooks:
-    """What a session asks when something may be changed or stopped. A session without hooks has None, and asks nothing.
-
-    The base changes nothing.
-    """
+    """The hooks of a session. The base class changes nothing; a session without hooks has None in place of it."""
 
     def info(self) -> tuple[HookInfo, ...]:
-        """Return what is registered, as the header of a trace says it."""
+        """Return what is registered, for the header of the trace."""
         return ()
 
     def below(self, own: Hooks | None) -> Hooks | None:
-        """Return the hooks of an agent that is called by this one and has hooks of its own."""
+        """Return the hooks of an agent that this one calls and that has hooks of its own."""
         return own
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
@@ -411,7 +408,7 @@ class Hooks:
         return ()
 
     def wants(self, tag: str) -> bool:
-        """Return whether anybody listens to this tag."""
+        """Return whether a hook is registered for this tag."""
         return False
 
     async def offer(
@@ -422,130 +419,130 @@ class Hooks:
         key: str,
         details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
-        """Return what the transforms make of a payload; taps have seen it then."""
+        """Return the payload as the transforms changed it, after the taps have seen it."""
         return payload
 
     def callers(self) -> Hooks | None:
-        """Return the hooks of the caller's among them: what they have not looked at may not leave."""
+        """Return the caller's hooks among them; an output that they have not checked is withheld."""
         return self
 
     def tools(self) -> dict[str, Tool]:
-        """Return the tools of strategies that may take over; they are offered from then on."""
+        """Return the tools of strategies that may take over."""
         return {}
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
-        """Return what blocks still require before an answer may stand."""
+        """Return what blocks still require before they accept an answer."""
         return ()
 
     def at_phase(self, phase: PhaseName) -> bool:
-        """Return whether anything is to be asked before, after or at an error of this phase."""
+        """Return whether a hook is registered before, after or at an error of this phase."""
         return False
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
     ) -> Said | None:
-        """Return what the first hook that wants to steer says; after an `error`, how it wants to go on."""
+        """Return the answer of the first hook that steers; after an `error`, of the first that recovers."""
         return None
 
 
 class Guard:
-    """A killswitch in one run of one agent. The base lets everything pass."""
+    """A killswitch in one run of one agent. The base class allows everything."""
 
     name: str = "guard"
-    """The killswitch, as traces and results call it."""
+    """The killswitch's name in traces and results."""
     approver: Approver | None = None
-    """Who is asked about the calls that this guard wants approved; None: whom the agent asks."""
+    """Decides about the calls that this guard wants approved; None for the agent's own approver."""
     approval_timeout_s: float | None = None
     """Seconds that the approver has."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        """The agent that it guards; it ends this one."""
+        """The agent that it guards, and ends."""
 
     @property
     def inner(self) -> Guard:
-        """Return the guard itself, where this one stands for it."""
+        """The guard itself, of a wrapper."""
         return self
 
     def start(self) -> None:
-        """Begin to look: the agent starts."""
+        """Called when the agent starts."""
 
     def stop(self) -> None:
-        """Look no more: the agent has ended."""
+        """Called when the agent has ended."""
 
     def look(self) -> bool:
-        """End the agent if it is time to, and say so.
+        """End the agent if it is time to; return whether it is.
 
-        What holds the interpreter keeps every thread from that, until it lets go.
+        Code that holds the interpreter's lock delays every thread until it releases it.
         """
         return False
 
     async def measure(self, session: Session, request: Request) -> None:
-        """Find out what `admit_request` has to know of a request; asked once for each."""
+        """Prepare for `admit_request`; called once for each request."""
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
-        """Say whether an attempt may be sent, and as what. Nothing else runs between this and the sending."""
+        """Return the request to send, or why it is not sent. Nothing else runs between this and the sending."""
         return request
 
     def withdraw_request(self, session: Session, request: Request) -> None:
-        """Take back what `admit_request` let pass: another guard did not; or, when it is not passed, drop the request."""
+        """Undo `admit_request`: the request is not sent."""
 
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
-        """Return what is to be recorded of a request that all guards let pass."""
+        """Return the events to record for a request that all guards admitted."""
         return ()
 
     async def before_call(self, session: Session, planned: PlannedCall) -> None:
-        """Let a call wait before it is recorded."""
+        """Delay a call before it is recorded."""
 
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:
-        """Say whether a call that fits its tool may run. Meta tools are not asked about."""
+        """Return why a valid call does not run, or None. Not called for meta tools."""
         return None
 
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:
-        """Return whether somebody has to allow this call."""
+        """Return whether this call needs approval."""
         return False
 
     def asked_by_tool(self, planned: PlannedCall) -> bool | None:
-        """Return, in a replay, whether the tool itself wanted this call approved; None when that is not recorded."""
+        """Return, in a replay, whether the tool itself required approval of this call; None when that is not recorded."""
         return None
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
-        """Say whether the agent ends because a call that this guard wanted approved was denied."""
+        """Return how the agent ends after the denial of a call that this guard wanted approved; None to continue."""
         return None
 
     def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
-        """Hear how a request or a call ended; an answer ends the agent."""
+        """Take the end of a request or call; return how the agent ends, or None."""
         return None
 
     def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> Stop | Terminate | None:
-        """Hear how a request or a call ended in the run that this one continues; it was not asked about it.
+        """Take the end of a request or call of the run that this one continues.
 
-        `reserved` is what a budget had set aside for the request.
+        `reserved` is the budget reservation for the request.
         """
         return self.heard(session, event)
 
 
 @runtime_checkable
 class Tool(Protocol):
-    """What the tool port runs: a function, an agent, a tool of the kernel, or a recording."""
+    """A tool, as the tool port runs it: a function, an agent, a kernel tool, or a recording."""
 
     @property
     def spec(self) -> ToolSpec:
-        """Return everything about the tool that is data."""
+        """Return the tool's declaration."""
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Return why these arguments cannot be used, or the outcome when there is nothing left to ask or run, or None."""
+        """Return the error of invalid arguments, the outcome of a call that needs no approval and no run, or None."""
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the body and return how it ended; raises only to end the whole run."""
+        """Run the body and return its outcome; raise only to end the whole run."""
 
 
 @dataclass(eq=False)
 class ToolContext:
-    """Handed to a tool whose function has a parameter annotated with this class.
+    """Passed to a tool whose function has a parameter annotated with this class.
 
-    What a body does by itself (its network, its own model calls) is invisible to the trace; what it does through
-    `model` and `tools` is recorded, under an owner of its own.
+    A body's own network and model calls are invisible to the trace; calls through `model` and `tools` are recorded, under an
+    owner of their own.
     """
 
     session: Session = field(repr=False)
@@ -554,43 +551,43 @@ class ToolContext:
     tool: str
     """Name of this tool."""
     iteration: int | None
-    """Turn of the loop that asked for it; None outside the loop."""
+    """Turn of the loop; None outside it."""
     position: int
-    """Place among the calls of that turn."""
+    """Position among the calls of that turn."""
     args_hash: str
     """SHA-256 of the canonical JSON of the arguments."""
     started_us: int
     """Microseconds since the Unix epoch when the call started."""
     timeout_s: float | None = None
-    """Seconds the call may take."""
+    """Time limit in seconds."""
     values: dict[str, Any] | None = field(default=None, init=False, repr=False)
-    """The checked arguments as the tool's function takes them; None when it has not checked them, or has taken them."""
+    """The validated arguments, from the check of a call to its run."""
     ended: bool = field(default=False, init=False)
     """Whether the call is over."""
 
     @property
     def run_id(self) -> str:
-        """The run that this call belongs to."""
+        """The run's id."""
         return self.session.run.run_id
 
     @property
     def owner(self) -> str:
-        """The agent that asked."""
+        """The agent that made the call."""
         return self.session.owner
 
     @property
     def deadline_us(self) -> int | None:
-        """Microseconds since the Unix epoch after which nobody waits for the result."""
+        """Microseconds since the Unix epoch when the call times out."""
         return None if self.timeout_s is None else self.started_us + int(self.timeout_s * 1_000_000)
 
     @property
     def child_owner(self) -> str:
-        """The owner of what this call does through the ports, and of the agent it enters."""
+        """The owner of this call's own requests and calls, and of the agent that it runs."""
         return owner_inside(self.owner, self.tool, self.iteration, self.position)
 
     @property
     def cache(self) -> dict[tuple[str, str], tuple[Outcome, int]]:
-        """Results of this agent's cacheable calls so far, and when each began."""
+        """Results of this agent's cacheable calls, and when each began."""
         return self.session.toolset.cache
 
     def now_us(self) -> int:
@@ -599,7 +596,7 @@ class ToolContext:
 
     @cached_property
     def scope(self) -> Session:
-        """The session under which this body's own calls are recorded."""
+        """The session that records this body's own requests and calls."""
         scope = self.session.for_tool(self.session, self)
         if self.ended:
             scope.terminate("cancelled", failed=True)
@@ -616,19 +613,19 @@ class ToolContext:
         return self.scope.tools
 
     def give_up(self) -> None:
-        """Note that the body is left running: its call has ended, so the ports refuse what it asks from now on."""
+        """Mark the body as abandoned: it still runs, but its call has ended."""
         self.session.toolset.abandoned.add(self.call_id)
         self.end()
 
     def end(self) -> None:
-        """Note that the call is over: what its body has left running there ends too, and the ports refuse what it asks."""
+        """Mark the call as over: end what its body started through the ports, and refuse further requests and calls."""
         self.ended = True
         if "scope" in self.__dict__:
             self.scope.terminate("cancelled", failed=True)
             self.session.run.in_flight.leave(self.scope.owner)
 
     def report_late(self, ok: bool) -> None:  # noqa: FBT001 - a callback
-        """Record that the body came back after its call had been given up."""
+        """Record that an abandoned body has returned."""
         run = self.session.run
         elapsed_ms = (run.recorder.clock.now_us() - self.started_us) / 1000
         late = made(ToolCallLate, call_id=self.call_id, tool=self.tool, ok=ok, duration_ms=elapsed_ms)
@@ -636,13 +633,13 @@ class ToolContext:
 
 
 Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
-"""One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
+"""One think, act or observe step: takes a state and a session, returns the next state."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The phases of a loop; exchange one to make another kernel."""
+    """The phases of a loop; replace one to get another kernel."""
 
     name: str
     phases: Mapping[Status, Phase]
-    """What to do in each status that is not final."""
+    """The phase of each status that is not final."""

@@ -1,7 +1,7 @@
-"""Bodies of the user's (tools, approvers), sync or async: wait for one, or walk away from it.
+"""Run user code (tools, approvers), sync or async, and abandon it if it does not return in time.
 
-A sync one runs in a thread. A coroutine runs in a task of its own: it may swallow its cancellation, and in the task of whoever
-waits for it, it would then hold that up, too.
+Sync code runs in a thread. A coroutine runs in a task of its own, because it may swallow its cancellation, and in its caller's
+task it would then block the caller.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GRACE_S: Final = 0.08
-"""Seconds from being cancelled to being left behind."""
+"""Seconds between the cancellation of a coroutine and its abandonment."""
 
 _left: set[LeavableTask] = set()
-"""Tasks that were left behind; a loop itself does not keep its tasks alive."""
+"""Abandoned tasks; a loop does not keep its tasks alive."""
 
 
 class LeavableTask(asyncio.Task[Any]):
-    """A task that may be left behind: when the loop has ended, it goes without asyncio's complaint."""
+    """A task that may be abandoned: asyncio does not warn when it is destroyed while pending."""
 
     def __del__(self) -> None:
-        """Say nothing."""
+        """Suppress asyncio's warning."""
 
 
 def forget(task: LeavableTask) -> None:
-    """See to it that the end of the loop does not wait for a task that was left behind."""
+    """Keep the end of the loop from waiting for an abandoned task."""
     task.cancel()
     asyncio._unregister_task(task)  # noqa: SLF001 - documented, for tasks that loops shall not know
 
@@ -48,15 +48,15 @@ class Finished:
     """How a body ended."""
 
     value: Any = None
-    """What it returned."""
+    """The return value."""
     error: BaseException | None = None
-    """What it raised."""
+    """The exception."""
     in_thread: bool = False
-    """Whether it raised that in a thread."""
+    """Whether it ran in a thread."""
     at: float = field(default_factory=time.monotonic)
 
 
-async def run_body(  # noqa: PLR0913 - all that is asked of one body
+async def run_body(  # noqa: PLR0913 - the options of one body
     begin: Callable[[], Any],
     *,
     is_async: bool = False,
@@ -66,16 +66,16 @@ async def run_body(  # noqa: PLR0913 - all that is asked of one body
     stop: Callable[[], object] = lambda: None,
     grace_s: float = 0.0,
 ) -> Finished | None:
-    """Run a body and return how it ended; None when its time was up first.
+    """Run a body and return how it ended; None if it timed out.
 
     Args:
-        begin: calls it.
-        is_async: whether that only makes a coroutine; else it is called in a thread, and what it returns may have to be awaited.
-        timeout_s: seconds that it may take; None for no limit.
-        on_late: called with whether it returned, when that comes after its caller has gone; from any thread.
-        on_left: called when its caller goes while it still runs.
-        stop: asks what runs in a thread to end.
-        grace_s: seconds from that to being left behind.
+        begin: calls the body.
+        is_async: whether `begin` only creates a coroutine; else it is called in a thread, and may return an awaitable.
+        timeout_s: the time limit in seconds; None for no limit.
+        on_late: called with the success of a body that ends after its abandonment; from any thread.
+        on_left: called when the body is abandoned.
+        stop: asks a body in a thread to end.
+        grace_s: seconds between `stop` and the abandonment.
     """
     late_at = inf if timeout_s is None else time.monotonic() + timeout_s
     body = _Body(on_late, on_left)
@@ -89,7 +89,7 @@ async def run_body(  # noqa: PLR0913 - all that is asked of one body
 
 
 async def run_in_thread(function: Callable[[], object], on_late: Callable[[bool], object] = lambda _: None) -> Any:  # noqa: ANN401 - what the function returns
-    """Run a function beside the event loop and return what it returns, or raise what it raises; cancelled, it is left behind."""
+    """Run a function in a thread and return or raise its outcome; a cancelled caller abandons it."""
     finished = await run_body(function, on_late=on_late)
     assert finished is not None  # noqa: S101 - without a limit
     if finished.error is not None:
@@ -100,12 +100,12 @@ async def run_in_thread(function: Callable[[], object], on_late: Callable[[bool]
 def _finished(begin: Callable[[], Any]) -> Finished:
     try:
         return Finished(begin(), in_thread=True)
-    except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+    except BaseException as error:  # noqa: BLE001 - passed to the caller
         return Finished(error=error, in_thread=True)
 
 
 class _Body:
-    """A body that runs: wait for it, or walk away from it."""
+    """A body in progress."""
 
     def __init__(self, on_late: Callable[[bool], object], on_left: Callable[[], object]) -> None:
         self._on_late = on_late
@@ -114,10 +114,10 @@ class _Body:
         self._waiter: asyncio.Future[None] | None = None
         self._finished: Finished | None = None
         self._left = False
-        """Whether it was still running when its caller gave up."""
+        """Whether it was abandoned."""
 
     async def run_task(self, begin: Callable[[], Any], late_at: float) -> Finished | None:
-        """Run a coroutine in a task of its own, with a copy of the caller's context variables, and wait for it."""
+        """Run a coroutine in a task of its own, with a copy of the caller's context, and wait for it."""
         task = LeavableTask(self._run(begin), loop=self._loop)
         try:
             return await self.wait(late_at, task.cancel, GRACE_S)
@@ -132,24 +132,24 @@ class _Body:
         workers.submit(run, self._return)
 
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
-        """Return how it ended before this time. If it did not, or when cancelled, it is asked to end and then left."""
+        """Return how the body ended before this time; if it did not, or on cancellation, ask it to end, then abandon it."""
         try:
-            await asyncio.sleep(0)  # the task, and whatever else waits in the loop, has its turn
+            await asyncio.sleep(0)  # the task runs now
             if self._finished is None:
                 await self._until(late_at)
-        except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
+        except GeneratorExit:  # the caller's coroutine is destroyed, and cannot await
             grace_s = 0.0
             raise
         finally:
             finished = self._finished
-            if finished is None or finished.at >= late_at:  # the loop itself may have been held up
+            if finished is None or finished.at >= late_at:  # the loop may have been blocked meanwhile
                 finished = None
                 await self._end(stop, grace_s)
         return finished
 
     def _return(self, finished: Finished) -> None:
-        """Wake the caller, or report that it has gone; in the thread."""
-        with suppress(RuntimeError):  # the loop has ended
+        """Wake the caller, or report that the body is late; in the thread."""
+        with suppress(RuntimeError):  # the loop is closed
             if not self._left:
                 self._loop.call_soon_threadsafe(self._hear, finished)
                 return
@@ -158,12 +158,12 @@ class _Body:
     async def _run(self, begin: Callable[[], Any]) -> None:
         try:
             finished = Finished(await begin())
-        except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+        except BaseException as error:  # noqa: BLE001 - passed to the caller
             finished = Finished(error=error)
         self._hear(finished)
 
     def _hear(self, finished: Finished) -> None:
-        """Wake the caller, in its loop."""
+        """Wake the caller, in its loop, or report that the body is late."""
         self._finished = finished
         if self._left:
             self._on_late(finished.error is None)

@@ -1,7 +1,7 @@
-"""Running an agent so that it can be ended from outside: in a task of its own, which can be left behind.
+"""Runs an agent in a task of its own, so that it can be ended from outside and, if need be, abandoned.
 
-Cancelling is asking: a coroutine may swallow it, a loop may be held up. What has not come back a moment after it was
-asked is left to itself: its end is recorded here, its caller goes on, and what it does later counts for nothing.
+Cancellation is a request: a coroutine may swallow it, a loop may be blocked. Code that has not returned a moment later is
+abandoned: its end is recorded here, its caller continues, and its later events are discarded.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content
 
 ISOLATED_GRACE_S: Final = 0.4
-"""The same while a process of an isolated call has to be ended."""
+"""The grace period while the process of an isolated call has to be killed."""
 TIDYING_S: Final = 1.0
-"""The same when no limit is to be kept: the caller was cancelled."""
+"""The grace period after the cancellation of the caller, where no time limit applies."""
 CANCELLED: Final = Termination("cancelled", failed=True, error="the run was cancelled from outside")
 PARENT_ENDED: Final = Termination("parent_ended", failed=True)
 CANCELLING_S: Final = 0.01
-"""Seconds in which what waits is cancelled again and again, as anyio does."""
+"""Seconds in which a cancelled scope repeats the cancellation, as anyio does."""
 
 
 class Supervisor:
-    """One agent's run, seen from outside."""
+    """The outer side of one agent's run."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Supervisor:
         ending: Callable[[Execution], EventBase],
         on_left: Callable[[Execution], object] = lambda _: None,
     ) -> None:
-        """Supervise a session; `ending` makes its last event, `on_left` hears of it when its code was left behind."""
+        """Supervise a session; `ending` makes its last event, `on_left` is called after the abandonment of its code."""
         self._session = session
         self._ending = ending
         self._on_left = on_left
@@ -59,10 +59,10 @@ class Supervisor:
         session.ending.cancel_with(self.stop)
 
     async def run(self, task: Content, started: EventBase) -> Execution:
-        """Run the agent and return what it reached, at the latest a moment after it was stopped.
+        """Run the agent and return its result, at the latest a moment after it was stopped.
 
         Raises:
-            RunEndedError: the agent that called it has ended; `started` is not recorded then.
+            RunEndedError: the calling agent has ended; `started` is not recorded then.
         """
         session = self._session
         session.emit_start(started, "agent", "", self._record_left)
@@ -78,29 +78,29 @@ class Supervisor:
                 each.call_off()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Cancel what the agent waits for, and leave behind what does not come back in this time; from any thread."""
+        """Cancel what the agent awaits, and abandon its code after the grace period; from any thread."""
         if self._session.run.in_flight.has_processes(self._session.owner):
             grace_s = max(grace_s, ISOLATED_GRACE_S)
         self._leaving.append(watch.after(grace_s, self.leave))
         self._in_loop(self._cancel)
 
     def _cancel(self) -> None:
-        """Cancel what the agent waits for, for a moment: what swallows that would else keep its loop from all else."""
+        """Cancel what the agent awaits, for a moment: code that swallows it would otherwise block its loop."""
         self._scope.cancel()
         self._loop.call_later(CANCELLING_S, self._cancel_no_more)
 
     def _cancel_no_more(self) -> None:
-        """Let the agent's code be: anyio would cancel what swallows that at every turn of the loop, for ever."""
+        """Stop the cancellation: anyio would repeat it at every turn of the loop, for ever."""
         self._inner.shield = True
 
     @contextmanager
     def _cancellable(self) -> Iterator[None]:
-        """Let what is in here be cancelled."""
+        """Make the code inside this block cancellable."""
         with self._scope, self._inner:
             yield
 
     def leave(self) -> None:
-        """Leave the agent's code behind, unless it closes by itself; from any thread."""
+        """Abandon the agent's code, unless it has closed; from any thread."""
         session = self._session
         if not session.ending.leave_behind():
             return
@@ -121,32 +121,32 @@ class Supervisor:
             raise
         finally:
             if not running.done():
-                with suppress(RuntimeError):  # the loop has ended
+                with suppress(RuntimeError):  # the loop is closed
                     forget(running)
                 self._cancel_no_more()
-        return cast("Execution", self._execution or running.result())  # whoever closes an agent says what it reached
+        return cast("Execution", self._execution or running.result())  # whoever closed the agent has its result
 
     def _returned(self, running: asyncio.Task[Execution | None]) -> None:
-        """Note that the agent's code has come back; when it was left behind before, its end is being recorded."""
+        """End the wait for the agent's code, unless it was abandoned: then `leave` ends it."""
         if running.cancelled() or running.exception() is not None or running.result() is not None:
             self._over.set()
 
     async def _cancelled(self, error: BaseException) -> None:
-        """Do what is left to do when the caller does not wait any more."""
+        """End the agent after the cancellation of its caller."""
         session = self._session
         session.interrupt(CANCELLED if _is_cancelled(session) else PARENT_ENDED, grace_s=TIDYING_S)
-        if isinstance(error, GeneratorExit):  # of a coroutine that is thrown away: nothing can be awaited
+        if isinstance(error, GeneratorExit):  # the coroutine is destroyed, and cannot await
             self.leave()
             return
         try:
             with anyio.CancelScope(shield=True):
                 await self._over.wait()
-        except BaseException:  # cancelled a second time: nobody waits for anything to be put in order
+        except BaseException:  # cancelled a second time: no further wait for the cleanup
             self.leave()
             raise
 
     def _record_left(self) -> None:
-        """Record how the agent ended, in its place."""
+        """Record the end of the abandoned agent."""
         self._execution = abandoned_execution(self._session)
         if self._session.gate.asking is not None:
             hook, where = self._session.gate.asking
@@ -156,12 +156,12 @@ class Supervisor:
         self._session.emit_left(self._ending(self._execution))
 
     def _in_loop(self, action: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and everything in it
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(action)
 
 
 def _is_cancelled(session: Session) -> bool:
-    """Return whether it was the caller who cancelled, and no agent above ended in another way."""
+    """Return whether the caller cancelled, and no agent above ended in another way."""
     above = session.parent
     while above is not None:
         if above.termination is not None:

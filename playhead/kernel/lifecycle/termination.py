@@ -1,4 +1,4 @@
-"""How an agent ends: once, and by whoever is first."""
+"""How an agent ends: exactly once, and the first cause wins."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Termination:
     output: JsonValue = None
     rationale: Rationale | None = None
     source: str = "kernel"
-    """Who ended it."""
+    """What ended it: `kernel`, `hook:…`, `killswitch:…`, `signal:…`."""
     failed: bool = False
     error: str | None = None
     answer: dict[str, Any] = field(default_factory=dict)
-    """Format, summary and confidence of the final answer, when the model gave them."""
+    """Format, summary and confidence of the final answer, if the model gave them."""
     because: str | None = None
-    """Why, in the words of the hook or killswitch that ended it."""
+    """The reason given by the hook or killswitch that ended it."""
     withheld: bool = False
-    """Whether nothing may leave as the output: a hook that has to look at it failed."""
+    """Whether the output is withheld, because a required hook failed."""
 
 
 FORKED: Final = Termination(
@@ -42,34 +42,34 @@ FORKED: Final = Termination(
 
 
 class Ending:
-    """A compare-and-set from whatever thread: the first termination stands.
+    """A compare-and-set, from any thread: the first termination stands.
 
-    Until the agent has closed there are two exceptions: the model's own answer may be overruled by hooks and from
-    outside, and anything may be withheld.
+    There are two exceptions until the agent has closed: hooks, and an end from outside, may replace the model's answer, and any
+    output may be withheld.
     """
 
     def __init__(self, lock: threading.RLock | None = None) -> None:
-        """Begin without one; the `lock` is that of the run, so that nothing starts while it is decided."""
+        """Start without a termination; `lock` is the run's lock, so that nothing starts during the decision."""
         self._lock = lock or threading.RLock()
         self.termination: Termination | None = None
-        """What stands, or None while the agent runs."""
+        """The termination; None while the agent runs."""
         self._next: Termination | None = None
-        """The first that came after the model's answer: should the answer not stand, this one does."""
+        """The first termination after the model's answer; it stands if the answer is rejected."""
         self.closed = False
-        """Whether what stands is final."""
+        """Whether the termination is final."""
         self.interrupted = False
-        """Whether the agent was ended from outside of its loop."""
+        """Whether the agent was ended from outside its loop."""
         self.left_behind = False
-        """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
+        """Whether its code was abandoned: its end is recorded, and later events from this code are discarded."""
         self.cancel: Callable[[float], object] | None = None
-        """Cancels what the agent waits for, and leaves behind what is not back after so many seconds; None before it runs."""
+        """Cancels what the agent awaits, and abandons it after so many seconds; None before the agent runs."""
 
     def end(
         self, termination: Termination, record: Callable[[], object] = lambda: None, *, overrule: bool = False
     ) -> bool:
-        """End the agent in this way; False when it has ended already. With `overrule` this comes before the model's answer.
+        """End the agent; return False if it has ended already. With `overrule` this end replaces the model's answer.
 
-        `record` is called when this one stands, and before the agent can close: what it records comes before the end.
+        `record` is called if this termination stands, before the agent can close: its events come before the end.
         """
         with self._lock:
             if self.termination is None:
@@ -83,10 +83,10 @@ class Ending:
             return True
 
     def interrupt(self, termination: Termination, record: Callable[[], object] = lambda: None) -> bool:
-        """End the agent in this way, from outside: also one whose answer hooks still look at."""
+        """End the agent from outside its loop, even if hooks still check its answer."""
 
         def record_it() -> None:
-            self.interrupted = True  # once it has ended: what sees this finds that, too
+            self.interrupted = True  # after the termination, so that whoever sees this sees that, too
             record()
 
         with self._lock:
@@ -95,9 +95,9 @@ class Ending:
             return won
 
     def overrule(self, termination: Termination | None) -> bool:
-        """Let the model's answer not stand: end in this way instead, or with None go on. False when that is not so.
+        """Replace the model's answer with this termination, or with None continue; return whether that happened.
 
-        Any other ending stands, and one that came after the answer comes before what is asked for here.
+        Any other termination stands, and one that came after the answer takes precedence.
         """
         with self._lock:
             if self.closed or self.termination is None or self.termination.reason not in ANSWERED:
@@ -106,28 +106,28 @@ class Ending:
             return self._next is None or self._next is termination
 
     def withhold(self, reason: str, source: str, error: str) -> None:
-        """End the agent as failed and without an output, however it ended before."""
+        """End the agent as failed and without an output, whatever its termination."""
         with self._lock:
             if not self.closed:
                 self.termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
     def close(self) -> bool:
-        """From here on what stands is final. False for all but the first who closes."""
+        """Make the termination final; return False if it was already."""
         with self._lock:
             closed, self.closed = self.closed, True
             return not closed
 
     def leave_behind(self) -> bool:
-        """Close, and let what the agent's code does from here on count no more. False when it has closed by itself."""
+        """Close, and discard later events from the agent's code; return False if it has closed by itself."""
         self.left_behind = self.close()
         return self.left_behind
 
     def orphan(self) -> None:
-        """End in the child of a fork: nothing more is recorded or asked. Without the lock: nobody may give it back there."""
+        """End in the child of a fork, without the lock: no other thread is there to release it."""
         self.termination, self.left_behind = FORKED, True
 
     def cancel_with(self, cancel: Callable[[float], object]) -> None:
-        """Cancel the agent in this way when it is ended from outside."""
+        """Set what cancels the agent when it is ended from outside."""
         self.cancel = cancel
 
 
@@ -135,16 +135,16 @@ Kind = Literal["agent", "request", "call", "process"]
 
 
 class InFlight:
-    """What has started in a run and not ended: agents, requests, calls and processes."""
+    """The agents, requests, calls and processes of a run that have started and not ended."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """The run's lock: what starts, what ends and who ends it are decided under it, one after the other.
+        """The run's lock: starts and ends are decided under it, one after the other.
 
-        No user code runs under it (no redaction, no subscriber), so nobody holds it for long.
+        No user code runs under it (no redaction, no subscriber), so it is never held for long.
         """
         self.open: dict[tuple[str, Kind, str], Callable[[], object]] = {}
-        """By owner, kind and name: records the end of what is left behind, or kills a process. Used under the lock."""
+        """By owner, kind and name: records the end of abandoned work, or kills a process. Used under the lock."""
 
     def has_processes(self, owner: str) -> bool:
         """Return whether a process of this owner, or of one below it, runs."""
@@ -152,7 +152,7 @@ class InFlight:
             return any(kind == "process" and is_within(other, owner) for other, kind, _ in self.open)
 
     def leave(self, owner: str) -> None:
-        """Kill and record the end of everything of an owner and of those below it, newest first."""
+        """End everything of an owner and of those below it, newest first: kill processes, record the ends."""
         with self.lock:
             keys = [key for key in self.open if is_within(key[0], owner)]
             left = [self.open.pop(key) for key in reversed(keys)]

@@ -1,7 +1,7 @@
-"""Daemon threads: those in which blocking code runs beside a loop, and that of the loop which a blocking caller waits for.
+"""Daemon threads: for blocking code beside an event loop, and for the event loop of a blocking caller.
 
-None of them delays the end of the program. anyio's and asyncio's own threads are joined when the loop ends, so one hung tool
-would hang the program.
+They never delay the end of the program. The threads of anyio and asyncio are joined when the loop ends, so one hung tool would
+hang the program.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ IDLE_S: Final = 10.0
 INTERRUPT_S: Final = 2.0
 """Seconds that Ctrl-C waits for the run to close its trace."""
 CLOSING_S: Final = 0.1
-"""Seconds that a result waits for its loop to close what it holds; then that goes on in its daemon thread."""
+"""Seconds that a result waits for its loop to close; after that the loop closes in its daemon thread."""
 
 
 class Workers:
-    """Daemon threads that wait for work; a new one is made when none is idle."""
+    """A pool of daemon threads; a new one starts when none is idle."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: a forked child has no threads."""
+        """Start empty: a forked child has no threads."""
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], object]]] = queue.SimpleQueue()
         self._idle: queue.SimpleQueue[None] = queue.SimpleQueue()
-        """Has as many entries as threads wait for work that nobody has for them yet."""
+        """One entry for each idle thread without work on its way."""
 
     def submit(self, function: Callable[[], T], deliver: Callable[[T], object]) -> None:
-        """Let a thread call a function that raises nothing, and then hand over what it returned."""
+        """Call a function, which must not raise, in a thread, then `deliver` its value there."""
         try:
             self._idle.get_nowait()
         except queue.Empty:
@@ -54,7 +54,7 @@ class Workers:
             try:
                 function, deliver = self._work.get(timeout=IDLE_S)
             except queue.Empty:
-                with suppress(queue.Empty):  # else work is on its way
+                with suppress(queue.Empty):  # if it is empty, work is on its way
                     self._idle.get_nowait()
                     return
                 continue
@@ -84,31 +84,31 @@ def running_loop() -> asyncio.AbstractEventLoop:
 
 
 class Waiting:
-    """A thread that waits for a run which goes on in another one."""
+    """A thread that waits for a run in another thread."""
 
     def __init__(self) -> None:
         self.outcomes: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-        """What the run reached, or raised; the first counts."""
+        """The run's result or exception; the first counts."""
         self.deliver: Callable[[Any, BaseException | None], object] = lambda *outcome: self.outcomes.put(outcome)
-        """Takes what the run reached, or raised; a handle takes it itself."""
+        """Takes the run's result or exception; a handle replaces it."""
         self.left_behind = False
-        """Whether its loop is held up: nobody waits for that to close anything."""
+        """Whether its loop was abandoned, so that the caller does not wait for it to close."""
         self.stop: Callable[[], object] | None = None
-        """Ends the run, from any thread, so that an outcome comes soon."""
+        """Ends the run, from any thread."""
 
 
 def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = None) -> T:
     """Run an async function in a loop of its own, in a daemon thread, and wait for its result.
 
-    Works inside a running loop and in notebooks. Ctrl-C ends the function, and the interrupt is raised when it has
-    closed what it had open. Through `waiting` a result may come while the loop itself is held up.
+    Works inside a running loop and in notebooks. Ctrl-C ends the function, and `KeyboardInterrupt` is raised after its cleanup.
+    A result may arrive through `waiting` while the loop itself is blocked.
     """
     waiting = waiting or Waiting()
 
     async def reach() -> None:
         task: Any = asyncio.current_task()
         waiting.stop = waiting.stop or partial(running_loop().call_soon_threadsafe, task.cancel)
-        # Delivered from in here: a coroutine that was left behind may keep the loop from ever ending.
+        # Delivered inside the loop, because an abandoned coroutine may keep the loop from ending.
         try:
             waiting.deliver(await main(), None)
         except BaseException as error:  # noqa: BLE001 - raised in the caller's thread

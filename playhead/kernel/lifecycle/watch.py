@@ -1,7 +1,7 @@
-"""The watch: one daemon thread of the process that does things at their time, whatever the loops of the runs do.
+"""The timer thread: one daemon thread of the process that runs actions at their time, whatever the event loops do.
 
-A deadline that lives in an event loop is as hung as the loop. This thread needs only the interpreter: code that never
-lets go of the interpreter's lock stops it, too (`@tool(isolate=True)` and `playhead kill` are for that).
+A deadline inside an event loop hangs with the loop. This thread needs only the interpreter: code that never releases the
+interpreter's lock stops it, too (`@tool(isolate=True)` and `playhead kill` are for that).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Action = Callable[[], object]
 
 
 class Task:
-    """Something to be done; may be called off."""
+    """A scheduled action."""
 
     def __init__(self, watch: Watch, seconds: float, action: Action, every_s: float | None) -> None:
         self._watch = watch
@@ -33,9 +33,9 @@ class Task:
         self._next = watch.tasks.enter(seconds, 0, self._do)
 
     def call_off(self) -> None:
-        """Do it no more; from any thread."""
+        """Cancel it; from any thread."""
         self._action = None
-        with suppress(ValueError):  # it is being done, or was to be done in the parent of this process
+        with suppress(ValueError):  # it is running, or was scheduled in the parent of this process
             self._watch.tasks.cancel(self._next)
 
     def _do(self) -> None:
@@ -44,34 +44,34 @@ class Task:
             with observer_timeout():
                 if action is not None:
                     action()
-        except BaseException:  # SystemExit too: all deadlines of the process are in this thread
+        except BaseException:  # SystemExit too: this thread has all deadlines of the process
             log.exception("a task of the watch failed")
         if self._every_s is not None and self._action is not None:
             self._next = self._watch.tasks.enter(self._every_s, 0, self._do)
 
 
 class Watch:
-    """Tasks in the order of their time. What a task raises is logged and hurts no other one."""
+    """A thread with tasks in the order of their time. A task that raises is logged; the others go on."""
 
     def __init__(self, name: str = "playhead-watch") -> None:
         self._name = name
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget everything: a forked child has the tasks of its parent, but no thread."""
+        """Start empty: a forked child has its parent's tasks, but no thread."""
         self.tasks = sched.scheduler(time.monotonic)
         self._more: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._running = False
 
     def after(self, seconds: float, action: Action, *, again: bool = False) -> Task:
-        """Do something that many seconds from now, once or `again` and again; from any thread."""
+        """Run an action after this many seconds, once or, with `again`, repeatedly; from any thread."""
         task = Task(self, seconds, action, seconds if again else None)
         self._more.put(None)
         with self._lock:
             if not self._running:
                 threading.Thread(target=self._work, name=self._name, daemon=True).start()
-                self._running = True  # not before: the system may have no thread to give
+                self._running = True  # after the start, which may fail
         return task
 
     def _work(self) -> None:
@@ -82,9 +82,9 @@ class Watch:
 
 
 watch: Final = Watch()
-"""The process's own."""
+"""For deadlines."""
 file_watch: Final = Watch("playhead-files")
-"""Another one, for looks at files: a folder of the network that hangs keeps no deadline from its time."""
+"""For file access: a network folder that hangs must not delay deadlines."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=watch.begin_anew)
     os.register_at_fork(after_in_child=file_watch.begin_anew)
