@@ -67,27 +67,28 @@ def from_json(value: JsonValue) -> Any:  # noqa: ANN401 - the value may be of an
 
 def canonical_json(value: object) -> bytes:
     """Return the one JSON text of `value`: RFC 8785 after tagging, integral floats too. For hashes and for matching."""
-    import rfc8785  # noqa: PLC0415 - not needed to read a trace
-
-    return rfc8785.dumps(_with_tagged_floats(to_json(value)))
+    return _canonical(to_json(value))
 
 
 def content_hash(value: object) -> str:
     """Return the lower-case hex SHA-256 of the canonical JSON of `value`."""
-    return hashlib.sha256(canonical_json(value)).hexdigest()
+    return json_hash(to_json(value))
 
 
 def json_hash(value: JsonValue) -> str:
     """Return the same for a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
+    return hashlib.sha256(_canonical(value)).hexdigest()
+
+
+def _canonical(value: JsonValue) -> bytes:
     if is_plain(value):
-        return hashlib.sha256(pydantic_core.to_json(dict(sorted(value.items())))).hexdigest()
+        return pydantic_core.to_json(dict(sorted(value.items())))
     import rfc8785  # noqa: PLC0415 - not needed to read a trace
 
     try:
-        canonical = rfc8785.dumps(_with_tagged_floats(value))
+        return rfc8785.dumps(_with_tagged_floats(value))
     except (ValueError, RecursionError):  # no JSON after all
-        canonical = rfc8785.dumps(_with_tagged_floats(repair_json(value)))
-    return hashlib.sha256(canonical).hexdigest()
+        return rfc8785.dumps(_with_tagged_floats(repair_json(value)))
 
 
 def is_plain(value: object) -> bool:

@@ -27,6 +27,7 @@ GROUP_S: Final = 0.1
 """Seconds from an event to the sync that covers it under `durability="group"`."""
 
 _END: Final = "run-completed"
+_fdatasync: Final = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
 _tuple: Final = tuple.__new__
 """Makes a named tuple without its own `__new__`, which is Python: an event makes two."""
 
@@ -215,11 +216,7 @@ class TraceWriter:
         if self._durability == "group" and self._sync_timer is None:
             self._sync_timer = threading.Timer(GROUP_S, self._sync_group)
             self._sync_timer.daemon = True
-            try:
-                self._sync_timer.start()
-            except RuntimeError:  # no thread to be had: too many, or the interpreter is going down
-                self._sync_timer = None
-                return self._sync(descriptor)
+            self._guarded(self._sync_timer.start)
         return True
 
     def _sync_group(self) -> None:
@@ -253,8 +250,3 @@ class TraceWriter:
 
 def _exists(path: Path) -> str:
     return f"{path} exists: a run of this id has been or is being written"
-
-
-def _fdatasync(descriptor: int) -> None:
-    sync = os.fdatasync if hasattr(os, "fdatasync") else os.fsync  # macOS has only the latter
-    sync(descriptor)
