@@ -30,109 +30,103 @@ EXACT = {"approved": True, "why": None, "by": None}
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="the system lets only root give a file to another user")
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """Where the trace of a run is."""
-    return tmp_path / "run.jsonl"
-
-
-def found(trace: Path) -> Control:
+def found(path: Path) -> Control:
     """Return the control folder of a run as another process finds it."""
-    control = Control.of(trace)
+    control = Control.of(path)
     assert control is not None
     return control
 
 
-def in_another_process(program: str, trace: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run a program about the control folder of this trace."""
-    start = "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\ntrace = Path(sys.argv[1])\n"
-    return subprocess.run([sys.executable, "-c", start + program, str(trace)], check=False, capture_output=True)
+def in_another_process(program: str, path: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a program about the control folder of this path."""
+    start = "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\npath = Path(sys.argv[1])\n"
+    return subprocess.run([sys.executable, "-c", start + program, str(path)], check=False, capture_output=True)
 
 
-def test_a_folder_from_start_to_end(trace: Path):
+def test_a_folder_from_start_to_end(path: Path):
     """It belongs to the user alone, says who runs the run, and is found by others; the end leaves nothing of it."""
     before = time.time_ns() // 1000
-    control, other = Control.create(trace), Control.create(trace.with_name("other.jsonl"))
+    control, other = Control.create(path), Control.create(path.with_name("other.jsonl"))
     with pytest.raises(OSError, match="a run of this id is running"):
-        Control.create(trace)
+        Control.create(path)
     folder = control.folder
     modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder, folder.parent, folder / "process.json")]
-    assert (folder, modes) == (trace.parent / FOLDER / "run", [0o700, 0o700, 0o600])
-    assert TraceStore(trace.parent).paths() == []
-    assert [each.run_id for each in Control.all_in(trace.parent)] == ["other", "run"]
+    assert (folder, modes) == (path.parent / FOLDER / "run", [0o700, 0o700, 0o600])
+    assert TraceStore(path.parent).paths() == []
+    assert [each.run_id for each in Control.all_in(path.parent)] == ["other", "run"]
     other.close()
-    assert [each.run_id for each in Control.all_in(trace.parent)] == ["run"]
-    seen = found(trace)
+    assert [each.run_id for each in Control.all_in(path.parent)] == ["run"]
+    seen = found(path)
     assert (seen.process.pid, seen.process.host) == (os.getpid(), os.uname().nodename)
     assert before <= seen.process.created_us <= time.time_ns() // 1000
-    assert (seen.process, seen.run_id, seen.trace_path, seen.held) == (control.process, "run", trace, True)
+    assert (seen.process, seen.run_id, seen.trace_path, seen.held) == (control.process, "run", path, True)
     control.close()
     assert not seen.held
     names = ("run.jsonl", "...jsonl", ".control.jsonl", "a b.jsonl")
-    assert [Control.of(trace.with_name(name)) for name in names] == [None] * 4
-    assert (list(trace.parent.iterdir()), list(Control.all_in(trace.parent))) == ([], [])
+    assert [Control.of(path.with_name(name)) for name in names] == [None] * 4
+    assert (list(path.parent.iterdir()), list(Control.all_in(path.parent))) == ([], [])
     control.close()
 
 
-def test_a_request_to_stop(trace: Path):
+def test_a_request_to_stop(path: Path):
     """The reason arrives; an unreadable file is a request without a reason; a link or a folder is no request."""
-    control = Control.create(trace)
+    control = Control.create(path)
     seen = []
     for why in ("wrong table", "once more"):
-        found(trace).request_kill(why)
+        found(path).request_kill(why)
         seen.append(control.kill_requested())
     kill = control.folder / "kill"
     for content in (b"", b"\xff", b"x" * 100_000):
         kill.write_bytes(content)
         seen.append(control.kill_requested())
     kill.unlink()
-    kill.symlink_to(trace)
+    kill.symlink_to(path)
     seen.append(control.kill_requested())
     kill.unlink()
     kill.mkdir()
     seen.append(control.kill_requested())
     assert seen == ["wrong table", "once more", *["no reason was given"] * 3, None, None]
     kill.rmdir()
-    other = found(trace)
+    other = found(path)
     control.close()
     with pytest.raises(FileNotFoundError):
         other.request_kill("too late")
 
 
 @pytest.mark.slow
-def test_what_a_killed_run_left_is_taken_over(trace: Path):
+def test_what_a_killed_run_left_is_taken_over(path: Path):
     """A run of the same id starts with an empty folder; a leftover is removed only when its process is gone."""
-    assert in_another_process("Control.create(trace).request_kill('old')\nos._exit(9)", trace).returncode == 9
-    left = found(trace)
+    assert in_another_process("Control.create(path).request_kill('old')\nos._exit(9)", path).returncode == 9
+    left = found(path)
     assert not left.held
-    control = Control.create(trace)
+    control = Control.create(path)
     assert control.kill_requested() is None
     left.remove_leftover()
     assert left.held
-    in_another_process("Control.of(trace).remove_leftover()", trace)
+    in_another_process("Control.of(path).remove_leftover()", path)
     assert left.held
     control.close()
-    in_another_process("Control.create(trace)\nos._exit(9)", trace)
-    found(trace).remove_leftover()
-    assert list(trace.parent.iterdir()) == []
+    in_another_process("Control.create(path)\nos._exit(9)", path)
+    found(path).remove_leftover()
+    assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_fork_does_not_close_it(trace: Path):
+def test_a_fork_does_not_close_it(path: Path):
     """The folder belongs to the parent, whatever its children do."""
     done = in_another_process(
-        "control = Control.create(trace)\nchild = os.fork()\n"
+        "control = Control.create(path)\nchild = os.fork()\n"
         "if child == 0:\n    control.close()\n    os._exit(0)\n"
-        "os.waitpid(child, 0)\nprint(Control.of(trace).held)\ncontrol.close()",
-        trace,
+        "os.waitpid(child, 0)\nprint(Control.of(path).held)\ncontrol.close()",
+        path,
     )
-    assert (done.stdout, list(trace.parent.iterdir())) == (b"True\n", [])
+    assert (done.stdout, list(path.parent.iterdir())) == (b"True\n", [])
 
 
 @pytest.mark.parametrize("planted", ["link", "file", "open", pytest.param("stranger", marks=AS_ROOT)])
-def test_a_folder_that_is_not_ours_is_not_used(trace: Path, tmp_path: Path, planted: str):
+def test_a_folder_that_is_not_ours_is_not_used(path: Path, tmp_path: Path, planted: str):
     """A link, a file, or a folder into which others can write: no run is controlled through it."""
-    place = trace.parent / FOLDER
+    place = path.parent / FOLDER
     if planted == "link":
         (tmp_path / "elsewhere").mkdir()
         place.symlink_to(tmp_path / "elsewhere")
@@ -144,18 +138,18 @@ def test_a_folder_that_is_not_ours_is_not_used(trace: Path, tmp_path: Path, plan
         if planted == "stranger":
             os.chown(place, 12345, 12345)
     with pytest.raises(OSError):  # noqa: PT011 - each of them another
-        Control.create(trace)
-    assert Control.of(trace) is None
+        Control.create(path)
+    assert Control.of(path) is None
 
 
 @pytest.mark.parametrize(
     "said", [b"", b"[]", b"{}", b'{"pid": 1}', b'{"pid": true, "created_us": 1, "host": "h"}', b"x" * 70_000]
 )
-def test_a_folder_that_names_no_process_leads_nowhere(trace: Path, said: bytes):
+def test_a_folder_that_names_no_process_leads_nowhere(path: Path, said: bytes):
     """`process.json` counts only when it is exactly what Playhead writes."""
-    control = Control.create(trace)
+    control = Control.create(path)
     control.process_file.write_bytes(said)
-    assert Control.of(trace) is None
+    assert Control.of(path) is None
     control.close()
 
 
@@ -163,12 +157,12 @@ def test_a_folder_that_names_no_process_leads_nowhere(trace: Path, said: bytes):
 
 
 @pytest.fixture
-def asked(trace: Path) -> Any:
+def asked(path: Path) -> Any:
     """A run with one call awaiting approval, as it sees itself and as another process does."""
-    control = Control.create(trace)
-    yield control, control.ask(PENDING), found(trace)
+    control = Control.create(path)
+    yield control, control.ask(PENDING), found(path)
     control.close()
-    assert Control.of(trace) is None
+    assert Control.of(path) is None
 
 
 def request_of(control: Control) -> Path:

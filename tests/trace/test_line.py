@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from playhead.trace.events import (
     Critique,
     EventBase,
     FactRecorded,
+    MessageAdded,
     Thought,
+    ToolCallCompleted,
 )
 from playhead.trace.line import (
     LineError,
@@ -25,6 +28,8 @@ from playhead.trace.line import (
     encode_data,
     encode_line,
 )
+from playhead.trace.recording import read_recording
+from playhead.trace.types import Usage, altered, made
 from playhead.trace.values import from_json
 from tests.proving import sample
 from tests.trace.strategies import events, no_constants, same
@@ -202,3 +207,28 @@ def test_limits_that_no_agent_can_have(limit: dict[str, Any]):
     data = f'{{"format":"2.0","run_id":"r","task":"t","agent":{agent}}}'.encode()
     with pytest.raises(LineError, match=next(iter(limit))):
         decode_data(b"run-started", data)
+
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
+
+
+def test_as_if_validated():
+    """An event made of its fields equals the validated one, and is written in the same bytes; defaults are filled in."""
+    for event in [record.event for path in GOLDEN for record in read_recording(path).records]:
+        again = made(type(event), **{name: value for name, value in event.__dict__.items() if name != "kind"})
+        assert (again, encode_data(again)) == (event, encode_data(event))
+    one, other = made(MessageAdded, id=1, role="user"), MessageAdded(id=1, role="user")
+    assert (one, one.model_dump()) == (other, other.model_dump())
+    before = Usage(input_tokens=3)
+    assert altered(before, {"output_tokens": 4}) == Usage(input_tokens=3, output_tokens=4)
+    assert before == made(Usage, input_tokens=3) == Usage(input_tokens=3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [({"tool": "a"}, "call_id"), ({"call_id": "c", "tool": "a", "positio": 0, "ok": True}, "positio")],
+)
+def test_what_cannot_be_made(fields: dict[str, object], named: str):
+    """A field that is missing, or that does not exist, is named: a slip of ours would otherwise be written."""
+    with pytest.raises(TypeError, match=rf"^ToolCallCompleted: .*\b{named}\b.* is missing, or no field of it$"):
+        made(ToolCallCompleted, **fields)

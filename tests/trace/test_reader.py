@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Return where the trace of the test is."""
-    return tmp_path / "run.jsonl"
-
-
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of a sound trace of 200 events."""

@@ -55,12 +55,6 @@ def recorder_of(path: Path | None, *subscriptions: Subscriptions, redactor: Reda
     return Recorder(clock, TraceWriter(path, clock.now_us) if path else None, redactor, subscriptions)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Return where the trace of the test is."""
-    return tmp_path / "run.jsonl"
-
-
 # ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
