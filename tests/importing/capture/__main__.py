@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playhead.importing.collect import CollectServer
+from playhead.importing.collect.server import CollectServer
 
 if TYPE_CHECKING:
-    from playhead.importing.collect.bodies import Body
+    from playhead.importing.collect.collector import Body
 
 HERE: Final = Path(__file__).parent
 CAPTURED: Final = HERE.parent / "captured"

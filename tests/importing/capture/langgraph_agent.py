@@ -6,11 +6,9 @@ from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 from openinference.instrumentation import using_attributes
 from openinference.instrumentation.langchain import LangChainInstrumentor
-from otel import provider
-from provider import scripted
-from task import ANSWERS, SYSTEM, TASK, lookup, send_mail
+from shared import ANSWERS, SYSTEM, TASK, lookup, scripted, send_mail, tracer_provider
 
-tracing = provider("langgraph")
+tracing = tracer_provider("langgraph")
 LangChainInstrumentor().instrument(tracer_provider=tracing)
 with scripted(*ANSWERS) as address:
     model = ChatOpenAI(model="scripted-1", base_url=address, api_key="none", temperature=0.2)

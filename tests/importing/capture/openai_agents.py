@@ -5,11 +5,9 @@ from __future__ import annotations
 from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
 from openai import AsyncOpenAI
 from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
-from otel import provider
-from provider import scripted
-from task import ANSWERS, SYSTEM, TASK, lookup, send_mail
+from shared import ANSWERS, SYSTEM, TASK, lookup, scripted, send_mail, tracer_provider
 
-tracing = provider("openai-agents")
+tracing = tracer_provider("openai-agents")
 OpenAIAgentsInstrumentor().instrument(tracer_provider=tracing)
 with scripted(*ANSWERS) as address:
     model = OpenAIChatCompletionsModel("scripted-1", AsyncOpenAI(base_url=address, api_key="none"))

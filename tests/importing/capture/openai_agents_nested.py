@@ -5,11 +5,9 @@ from __future__ import annotations
 from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
 from openai import AsyncOpenAI
 from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
-from otel import provider
-from provider import calls, scripted, text
-from task import lookup
+from shared import calls, lookup, scripted, text, tracer_provider
 
-tracing = provider("openai-agents-nested")
+tracing = tracer_provider("openai-agents-nested")
 OpenAIAgentsInstrumentor().instrument(tracer_provider=tracing)
 answers = (
     calls(("ask_researcher", {"input": "the height of Mount Zed"})),

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 
 from openinference.instrumentation.pydantic_ai import OpenInferenceSpanProcessor
-from otel import provider
-from provider import scripted
 from pydantic_ai import Agent
 from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
-from task import ANSWERS, SYSTEM, TASK, lookup, send_mail
+from shared import ANSWERS, SYSTEM, TASK, lookup, scripted, send_mail, tracer_provider
 
-tracing = provider("pydantic-ai", *([] if "genai" in sys.argv else [OpenInferenceSpanProcessor()]))
+tracing = tracer_provider("pydantic-ai", *([] if "genai" in sys.argv else [OpenInferenceSpanProcessor()]))
 Agent.instrument_all(InstrumentationSettings(tracer_provider=tracing))
 with scripted(*ANSWERS) as address:
     model = OpenAIChatModel("scripted-1", provider=OpenAIProvider(base_url=address, api_key="none"))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from openinference.instrumentation.smolagents import SmolagentsInstrumentor
-from otel import provider
-from provider import calls, scripted
+from shared import ANSWERS, TASK, calls, lookup, scripted, send_mail, tracer_provider
 from smolagents import OpenAIServerModel, ToolCallingAgent, tool
-from task import ANSWERS, TASK, lookup, send_mail
 
-tracing = provider("smolagents")
+tracing = tracer_provider("smolagents")
 SmolagentsInstrumentor().instrument(tracer_provider=tracing)
 last = calls(("final_answer", {"answer": ANSWERS[-1]["content"]}))
 with scripted(*ANSWERS[:-1], last) as address:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from openinference.instrumentation.smolagents import SmolagentsInstrumentor
-from otel import provider
-from provider import calls, scripted
+from shared import calls, lookup, scripted, tracer_provider
 from smolagents import OpenAIServerModel, ToolCallingAgent, tool
-from task import lookup
 
-tracing = provider("smolagents-nested")
+tracing = tracer_provider("smolagents-nested")
 SmolagentsInstrumentor().instrument(tracer_provider=tracing)
 answers = (
     calls(("researcher", {"task": "the height of Mount Zed"})),

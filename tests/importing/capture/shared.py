@@ -1,4 +1,7 @@
-"""A provider that speaks OpenAI's chat completions and answers from a script: what the captured frameworks talk to."""
+"""What every captured program shares: the task, a provider that answers from a script, and a tracer provider that exports OTLP.
+
+The task is to read two facts at once, to send a mail, and to answer. The provider speaks OpenAI's chat completions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,14 @@ import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,3 +80,45 @@ def _completion(message: Answer, turn: int) -> dict[str, Any]:
         ],
         "usage": {"prompt_tokens": 100 + turn, "completion_tokens": 10 + turn, "total_tokens": 110 + 2 * turn},
     }
+
+
+TASK = "How high is Mount Zed, and how deep is Lake Quill? Mail both to ann@example.com."
+SYSTEM = "You answer with facts from the tools."
+ANSWERS: tuple[Answer, ...] = (
+    calls(("lookup", {"key": "Mount Zed"}), ("lookup", {"key": "Lake Quill"}), content="I look both up."),
+    calls(("send_mail", {"to": "ann@example.com", "body": "4,180 feet and 61 metres"})),
+    text("Mount Zed is 4,180 feet high, Lake Quill 61 metres deep; both are mailed."),
+)
+FACTS = {"Mount Zed": "4,180 feet", "Lake Quill": "61 metres"}
+MAILBOX = Path("/tmp/playhead-capture-mailbox")
+
+
+def lookup(key: str) -> str:
+    """Look a fact up.
+
+    Args:
+        key: what to look up.
+    """
+    return FACTS[key]
+
+
+def send_mail(to: str, body: str) -> str:
+    """Send a mail.
+
+    Args:
+        to: the address.
+        body: the text.
+    """
+    with MAILBOX.open("a") as mailbox:
+        mailbox.write(f"{to}: {body}\n")
+    return f"sent to {to}"
+
+
+def tracer_provider(service: str, *before: SpanProcessor) -> TracerProvider:
+    """Return a provider that exports in batches, after what other processors do, and make it the process's own."""
+    made = TracerProvider(resource=Resource.create({"service.name": service}))
+    for each in before:
+        made.add_span_processor(each)
+    made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(made)
+    return made
