@@ -1,4 +1,4 @@
-"""Commands for runs of other processes: `kill`, and `approvals`, `approve` and `deny` for the calls that wait."""
+"""Commands for runs of other processes: `kill`, and `approvals`, `approve` and `deny` for tool calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLOSING_S: Final = 0.2
 
 
 def reach(path: Path, otherwise: str) -> Control:
-    """Return the control folder of a run that goes on; `otherwise` says what that means when it does not.
+    """Return the control folder of a running agent; `otherwise` completes the error when it is not running.
 
     Raises:
         RunEndedError: it has ended, or its process has.
@@ -60,7 +60,7 @@ def reach(path: Path, otherwise: str) -> Control:
 
 
 def user() -> str:
-    """Return who types."""
+    """Return the name of the user."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # an id without a name, as in containers
@@ -72,7 +72,7 @@ def user() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What became of a run that was to end."""
+    """The outcome of a request to end a run."""
 
     run_id: str
     how: Literal["closed", "vanished", "killed", "asked"]
@@ -106,23 +106,23 @@ class Kill:
 @options.command(
     "kill",
     example='playhead kill latest --why "it writes to the wrong table"',
-    exits={0: "the run is over", 1: "it was over before, or is still running", **options.UNREADABLE},
+    exits={0: "the run has ended", 1: "it had ended before, or is still running", **options.UNREADABLE},
 )
 @options.run_argument()
-@click.option("--why", metavar="TEXT", help="The reason, which the trace will hold.")
-@click.option("--grace", type=click.FloatRange(min=0), default=1.0, help="Seconds the run may take to end itself.")
+@click.option("--why", metavar="TEXT", help="The reason, recorded in the trace.")
+@click.option("--grace", type=click.FloatRange(min=0), default=1.0, help="Seconds the run may take to stop.")
 @click.option("--process", "kills", is_flag=True, help="Then kill its process (SIGKILL), with all other runs in it.")
 def kill(  # noqa: PLR0913 - the options
     *, run: str, why: str | None, grace: float, kills: bool, trace_dir: Path | None, as_json: bool
 ) -> int:
-    """Stop a run of another process of yours on this machine.
+    """Stop a running agent from another process, on this machine and as the same user.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
-    The run is asked to stop: it ends what it awaits, closes its trace, and returns what it has reached; its process lives
-    on. Code that never lets go of the interpreter cannot be stopped so: then this exits 1, and --process kills the whole
-    process (SIGKILL) after naming the other runs in it; the traces then have no end. Only the very process that began the
-    run is ever killed.
+    The run is asked to stop: it cancels what it awaits, closes its trace, and returns its partial result; its process
+    continues. Code that never releases the interpreter cannot be stopped so: then this exits 1, and --process kills the
+    whole process (SIGKILL) after naming the other runs in it; their traces then have no end. Only the process that started
+    the run is ever killed.
     """
     path = open_store(trace_dir).resolve(run)
     outcome = _end(path, reach(path, "nothing to kill"), why or f"`playhead kill` by {user()}", grace, kills=kills)
@@ -134,7 +134,7 @@ def _end(path: Path, control: Control, why: str, grace_s: float, *, kills: bool)
     """Ask the run to end; `kills` ends its process when it does not.
 
     Raises:
-        PlayheadError: it goes on, and its process is not killed, for it may be another one.
+        PlayheadError: it is still running, and its process is not killed, because it may be another one.
     """
     began = time.monotonic()
 
@@ -182,12 +182,12 @@ def _is_over(path: Path, control: Control, grace_s: float) -> bool:
     return True
 
 
-# --- calls that wait for approval -------------------------------------------------------------------------------------
+# --- tool calls awaiting approval -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call that waits, and where."""
+    """A tool call awaiting approval, and its run."""
 
     control: Control
     pending: PendingApproval
@@ -214,7 +214,7 @@ def reference(owner: str, call_id: str) -> str:
 
 
 def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
-    """Return the calls awaiting approval, of a run or of all running ones. Raises like `reach`."""
+    """Return the calls awaiting approval, of a run or of all running agents. Raises like `reach`."""
     if run is not None:
         controls = [reach(store.resolve(run), "nothing waits")]
     else:
@@ -225,12 +225,12 @@ def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
 @options.command("approvals", example="playhead approvals", exits={1: "the run has ended", **options.UNREADABLE})
 @options.run_argument(required=False)
 def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
-    """List the calls that wait for an answer of another process, of RUN or of all your runs that go on.
+    """List tool calls awaiting approval by another process, of RUN or of all your running agents.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
-    They are those of runs that ask this way: `playhead run --approve inbox`, or `approver=file_inbox()` in Python.
-    Answer them with `playhead approve` or `playhead deny`.
+    An agent asks this way with `playhead run --approve inbox`, or `approver=file_inbox()` in Python. Answer with
+    `playhead approve` or `playhead deny`.
     """
     calls = waiting_calls(open_store(trace_dir), run)
     if as_json:
@@ -244,25 +244,24 @@ def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
 
 @options.suggesting
 def _complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Suggest the calls of the run that wait for an answer."""
+    """Suggest the calls of the run that await approval."""
     store = open_store(context.params.get("trace_dir"), context)
     return [(each.reference, each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
 
 
-_ANSWERED: Final = {0: "the call is answered", 1: "no such call waits any more", **options.UNREADABLE}
+_ANSWERED: Final = {0: "the call is answered", 1: "no such call awaits approval", **options.UNREADABLE}
 _call_argument: Final = click.argument("call", shell_complete=_complete_calls)
 
 
 @options.command("approve", example="playhead approve latest call_0_0", exits=_ANSWERED)
 @options.run_argument()
 @_call_argument
-@click.option("--why", metavar="TEXT", help="A reason, which the trace will hold.")
+@click.option("--why", metavar="TEXT", help="A reason, recorded in the trace.")
 def approve(*, run: str, call: str, why: str | None, trace_dir: Path | None, as_json: bool) -> int:
-    """Let a call run that waits for an answer: exactly this call, with exactly the arguments that are shown.
+    """Approve a tool call: exactly this call, with exactly the arguments that are shown.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
-    call's id or the start of one, as `playhead approvals` lists it; on a terminal it may be left out when one call alone
-    waits, which is then shown, and asked about.
+    call's id or the start of one, as `playhead approvals` lists it.
     """
     waiting = _meant(waiting_calls(open_store(trace_dir), run), call)
     return _answer(waiting, approved=True, why=why, as_json=as_json)
@@ -271,12 +270,12 @@ def approve(*, run: str, call: str, why: str | None, trace_dir: Path | None, as_
 @options.command("deny", example='playhead deny latest call_0_0 --why "the amount is too high"', exits=_ANSWERED)
 @options.run_argument()
 @_call_argument
-@click.option("--why", metavar="TEXT", required=True, help="The reason, which the model is told.")
+@click.option("--why", metavar="TEXT", required=True, help="The reason, which the model is given.")
 def deny(*, run: str, call: str, why: str, trace_dir: Path | None, as_json: bool) -> int:
-    """Refuse a call that waits for approval: it does not run, the model is told why, and the run goes on.
+    """Deny a tool call: it does not run, the model is given the reason, and the run continues.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
-    call's id or the start of one, as `playhead approvals` lists it; it may be left out when one call alone waits.
+    call's id or the start of one, as `playhead approvals` lists it.
     """
     return _answer(_meant(waiting_calls(open_store(trace_dir), run), call), approved=False, why=why, as_json=as_json)
 

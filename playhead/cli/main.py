@@ -23,37 +23,37 @@ GROUPS: Final = {
     ("Record an agent at work", "record"): {
         "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
         "run": "Run an agent on a task and record it.",
-        "resume": "Go on with a run that died, from where it died.",
+        "resume": "Resume an interrupted run where it stopped.",
     },
     ("Look at what was recorded", "look"): {
         "list": "List recent runs.",
         "show": "Show a run, event by event.",
-        "debrief": "Tell what a run decided and why, and where that does not hold.",
+        "debrief": "Explain a run's decisions, and flag claims that its trace does not support.",
         "stats": "Count tokens, cost and time by model, tool and agent.",
         "check": "Verify that a trace is whole and unchanged.",
         "diff": "Compare two runs, or a replay with its original.",
     },
     ("Run again with frozen tools", "again"): {
         "reproduce": "Run a recording again with everything frozen, and compare.",
-        "replay": "Run a recording again with something changed, and see what that did.",
-        "backtest": "Tell where killswitches would have stopped recorded runs.",
+        "replay": "Run a recording again with something changed, and report what that did.",
+        "backtest": "Report where killswitches would have stopped recorded runs.",
     },
-    ("Control runs that go on", "control"): {
-        "kill": "Stop a run of another process.",
-        "approvals": "List the calls that wait for approval.",
-        "approve": "Approve a call that waits, so that it runs.",
-        "deny": "Refuse a call that waits, so that it does not run.",
+    ("Control running agents", "control"): {
+        "kill": "Stop a running agent from another process.",
+        "approvals": "List tool calls awaiting approval.",
+        "approve": "Approve a tool call, so that it runs.",
+        "deny": "Deny a tool call, so that it does not run.",
     },
-    ("Move spans to other programs and from them", "moving"): {
+    ("Exchange spans with other programs", "moving"): {
         "export": "Send the spans of runs to a collector, or write them into a file.",
-        "import": "Make recordings of spans that another program exported.",
-        "collect": "Receive spans while programs run, and make recordings of them.",
+        "import": "Record runs from spans that another program exported.",
+        "collect": "Receive spans from running programs, and record them.",
     },
     ("Set up your shell", "reference"): {
-        "completion": "Print the script that lets a shell complete commands and runs.",
+        "completion": "Print the script for shell completion of commands and runs.",
     },
 }
-"""What each group is for and its module, and its commands, in the order in which they are met."""
+"""Each group's purpose, module and commands, in the order of the help page."""
 COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in group.items()}
 """Every command."""
 MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name in group} | {"demo": "demo"}
@@ -61,14 +61,14 @@ MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name
 HARMLESS: Final = frozenset(
     {"demo", "approvals", "list", "show", "debrief", "stats", "check", "reproduce", "backtest", "diff", "completion"}
 )
-"""Commands that end, delete, send, spend and decide nothing: only these are suggested for a misspelt one."""
+"""Commands that end, delete, send, spend and decide nothing; only these are suggested for a misspelt command."""
 
 
 class Commands(click.Group):
-    """The subcommands. They return their exit code; whatever they raise becomes one line and a code here."""
+    """The subcommands. They return their exit code; an exception becomes one line on stderr and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names, in the order in which they are met."""
+        """Return the names, in the order of the help page."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -83,12 +83,12 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one, unless that could do harm."""
+        """Find the command, or suggest the nearest one that does no harm."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             meant = did_you_mean(args[0], COMMANDS)
             guess = meant if any(f"{name!r}?" in meant for name in HARMLESS) else ""
             looking = ", ".join(name for name in COMMANDS if name in HARMLESS)
-            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Those that do no harm: {looking}")
+            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Safe ones: {looking}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -98,7 +98,7 @@ class Commands(click.Group):
                 formatter.write_dl(list(group.items()), col_max=12)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the exit code
-        """Call the command and write out what it printed."""
+        """Call the command and flush its output."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
@@ -136,12 +136,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Let a stream that is not UTF-8 show escapes for what it cannot show, and let every write be a whole one."""
+    """Make streams escape what their encoding cannot show, and write whole."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the caller closed it: he wants the exit code only
+        if getattr(sys, name) is None:  # the caller closed it, and wants the exit code only
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
-        # PYTHONUNBUFFERED: Python drops what the system did not take at once, and so misses that nobody reads any more.
+        # PYTHONUNBUFFERED: Python drops what the system did not take at once, and so misses a closed pipe.
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

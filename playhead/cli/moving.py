@@ -68,7 +68,7 @@ FORMATS: Final = ("otlp-json", "openinference-jsonl")
     help="All runs that began since: `2h` ago, or 2026-11-22T09:00.",
 )
 @click.option("--resume", is_flag=True, help="Leave out what this collector has acknowledged.")
-@click.option("--follow", is_flag=True, help="Go on until runs that still go on have ended.")
+@click.option("--follow", is_flag=True, help="Continue until all runs have ended.")
 @click.option("--assume-dead", is_flag=True, help="Runs of other machines whose lock is free have ended.")
 @click.option(
     "--retry-for",
@@ -317,13 +317,13 @@ def _sources(files: tuple[str, ...]) -> tuple[list[Source], bool]:
 @click.option("--host", default="127.0.0.1", help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, help="The port; 0: a free one.")
 def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> int:
-    """Receive the spans that programs export (OTLP over HTTP), and make a recording of every trace.
+    """Receive the spans that programs export (OTLP over HTTP), and record every trace.
 
-    Whatever is instrumented with OpenInference or by OpenTelemetry's GenAI conventions can use Playhead so, without any
-    change of its code: set OTEL_EXPORTER_OTLP_ENDPOINT to the address that is printed. What was acknowledged is on disk
-    first, and is recorded at the next start if this one dies. No tool of an imported run ever runs.
+    Programs that are instrumented with OpenInference or OpenTelemetry's GenAI conventions need no change of code: set
+    OTEL_EXPORTER_OTLP_ENDPOINT to the address that is printed. Acknowledged spans are on disk, and a collector that dies
+    records them at its next start. No tool of an imported run ever runs.
 
-    There is no password: listen at another address than this machine's own only where you trust everybody. A body may
+    There is no password: listen at another address than this machine's own only in a network that you trust. A body may
     have 16 MiB, plain or unpacked; web pages are refused.
     """
     try:

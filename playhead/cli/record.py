@@ -1,4 +1,4 @@
-"""`playhead run` and `playhead resume`: an agent at work, told while it works, and recorded."""
+"""`playhead run` and `playhead resume`: run an agent, show its progress, and record it."""
 
 from __future__ import annotations
 
@@ -98,10 +98,9 @@ def run(  # noqa: PLR0913 - the options
 ) -> int:
     """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
-    What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
-    tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0). A tool that requires approval
-    runs only after approval of exactly that call. If the trace
-    folder cannot be written, the run continues unrecorded and prints a warning.
+    Progress is written to stderr; the answer is printed at the end, with how the run ended, its tokens, its cost and the
+    path of its trace. Reaching a limit is no failure (exit 0). A tool that requires approval runs only after approval of
+    exactly that call. If the trace folder cannot be written, the run continues unrecorded and prints a warning.
     """
     from playhead.agent.agent import Agent
     from playhead.agent.options import DEFAULT, Context
@@ -198,21 +197,21 @@ def _inbox(trace_dir: Path | None) -> Approver:
 @options.run_argument()
 @options.tools_option
 @options.mcp_option
-@click.option("--model", help="The model that it had.  [default: as recorded]")
+@click.option("--model", help="The model, when it has another name now.  [default: as recorded]")
 @options.api_base_option
 @options.set_option
 @options.repeatable(
     "--answer",
     "answers",
     "CALL=JSON",
-    "What a call returned that was under way: JSON, or else text.",
+    "The result of a call that was in progress: JSON, or else text.",
     type=options.pair,
 )
-@options.repeatable("--failed", "failures", "CALL=TEXT", "How a call failed that was under way.", type=options.pair)
-@options.repeatable("--did-not-happen", "absent", "CALL", "A call that did nothing; it runs.")
+@options.repeatable("--failed", "failures", "CALL=TEXT", "The error of a call that was in progress.", type=options.pair)
+@options.repeatable("--did-not-happen", "absent", "CALL", "A call in progress that did nothing; it runs.")
 @options.max_iterations_option
 @options.switch_option
-@click.option("--no-switches", is_flag=True, help="Go on without the killswitches that the run had.")
+@click.option("--no-switches", is_flag=True, help="Resume without the killswitches that the run had.")
 @_approve_option
 @options.rebind_option
 @click.option("--again", is_flag=True, help="Resume a run that has been resumed already.")
@@ -233,14 +232,14 @@ def resume(  # noqa: PLR0913 - the options
     as_json: bool,
     **choices: Any,  # noqa: ANN401 - options, see `_agent`
 ) -> int:
-    """Go on with a run that died, or was ended from outside, with its real model and tools.
+    """Resume a run that died, or was ended from outside, with its real model and tools.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
-    Nothing that was answered is asked or run again. The code has to do again what was recorded, event by event, before
-    anything is live; else nothing happens. A call with a side effect that was under way when the run died is never repeated
-    by itself: say what became of it, with --answer, --failed or --did-not-happen. The tools, the parameters that are not
-    recorded by value, and the switches are to be given again.
+    Recorded answers and results are served, not asked for again, and nothing is live before the code has repeated every
+    recorded event. A call with a side effect that was in progress when the run died is never repeated by itself: state its
+    outcome with --answer, --failed or --did-not-happen. Give the tools, the parameters that are not recorded by value, and
+    the switches again.
     """
     from playhead.cli.progress import Progress, following
     from playhead.cli.toolbox import load_tools, open_servers

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.diff_values import common_length
 from playhead.diagnose.document import TIED, Document, Row, Section
-from playhead.diagnose.parts import cost_text, counted, pair_text
+from playhead.diagnose.parts import cost_text, counted, dollars, pair_text
 from playhead.diagnose.summaries import called_with, duration_text, preview
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import own_name
@@ -343,7 +343,11 @@ def _cost(diff: RunDiff) -> Iterator[Section]:
         ("", "original", "replay" if diff.is_replay else "compared", "change"),
         ("iterations", *(str(each.iterations) for each in runs), f"{diff.iterations_delta:+}"),
         ("tokens in+out", *tokens, "?" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}"),
-        ("cost", *costs, "?" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}"),
+        (
+            "cost",
+            *costs,
+            "?" if diff.cost_delta is None else f"{'-' if diff.cost_delta < 0 else '+'}{dollars(abs(diff.cost_delta))}",
+        ),
         ("time", *(duration_text(each.duration_ms) for each in runs), slower),
     )
     yield Section("Cost", table=table)
