@@ -6,7 +6,7 @@ other ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from playhead.compose.harness import Harness
 from playhead.compose.killswitches.approval import require_approval_for
@@ -23,35 +23,34 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Hooks
     from playhead.trace.types import HookInfo
 
-_POLICIES: Final[dict[str, Callable[..., Block]]] = {
-    "require_tools": calls.require_tools,
-    "tool_budgets": calls.tool_budgets,
-    "output_type": answers.of_form,
-    "output_retries": answers.output_retries,
-    "validate": answers.validate_by,
-    "done_when": answers.done_by,
-    "verify": answers.verify,
-    "min_iterations": answers.min_iterations,
-    "detect_loops": loops.detect_loops,
-    "switch_strategy": switching.switch_strategy,
-    "novelty": searching.novelty,
+_AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
+    "policy": {
+        "require_tools": calls.require_tools,
+        "tool_budgets": calls.tool_budgets,
+        "output_type": answers.of_form,
+        "output_retries": answers.output_retries,
+        "validate": answers.validate_by,
+        "done_when": answers.done_by,
+        "verify": answers.verify,
+        "min_iterations": answers.min_iterations,
+        "detect_loops": loops.detect_loops,
+        "switch_strategy": switching.switch_strategy,
+        "novelty": searching.novelty,
+    },
+    "guard": {
+        "tool_limit": tool_limit,
+        "circuit_breaker": lambda **given: circuit_breaker(**{**given, "provider": False}),
+        "require_approval_for": require_approval_for,
+    },
 }
-_GUARDS: Final[dict[str, Callable[[dict[str, Any]], Block]]] = {
-    "tool_limit": lambda given: tool_limit(
-        given.get("limits"), total=given.get("total"), on_trigger=given["on_trigger"]
-    ),
-    "circuit_breaker": lambda given: circuit_breaker(
-        given["failures"], tools=given["only"], provider=False, on_trigger=given["on_trigger"]
-    ),
-    "require_approval_for": lambda given: require_approval_for(given["only"], on_trigger=given["on_trigger"]),
-}
+"""What makes each again from its settings, by its role and name in the header."""
 WITH_CODE: Final = frozenset({"output_type", "validate", "done_when"})
 """Policies that hold code of the caller's: made again they only know what it said when it was recorded."""
 
 
 def is_made_again(info: HookInfo) -> bool:
     """Return whether this is a killswitch or policy that `made_again` makes."""
-    return info.name in {"guard": _GUARDS, "policy": _POLICIES}.get(info.role, ()) and info.settings is not None
+    return info.name in _AGAIN.get(info.role, ()) and info.settings is not None
 
 
 def made_again(hooks: Iterable[HookInfo]) -> Harness:
@@ -70,8 +69,7 @@ def made_again(hooks: Iterable[HookInfo]) -> Harness:
 def block_again(info: HookInfo) -> Block:
     """Return the killswitch or policy that a header describes; raises as `made_again`."""
     try:
-        given = dict(info.settings or {})
-        return _POLICIES[info.name](**given) if info.role == "policy" else _GUARDS[info.name](given)
+        return _AGAIN[info.role][info.name](**(info.settings or {}))
     except (UsageError, KeyError, TypeError) as error:
         raise NotReplayableError(f"{info.name} of the recorded agent cannot be made again: {error!r}") from None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.compose.patterns import Breadth
 from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
+from playhead.kernel.guards import hook_info
 from playhead.trace.parameters import fingerprint
 from playhead.trace.types import HookInfo, SourceInfo, ToolSpec
 from playhead.trace.values import to_json
@@ -59,8 +60,7 @@ class Policy:
 
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
-        given = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
-        return HookInfo(role=self.role, at=given, name=self.name, settings=self.settings)
+        return hook_info(self.role, self.name, self.settings)
 
 
 @dataclass(slots=True, eq=False)

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from playhead.trace.types import Request, SourceInfo, ToolSpec
 
 
+def hook_info(role: str, name: str, settings: dict[str, Any]) -> HookInfo:
+    """Return what the header of a trace says of a block with these settings."""
+    return HookInfo(
+        role=role, at=", ".join(f"{key}={value!r}" for key, value in settings.items()), name=name, settings=settings
+    )
+
+
 @dataclass(frozen=True)
 class GuardMaker:
     """A killswitch as it is registered: makes the guard of each run."""
@@ -33,10 +40,8 @@ class GuardMaker:
     """The killswitch."""
     make: Callable[[Session], Guard]
     """Returns the guard of an agent's run."""
-    settings: str = ""
-    """What it was given, for the header of the trace."""
-    data: dict[str, Any] | None = None
-    """The same as JSON, where that is enough to make the switch again."""
+    settings: dict[str, Any]
+    """What it was given, as JSON, for the header of the trace."""
     check: Callable[[Model], Awaitable[object]] | None = None
     """Awaited with every model of the agent, and of those below it, before anything starts; raises what is wrong."""
     tools: tuple[str, ...] = ()
@@ -46,7 +51,7 @@ class GuardMaker:
 
     def info(self) -> HookInfo:
         """Return what is registered, as the header of a trace says it."""
-        return HookInfo(role="guard", at=self.settings, name=self.name, settings=self.data)
+        return hook_info("guard", self.name, self.settings)
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its approver."""

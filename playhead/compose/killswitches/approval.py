@@ -50,10 +50,10 @@ def require_approval_for(
     return guard_block(
         "require_approval_for",
         lambda session: _Approval(session, trigger, names, approver or session.gate.approver, timeout_s),
-        tools=names,
+        guarded=names,
         approver=approver,
-        only=names,
-        timeout_s=timeout_s,
+        tools=names,
+        timeout=timeout_s,
         on_trigger=trigger,
     )
 

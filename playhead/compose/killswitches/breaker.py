@@ -47,9 +47,9 @@ def circuit_breaker(
     return guard_block(
         "circuit_breaker",
         lambda session: _CircuitBreaker(session, trigger, failures, names, provider),
-        tools=tuple(name for name in names if name != "*"),
+        guarded=names,
         failures=failures,
-        only=names,
+        tools=names,
         provider=provider,
         on_trigger=trigger,
     )

@@ -54,8 +54,8 @@ def tool_limit(
     return guard_block(
         "tool_limit",
         lambda session: _ToolLimit(session, trigger, limits, total),
-        tools=tuple(name for name in limits if name != "*"),
-        limits=limits or None,
+        guarded=tuple(limits),
+        tool=limits or None,
         total=total,
         on_trigger=trigger,
     )

@@ -59,15 +59,14 @@ def guard_block(
     name: str,
     make: Callable[[Session], Guard],
     *,
-    tools: tuple[str, ...] = (),
+    guarded: tuple[str, ...] = (),
     approver: Approver | None = None,
     check: Callable[[Model], Awaitable[object]] | None = None,
     **settings: object,
 ) -> Block:
-    """Return the block that registers a guard; the settings are what the header of a trace says of it."""
-    given = {key: value for key, value in settings.items() if value is not None}
-    told = ", ".join(f"{key}={value!r}" for key, value in given.items())
-    maker = GuardMaker(name, make, told, to_json(given), check, tools, approver)
+    """Return the block that registers a guard of these tools; the settings are what the header of a trace says of it."""
+    given = to_json({key: value for key, value in settings.items() if value is not None})
+    maker = GuardMaker(name, make, given, check, guarded, approver)
 
     def block(harness: Harness) -> None:
         harness.guard(maker)

@@ -74,9 +74,9 @@ def test_the_header_holds_the_switches():
         ("guard", "budget_limit", "max_tokens=5, shared=True, on_trigger='stop'"),
         ("guard", "timeout_after", "limit_s=90.0, on_trigger='terminate'"),
         ("guard", "watchdog", "limit_s=5.0, on_trigger='stop'"),
-        ("guard", "tool_limit", "limits={'lookup': 2, '*': 5}, total=9, on_trigger='refuse'"),
-        ("guard", "circuit_breaker", "failures=3, only=('lookup',), provider=False, on_trigger='stop'"),
-        ("guard", "require_approval_for", "only=('*',), timeout_s=300.0, on_trigger='continue'"),
+        ("guard", "tool_limit", "tool={'lookup': 2, '*': 5}, total=9, on_trigger='refuse'"),
+        ("guard", "circuit_breaker", "failures=3, tools=['lookup'], provider=False, on_trigger='stop'"),
+        ("guard", "require_approval_for", "tools=['*'], timeout=300.0, on_trigger='continue'"),
     ]
 
 
