@@ -1,4 +1,4 @@
-"""One run, from its first event to its last: what it begins with, the file it is written to, and what it returns."""
+"""One run, from its first event to its last: its beginning, its trace file and its result."""
 
 from __future__ import annotations
 
@@ -52,28 +52,28 @@ log = logging.getLogger("playhead")
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a run begins with; `playhead.replay.resume` makes that of one that another one has begun."""
+    """What a run begins with; `playhead.replay.resume` makes one that continues another run."""
 
     world: World
-    """What lies behind the ports."""
+    """The world behind the ports."""
     trace: TraceTo
     """Where it is recorded."""
     resumed_from: str | None = None
     """The run that it continues."""
     secrets: tuple[tuple[str, str], ...] = ()
-    """Further secrets by name that must not be recorded, beside those of the agent."""
+    """Further secrets by name to redact, besides the agent's own."""
     on_record: tuple[OnRecord, ...] = ()
     """Subscribers to every event."""
     steering: Steering | None = None
-    """Who stops it where it was stopped."""
+    """Stops it where the original run was stopped."""
     earlier_trace_id: str | None = None
-    """The application's trace that the run which it continues had joined."""
+    """The application's trace that the continued run had joined."""
 
 
 def open_writer(
     trace: TraceTo, run_id: str, settings: Settings, clock: Clock, *, is_replay: bool = False
 ) -> TraceWriter | None:
-    """Create the file of a run; None, with a warning, when it cannot be and the run is to go on without."""
+    """Create the file of a run; None, with a warning, if that fails and the run may continue without a trace."""
     store = TraceStore(trace if isinstance(trace, Path) else settings.trace_dir.expanduser())
     own = store.for_replays() if is_replay else store
     path = own.path_for(run_id)
@@ -91,7 +91,7 @@ def open_writer(
 
 
 def open_control(path: Path) -> Control | None:
-    """Make the folder through which other processes reach a run; None, with a warning, when it cannot be made."""
+    """Make the control folder of a run; None, with a warning, if that fails."""
     try:
         from playhead.trace.control import Control  # noqa: PLC0415 - for runs that are traced
 
@@ -201,7 +201,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
 
 
 def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
-    """Return the partial result as the exception carries it, redacted, because logging the exception prints it."""
+    """Return the partial result for an exception, redacted, because logs print it."""
     if not redactor.secrets:
         return result
     steps = tuple(replace(step, content=redactor.redact_secrets(step.content)) for step in result.steps)
@@ -214,12 +214,12 @@ def with_below(agent: AgentTool) -> list[AgentTool]:
 
 
 def rules_of(agent: AgentTool) -> list[RedactText]:
-    """Return what every recorded text of an agent and of those below it goes through."""
+    """Return the redaction functions of an agent and of those below it."""
     return [function for each in with_below(agent) for function in each.redact]
 
 
 def redactor_of(agent: AgentTool) -> Redactor:
-    """Return what every recorded text goes through: the rules, and the secrets that models, parameters and tools hold."""
+    """Return the redactor of a run, with all rules, and the secrets of models, parameters and tools."""
     redactor = Redactor(rules_of(agent))
     agents = with_below(agent)
     for holder in (holder for each in agents for holder in (*each.models, *each.tools.values())):
@@ -231,7 +231,7 @@ def redactor_of(agent: AgentTool) -> Redactor:
 
 
 async def check_guards(agent: AgentTool) -> None:
-    """Let the killswitches, also those of agents below, look at what they are to guard; a run does so first.
+    """Check the killswitches, also those of agents below, against what they guard; a run does so first.
 
     Raises:
         UsageError: one of them would guard nothing, or cannot guard.
@@ -251,7 +251,7 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     subscriptions: Subscriptions,
     control: RunControl | None,
 ) -> RunContext:
-    """Return what all agents of a run share; from here to the first event nothing can fail.
+    """Return what all agents of a run share. From here to the first event nothing can fail.
 
     Raises:
         TraceExistsError, RunIdError, TraceWriteError: the trace cannot be written as asked.
@@ -292,13 +292,13 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
 
 
 def _is_exported() -> bool:
-    """Return whether the program or the environment may ask for live export: all that every run pays for it."""
+    """Return whether the program or the environment may ask for live export."""
     names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     return any(map(os.environ.get, names)) or "playhead.spans.live" in sys.modules
 
 
 def settings_now() -> Settings:
-    """Return the settings as environment and files say now."""
+    """Return the current settings from environment and files."""
     from playhead.settings import load_settings  # noqa: PLC0415 - costs 70 ms, and only runs that are traced need it
 
     return load_settings()

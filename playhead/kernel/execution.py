@@ -1,4 +1,4 @@
-"""An agent's run from its first message to its result, for the root and for agents below it alike."""
+"""An agent's run from its first message to its result, for the root and for sub-agents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Execution:
-    """What an agent reached, and the error that ended it, if one did."""
+    """An agent's final state, and the error that ended it, if any."""
 
     state: KernelState
     termination: Termination
@@ -48,10 +48,10 @@ class Execution:
     iterations: int
     duration_ms: float
     total: Total
-    """What it and those below it spent."""
+    """Usage and cost of the agent and those below it."""
 
     def ending_fields(self) -> dict[str, Any]:
-        """Return the fields that `run-completed` and `agent-completed` have in common."""
+        """Return the fields that `run-completed` and `agent-completed` share."""
         return {
             "status": self.status,
             "terminated_by": self.termination.reason,
@@ -66,12 +66,12 @@ class Execution:
 
     @property
     def status(self) -> Literal["done", "failed"]:
-        """Whether the agent stopped in order."""
+        """The agent's status."""
         return "failed" if self.termination.failed else "done"
 
 
 def strategy_used(session: Session) -> dict[str, Any]:
-    """Return the field of an ending that says whose the output is, when another strategy made it than the header names."""
+    """Return the ending's field `strategy_used`, if another strategy than the header's made the output."""
     used = session.at.strategy
     return {} if used == session.header.strategy else {"strategy_used": used}
 
@@ -79,13 +79,13 @@ def strategy_used(session: Session) -> dict[str, Any]:
 async def execute(
     session: Session, task: Content, ending: Callable[[Execution], EventBase], scope: AbstractContextManager[None]
 ) -> Execution | None:
-    """Run the session's strategy on the task; errors are returned with what was reached, never lost with it.
+    """Run the session's strategy on the task; return errors together with the state that was reached.
 
-    `ending` makes the event that says how the agent ended; it is recorded before anything is returned, for of a coroutine
-    that is thrown away nobody gets what it returns. Cancelling `scope` ends the strategy, not what comes after it.
+    `ending` makes the agent's last event, which is recorded before the return, because a destroyed coroutine returns nothing.
+    Cancelling `scope` ends the strategy, not what comes after it.
 
     Returns:
-        What was reached; None when the agent was left behind, and its end recorded, meanwhile.
+        The result; None if the agent was abandoned meanwhile, and its end recorded.
     """
     state, error = await _strategy_run(session, task, scope)
     _termination_of(session, state)
@@ -96,13 +96,13 @@ async def execute(
         try:
             state = await _complete(state, session, error if isinstance(error, Exception) else None)
         except BaseException as raised:  # noqa: BLE001 - as above
-            # A replay that may not go on is no less stopped for what went wrong before.
+            # A stopped replay comes before any other error.
             error = raised if isinstance(raised, ReplayError) else error or raised
             if isinstance(raised, ReplayError):
                 session.ending.withhold("replay_stopped", "kernel", describe(raised))
             else:
                 end_with_error(session, raised)
-            state = transition(close_state(state, session), output=None)  # hooks have not let it pass
+            state = transition(close_state(state, session), output=None)  # hooks have not accepted it
     if not session.ending.close():
         return None
     state = collect_spending(state, session)
@@ -115,14 +115,14 @@ _CANCELLED: Final = ("cancelled", "parent_ended")
 
 
 def _is_cut_off(session: Session, error: BaseException | None) -> bool:
-    """Return whether nobody waits for this agent any more, so that there is no time to ask its hooks."""
+    """Return whether the agent was cancelled, so that its hooks are not asked."""
     ended = session.termination
     cancelled = session.cut_off and ended is not None and ended.reason in _CANCELLED
     return cancelled or not (error is None or isinstance(error, Exception))
 
 
 def _without_unseen(state: KernelState, session: Session) -> KernelState:
-    """Return the state without an output that hooks would have to look at first."""
+    """Return the state, without its output if hooks would have to check it."""
     hooks = session.gate.hooks and session.gate.hooks.callers()
     unseen = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
     return transition(state, output=None) if unseen else state
@@ -131,7 +131,7 @@ def _without_unseen(state: KernelState, session: Session) -> KernelState:
 async def _strategy_run(
     session: Session, task: Content, scope: AbstractContextManager[None]
 ) -> tuple[KernelState, BaseException | None]:
-    """Return what the strategy reached, and what it raised."""
+    """Return the strategy's last state, and its exception."""
     header = session.header
     session.at.begin(session.run.recorder.clock.now_us())
     first = session.reach(KernelState(task_id=session.run.run_id, strategy=header.strategy))
@@ -140,7 +140,7 @@ async def _strategy_run(
             state = await _begin(first, session, task)
             return await _run_strategy(state, session), None
     except RunEndedError:
-        # Asked for something after the end: the end stands.
+        # The strategy used a port after the end.
         return session.state or first, None
     except BaseException as raised:  # noqa: BLE001 - cancellation too has to close the trace; it is raised again
         end_with_error(session, raised)
@@ -149,7 +149,7 @@ async def _strategy_run(
 
 
 def _record_end(execution: Execution, session: Session, ending: Callable[[Execution], EventBase]) -> None:
-    """Record how an agent ended, that of the root last of all: it says what was lost before it."""
+    """Record the end of an agent; the root's is the last event, because it counts the events lost before it."""
     state, termination, turn = execution.state, execution.termination, session.iteration
     events: list[tuple[EventBase, int | None]] = [(session.snapshot(state), turn)]
     if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
@@ -164,9 +164,9 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
 
 
 def abandoned_execution(session: Session) -> Execution:
-    """Return what an agent had reached whose code is left behind; made from outside of its loop.
+    """Return the result of an agent whose code is abandoned; called from outside its loop.
 
-    An output that hooks have to look at is not among it.
+    An output that hooks would have to check is left out.
     """
     state = session.state or KernelState(task_id=session.run.run_id, strategy=session.header.strategy)
     termination = _termination_of(session, state)
@@ -181,7 +181,7 @@ def _execution(session: Session, state: KernelState, error: BaseException | None
 
 
 async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:
-    """Do what comes before the loop: the first messages, and the phases in which only hooks have something to do."""
+    """Do what comes before the loop: the first messages, and the phases that only hooks use."""
     session.messages.define_tools(tuple(tool.spec for tool in session.toolset.values()))
     session.reach(state)
     await session.offer("lifecycle.started", {"task": to_json(task), "agent": session.header.name})
@@ -204,14 +204,14 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
 
 
 async def _run_strategy(state: KernelState, session: Session) -> KernelState:
-    """Run the strategy, again and again when a hook does not let its answer stand."""
+    """Run the strategy, and again each time a hook rejects its answer."""
     strategy, switches = strategy_of(session.header), count(1)
     resumed = 0
     while True:
         session.require_running()
         if resumed < session.header.max_iterations:
             strategy, state = await _run_to_end(strategy, state, session, switches)
-        else:  # a strategy without turns would be asked for ever
+        else:  # a strategy without turns would run for ever
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
@@ -224,9 +224,9 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
 
 
 async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState, bool]:
-    """Let hooks look at what the strategy ended with; where that does not stand, the agent has not ended.
+    """Let hooks check the strategy's answer; if they reject it, the agent has not ended.
 
-    Returns also whether the same strategy is to go on.
+    Also return whether the same strategy continues.
     """
     if session.gate.hooks is None:
         return state, False
@@ -241,7 +241,7 @@ async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState,
 
 
 async def _sent_back(said: Said, state: KernelState, session: Session) -> KernelState:
-    """Return the state from which the model goes on, as a hook wants it to; where it cannot be told, the agent stays ended."""
+    """Return the state in which the model continues with the hook's message; if it cannot, the agent stays ended."""
     answer, ended = said.answer, session.termination
     word = Nudge(answer.reason, "resume") if isinstance(answer, Resume) else cast("Nudge", answer)
     if word.otherwise is None or state.iteration < session.header.max_iterations:
@@ -256,7 +256,7 @@ async def _sent_back(said: Said, state: KernelState, session: Session) -> Kernel
             return session.reach(transition(state, thread=thread, output=None))
         if thread is not closed:
             return session.reach(transition(state, thread=thread))
-        session.ending.end(ended)  # a hook removed the word, and asking again would change nothing
+        session.ending.end(ended)  # a hook removed the message, so that asking again would change nothing
     if word.otherwise is not None:
         end_by_hook(replace(said, answer=word.otherwise), "complete", "before", state, session)
     return state
@@ -265,7 +265,7 @@ async def _sent_back(said: Said, state: KernelState, session: Session) -> Kernel
 async def _run_to_end(
     strategy: Strategy, state: KernelState, session: Session, switches: Iterator[int]
 ) -> tuple[Strategy, KernelState]:
-    """Run a strategy, or those that take over from it; return the last one, and its last state."""
+    """Run a strategy and those that take over from it; return the last one and its last state."""
     while True:
         try:
             return strategy, _checked_state(strategy, await strategy.run(state, session))
@@ -276,7 +276,7 @@ async def _run_to_end(
 
 
 async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:
-    """Let hooks see, and the answer pass, what leaves; what fails here and is required lets nothing leave."""
+    """Let hooks check the output; if a required hook fails, it is withheld."""
     try:
         session.at.enter_phase("complete")
         termination = _termination_of(session, state)
@@ -286,7 +286,7 @@ async def _complete(state: KernelState, session: Session, error: Exception | Non
             state = transition(state, output=None if answer is SUPPRESS else answer)
         if error is None:
             await steer("complete", "after", state, session)
-            state = transition(close_state(state, session), output=state.output)  # as hooks let it pass, be it nothing
+            state = transition(close_state(state, session), output=state.output)  # as hooks changed it, even to None
     except RunEndedError:  # a required hook failed
         state = close_state(state, session)
     ended = {"status": state.status, "terminated_by": _termination_of(session, state).reason}
@@ -297,7 +297,7 @@ async def _complete(state: KernelState, session: Session, error: Exception | Non
 
 
 def _checked_state(strategy: Strategy, returned: object) -> KernelState:
-    """Return a strategy's last state; its fields end up in the trace and in the result, so they have to be right."""
+    """Return a strategy's last state, validated, because its fields end up in the trace and the result."""
     if not issubclass(type(returned), KernelState):
         raise TypeError(f"the strategy {strategy.name} returned {type(returned).__name__}, not a KernelState")
     try:
@@ -309,13 +309,13 @@ def _checked_state(strategy: Strategy, returned: object) -> KernelState:
 
 
 def end_with_error(session: Session, error: BaseException) -> None:
-    """End the agent for an error that came out of its strategy."""
+    """End the agent because its strategy raised."""
     state = session.state
     best = state.best if state else None
     message = describe(error)
     if not isinstance(error, Exception):  # a cancellation, an interrupt, or a coroutine that is thrown away
         why = "the run was cancelled from outside"
-        # While hooks are still asked about it, the model's answer is none yet.
+        # Hooks have not accepted the model's answer yet.
         session.terminate("cancelled", best, failed=True, error=why, overrule=session.gate.hooks is not None)
     elif isinstance(error, ReplayError):
         session.terminate("replay_stopped", best, failed=True, error=message, overrule=True)
@@ -326,7 +326,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
 
 
 def as_run_error(error: BaseException) -> BaseException:
-    """Return what the caller of the run is to see: our own errors and interrupts as they are."""
+    """Return the exception for the caller of the run: our own errors and interrupts as they are."""
     if isinstance(error, PlayheadError) or not isinstance(error, Exception):
         return error
     wrapped = StrategyError(f"the strategy raised {described(error)}")
@@ -335,7 +335,7 @@ def as_run_error(error: BaseException) -> BaseException:
 
 
 SEED: Final = "emission"
-"""Name of the facts that hold what was given to be emitted at the start."""
+"""Name of the facts with the payloads of `harness.emit`."""
 
 
 async def _first_messages(session: Session, task: Content) -> Thread:
@@ -354,7 +354,7 @@ async def _first_messages(session: Session, task: Content) -> Thread:
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:
-    """Emit what was given to be emitted when the agent starts; what is for the model joins its thread."""
+    """Emit the payloads of `harness.emit`; messages and nudges join the thread."""
     for tag, given in session.gate.hooks.seeds() if session.gate.hooks else ():
         payload = await session.facts.ask(SEED, partial(to_json, given), key=tag)
         if tag == "message.user":
@@ -368,7 +368,7 @@ async def _with_seeds(state: KernelState, session: Session) -> KernelState:
 
 
 def _termination_of(session: Session, state: KernelState) -> Termination:
-    """Return how this agent ended; one that was stopped because its parent ended says so."""
+    """Return the agent's termination, by default `parent_ended`."""
     if session.termination is None:
         session.terminate("parent_ended", state.best, failed=True)
     return cast("Termination", session.termination)

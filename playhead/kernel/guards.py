@@ -1,4 +1,4 @@
-"""Guards: killswitches at the ports. They see what is about to be sent or run, and may keep it from happening.
+"""Guards: killswitches at the ports. They see each request and call before it happens, and may prevent it.
 
 A guard belongs to one run of one agent, and to all agents below that one: whatever passes their ports passes it.
 """
@@ -34,23 +34,23 @@ def hook_info(role: str, name: str, settings: dict[str, Any]) -> HookInfo:
 
 @dataclass(frozen=True)
 class GuardMaker:
-    """A killswitch as it is registered: makes the guard of each run."""
+    """A registered killswitch: makes the guard of each run."""
 
     name: str
-    """The killswitch."""
+    """The killswitch's name."""
     make: Callable[[Session], Guard]
     """Returns the guard of an agent's run."""
     settings: dict[str, Any]
-    """What it was given, as JSON, for the header of the trace."""
+    """Its arguments as JSON, for the header of the trace."""
     check: Callable[[Model], Awaitable[object]] | None = None
-    """Awaited with every model of the agent, and of those below it, before anything starts; raises what is wrong."""
+    """Called with every model of the agent and of those below it, before the run; raises `UsageError`."""
     tools: tuple[str, ...] = ()
-    """Tools that it means by name, `*` for all: a name that no tool has would guard nothing."""
+    """Names of the tools that it guards, `*` for all; an unknown name is an error."""
     approver: Callable[..., Any] | None = None
     """The caller's function that it asks about its tools."""
 
     def info(self) -> HookInfo:
-        """Return what is registered, as the header of a trace says it."""
+        """Return the killswitch, for the header of the trace."""
         return hook_info("guard", self.name, self.settings)
 
     def source(self) -> SourceInfo:
@@ -62,31 +62,31 @@ class GuardMaker:
 
 @dataclass(frozen=True)
 class Composition:
-    """What an agent is composed with, beside what its header says as data."""
+    """What an agent is composed with, besides the data in its header."""
 
     hooks: Hooks | None = None
-    """Who is asked at the chokepoints."""
+    """The hooks at the chokepoints."""
     guards: Sequence[Callable[[Session], Guard]] = ()
-    """Make the killswitches at the ports."""
+    """Make the guards at the ports."""
     fallbacks: Sequence[Model] = ()
-    """The models that take over when the agent's does not answer."""
+    """The fallback models."""
 
 
 LOOK_S: Final = 0.1
-"""Seconds after which a request that waits looks whether its run goes on."""
+"""Seconds after which a waiting request checks whether its run has ended."""
 Place = Literal["request", "response", "call", "approval", "result"]
-"""Where a guard ends an agent: before what it does not let pass, or after what it heard."""
+"""Where a guard ends an agent: before what it prevents, or after what it heard."""
 
 
 def fire(guard: Guard, asked: Session, answer: Stop | Terminate, at: Place, **where: Any) -> bool:  # noqa: ANN401
-    """End the guard's agent, and record that at the place where it came about; False if it had ended."""
+    """End the guard's agent, and record it where it happened; return False if the agent had ended."""
     termination = termination_of(guard.name, answer)
     fired = _fired(guard.session, guard.name, termination, at=at, **where)
     return asked.emit_ending(fired, lambda record: guard.session.ending.end(termination, record))
 
 
 def interrupt(session: Session, switch: str, answer: Stop | Terminate) -> bool:
-    """End an agent because a killswitch says so that looks from outside; from any thread. False if it had ended."""
+    """End an agent for a killswitch outside its loop, from any thread; return False if the agent had ended."""
     termination = termination_of(switch, answer)
     return session.interrupt(termination, _fired(session, switch, termination, at="outside"))
 
@@ -103,7 +103,7 @@ def _fired(ends: Session, switch: str, termination: Termination, **where: Any) -
 
 
 def termination_of(switch: str, answer: Stop | Terminate) -> Termination:
-    """Return the ending that a killswitch asks for."""
+    """Return the termination that a killswitch asks for."""
     failed = isinstance(answer, Terminate)
     return Termination(
         answer.terminated_by,
@@ -115,9 +115,9 @@ def termination_of(switch: str, answer: Stop | Terminate) -> Termination:
 
 
 async def admit(session: Session, request: Request) -> Request:
-    """Return the request as all guards let it pass; waits while one says so.
+    """Return the request as all guards admit it; wait while one says so.
 
-    All or nothing: whoever waits holds nothing that another one waits for.
+    All or nothing: a waiting request holds no reservation that another one waits for.
 
     Raises:
         RunEndedError: a guard ended an agent instead.
@@ -131,14 +131,14 @@ async def admit(session: Session, request: Request) -> Request:
         for guard in guards:
             for event in guard.admitted(session, admitted):
                 session.emit(event)
-    except BaseException:  # it is not sent, and nobody asks about it any more
+    except BaseException:  # it is not sent
         withdraw(session, request)
         raise
     return admitted
 
 
 async def _let_pass(session: Session, request: Request) -> Request:
-    """Return the request as all guards let it pass, when they do."""
+    """Return the request once all guards admit it."""
     import anyio  # noqa: PLC0415 - what only a run needs
 
     while True:
@@ -147,20 +147,20 @@ async def _let_pass(session: Session, request: Request) -> Request:
         if waiting is None:
             return admitted
         try:
-            with anyio.move_on_after(LOOK_S):  # its own run may end meanwhile, at another port
+            with anyio.move_on_after(LOOK_S):  # its run may end meanwhile
                 await waiting.until.wait()
         finally:
             waiting.undo()
 
 
 def withdraw(session: Session, request: Request) -> None:
-    """Take back that a request was let pass: it is not sent."""
+    """Undo the admission of a request: it is not sent."""
     for guard in session.gate.guards:
         guard.withdraw_request(session, request)
 
 
 def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
-    """Return the request as all guards let it pass, or as it is and what one of them waits for; as `admit`, once."""
+    """Ask all guards once: return the request as they admit it, or the request as it is and what one of them waits for."""
     passed: list[Guard] = []
     for guard in session.gate.guards:
         answer: Request | Stop | Terminate | Wait | None = None
@@ -182,14 +182,14 @@ def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
 
 
 async def before_call(session: Session, planned: PlannedCall) -> None:
-    """Let a call wait as long as its guards want it to."""
+    """Delay a call as long as its guards want."""
     await in_time(session)
     for guard in session.gate.guards:
         await guard.before_call(session, planned)
 
 
 async def in_time(session: Session) -> None:
-    """Return if the agent's time is not up; else it is ended, and what it does is cancelled here."""
+    """Return unless the agent's time is up; else it is ended, and cancelled here."""
     for guard in session.gate.guards:
         guard.look()
     if session.gate.guards and session.cut_off:
@@ -199,7 +199,7 @@ async def in_time(session: Session) -> None:
 
 
 def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome | None:
-    """Return how a call ends that a guard does not let run, or None; the guard may have ended an agent."""
+    """Return the outcome of a call that a guard refuses, or None; the guard may have ended an agent."""
     for guard in session.gate.guards:
         answer = guard.admit_call(session, planned, spec)
         if isinstance(answer, Refuse):
@@ -212,9 +212,9 @@ def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome |
 
 
 def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard | None]:
-    """Return who wants a call approved: guards, each with its own approver, and None for the tool itself.
+    """Return what requires approval of a call: guards, each with its own approver, and None for the tool itself.
 
-    A tool's own wish is met by the approver of a guard where the agent has none.
+    Without an approver of the agent, a guard's approver decides for the tool, too.
     """
     guards = [guard for guard in session.gate.guards if guard.wants_approval(session, planned, spec)]
     recorded = next((each for guard in session.gate.guards if (each := guard.asked_by_tool(planned)) is not None), None)
@@ -225,7 +225,7 @@ def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard
 
 
 def tell(session: Session, event: EventBase, at: Place, **where: Any) -> None:  # noqa: ANN401 - fields of the event
-    """Let the guards hear how a request or a call ended."""
+    """Tell the guards how a request or a call ended."""
     for guard in session.gate.guards:
         answer = guard.heard(session, event)
         if answer is not None:
@@ -233,7 +233,7 @@ def tell(session: Session, event: EventBase, at: Place, **where: Any) -> None:  
 
 
 async def check_guards(makers: Iterable[GuardMaker], models: Iterable[Model], tools: Iterable[str]) -> None:
-    """Let every killswitch look at every model, and see that there is every tool that it means, before a run starts.
+    """Check, before a run, every killswitch with every model, and the names of the tools that it guards.
 
     Raises:
         UsageError: a switch would guard nothing, or cannot guard.

@@ -1,4 +1,4 @@
-"""The door to the model: records what is asked before it asks, and what comes back."""
+"""The model port: records each request before it is sent, and its answer."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ if TYPE_CHECKING:
 
 _CANCELLED: Final = ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
 MAX_RETRY_DELAY_S: Final = 60.0
-"""Seconds between two attempts at most, whoever asks for more."""
+"""The longest pause between two attempts, in seconds."""
 TEXT_CALL: Final = "text_"
-"""How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
+"""The prefix of the ids of calls read from text; no other call gets it."""
 
 
 class ModelDoor:
-    """Asks the model. A failure that may pass is tried again here, so that each attempt is an event."""
+    """Asks the model. Retries happen here, so that each attempt is an event."""
 
     def __init__(self, session: Session, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
         self._session = session
         self.adapter = adapter
-        """Who answers now."""
+        """The current model."""
         self.fallbacks = fallbacks
-        """Who answers when that one does not, in order."""
+        """The remaining fallback models, in order."""
         self._sent = session.header.request_parameters
         self._next_request = 0
         self._call_ids: set[str] = set()
 
     def answer_with(self, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
-        """Let others answer from now on."""
+        """Replace the model and its fallbacks."""
         self.adapter, self.fallbacks = adapter, fallbacks
 
     @property
@@ -81,7 +81,7 @@ class ModelDoor:
         parameters: dict[str, JsonValue] | None = None,
         purpose: str | None = None,
     ) -> LlmResponded:
-        """Return the model's answer to the thread, as it is recorded; without a purpose it is that of the pass, or `think`.
+        """Return the model's answer to the thread, as recorded. The default purpose is that of the pass, or `think`.
 
         Raises:
             ModelError: it did not answer, and trying again did not or would not help.
@@ -103,7 +103,7 @@ class ModelDoor:
         if hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
-            if thread.messages is not request.messages:  # what hooks put there has ids now
+            if thread.messages is not request.messages:  # messages from hooks have ids now
                 request = replace(request, messages=thread.messages)
         if parameters or hooks is not None:
             session.run.recorder.redactor.add_parameters(request.parameters, header.record_parameters)
@@ -127,7 +127,7 @@ class ModelDoor:
             raise
 
     async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
-        """Ask until somebody answers: the model, as often as it may be, and then each that takes over."""
+        """Ask the model, with retries, then each fallback, until one answers."""
         attempt = failures = 0
         while True:
             try:
@@ -149,7 +149,7 @@ class ModelDoor:
         return ToolsInText(self._session.messages)
 
     async def _offered(self, request: Request) -> Request:
-        """Return the request as the hooks want it to be sent."""
+        """Return the request as the hooks changed it."""
         session = self._session
         offered = await session.offer("llm.request", request, key=str(request.number))
         if offered is SUPPRESS:
@@ -159,7 +159,7 @@ class ModelDoor:
         return checked
 
     async def _passed(self, response: LlmResponded) -> LlmResponded:
-        """Return the answer as the hooks want it to be used; it is recorded as it came."""
+        """Return the answer as the hooks changed it, after the recording of the original."""
         passed: LlmResponded | Suppressed = await self._session.offer(
             "llm.response", response, key=str(response.request)
         )
@@ -181,7 +181,7 @@ class ModelDoor:
         return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
 
     async def _admitted(self, request: Request, asked: LlmRequested) -> tuple[Request, LlmRequested]:
-        """Return an attempt as killswitches let it pass, and as it is recorded."""
+        """Return an attempt as the killswitches admit it, and its event."""
         self._session.require_running()
         sent = await admit(self._session, request) if self._session.gate.guards else request
         update: dict[str, Any] = {"attempt": sent.attempt} if sent.attempt else {}
@@ -220,7 +220,7 @@ class ModelDoor:
 
         try:
             session.emit_start(asked, "request", name, leave)
-        except BaseException:  # it is not sent
+        except BaseException:  # the request is not sent
             with session.run.in_flight.lock:
                 session.run.in_flight.open.pop((session.owner, "request", name), None)
             withdraw(session, request)
@@ -246,8 +246,8 @@ class ModelDoor:
                 tell(session, event, "response", request=number, attempt=attempt)
 
     def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Awaitable[Completion]:
-        """Ask the adapter, for an answer in pieces where somebody listens; the first is kept in `heard`."""
-        if asked.attempt or asked.parameters:  # what is recorded is handed over, whatever an adapter does to it
+        """Ask the adapter, for a stream where there is a listener; `heard` gets the last piece."""
+        if asked.attempt or asked.parameters:  # the adapter gets a copy of what is recorded
             request = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
         listener = self._session.run.listener
         told = None if listener is None else listener(self._session, asked)
@@ -267,13 +267,13 @@ class ModelDoor:
         await self._session.facts.sleep(delay_s)
 
     def _tries(self) -> int:
-        """Return how often the present model is asked before another one, or the failure, comes."""
+        """Return the number of attempts with the current model."""
         header = self._session.header
         every = header.max_retries + 1
         return every if header.fallback_after is None or not self.fallbacks else min(every, header.fallback_after)
 
     def _fall_back(self, error: ModelError, failures: int) -> bool:
-        """Let the next model take over for the rest of the agent's run, with its own prices; False when there is none."""
+        """Switch to the next fallback for the rest of the run, with its own prices; return False if there is none."""
         if not self.fallbacks:
             return False
         session, before = self._session, self._session.header.model
@@ -283,7 +283,7 @@ class ModelDoor:
         return True
 
     def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:
-        """Return the answer as it can be recorded and sent back: what runs is what is written."""
+        """Return the answer in a form that can be recorded; the run uses the same form."""
         calls = enumerate(completion.tool_calls)
         usage, cost_usd = believed(completion.usage, completion.cost_usd)
         return made(
@@ -301,7 +301,7 @@ class ModelDoor:
         )
 
     def _normalised_call(self, call: ToolCall, number: int, position: int) -> ToolCall:
-        # Some servers give no ids, or the same one every time; results are told apart by them.
+        # Some servers give no ids, or always the same one, but results are matched by id.
         call_id = scrub(call.id)
         if not call_id or call_id in self._call_ids or call_id.startswith(TEXT_CALL):
             call_id = f"call_{number}_{position}"
@@ -318,7 +318,7 @@ class ModelDoor:
 
 
 def _text(given: object) -> str | None:
-    """Return a text of an adapter's answer as it can be recorded."""
+    """Return a text of an adapter's answer in a form that can be recorded."""
     if given is None:
         return None
     if not isinstance(given, str):
@@ -327,8 +327,8 @@ def _text(given: object) -> str | None:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return whether nobody made an answer: the provider refused the request, or nobody was asked."""
-    if hasattr(error, "usage"):  # an adapter that knows better, or a recording
+    """Return whether the failure cost nothing: the provider refused the request, or it was not sent."""
+    if hasattr(error, "usage"):  # set by an adapter, or by a recording
         return False
     return isinstance(error, (RateLimitError, ModelRequestError, UsageError, ReplayError))
 
@@ -336,7 +336,7 @@ def _is_refusal(error: BaseException) -> bool:
 def _spent(
     failure: BaseException, answer: Completion | None, prices: Prices | None
 ) -> tuple[Usage | None, float | None]:
-    """Return what an attempt spent that failed: as its answer says, which came too late, or its error; None is not known."""
+    """Return the usage and cost of a failed attempt, from its late answer or its error; None if unknown."""
     said = failure if answer is None else answer
     free = prices is not None and not (prices.input_usd or prices.output_usd)
     usage, cost_usd = getattr(said, "usage", None), getattr(said, "cost_usd", 0.0 if free else None)
@@ -344,7 +344,7 @@ def _spent(
 
 
 def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return arguments as strict JSON; those that a replay serves are that already, tags included."""
+    """Return arguments as strict JSON; a replay's arguments are already, tags included."""
     if is_plain(arguments):
         return arguments
     whole: dict[str, JsonValue] = _without_surrogates(arguments)
@@ -353,7 +353,7 @@ def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value whose texts and names hold no lone surrogates, which JSON can escape and no file can hold."""
+    """Return a value without lone surrogates, which JSON can escape and UTF-8 cannot hold."""
     if isinstance(value, dict):
         return {_without_surrogates(name): _without_surrogates(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -362,14 +362,14 @@ def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def _as_model_error(error: BaseException) -> BaseException:
-    """Return our own errors and what is no failure as they are, anything else as the adapter's failure."""
+    """Return an adapter's exception as a `ModelRequestError`; our own errors and cancellations stay as they are."""
     if isinstance(error, (PlayheadError, SystemExit)) or not is_failure(error):
         return error
     return ModelRequestError(f"the model adapter raised {described(error)}")
 
 
 def within_limits(error: BaseException) -> BaseException:
-    """Return a failure; one whose provider asks for a longer pause than is made will not be tried again."""
+    """Return the failure, not retryable if its provider asks for a longer pause than the maximum."""
     pause_s = getattr(error, "retry_after_s", None)
     if not isinstance(error, ModelError) or pause_s is None or not error.retryable:
         return error
@@ -377,12 +377,12 @@ def within_limits(error: BaseException) -> BaseException:
         return error
     why = f"It asks for a pause of {pause_s:g} s, longer than the {MAX_RETRY_DELAY_S:g} s that are waited at most"
     error.args = (f"{describe(error)}. {why}: not asked again",)
-    vars(error)["retryable"] = False  # this one is not, whatever others of its class are
+    vars(error)["retryable"] = False  # of this instance, not of its class
     return error
 
 
 async def streamed(model: Model, request: Request, hear: Callable[[str], object]) -> Completion:
-    """Return the model's answer, and let its pieces be heard; those of a model that cannot stream are not.
+    """Return the model's answer, and pass its pieces to `hear` if the model can stream.
 
     Raises:
         ModelError: as `complete`; pieces that were heard before are part of no answer then.

@@ -1,4 +1,4 @@
-"""Phases as hook points: what a hook before, after or at an error of a phase makes of the run.
+"""Phases as hook points: hooks before, after and at an error of a phase.
 
 A phase with nothing to do costs nothing and writes nothing.
 """
@@ -26,7 +26,7 @@ RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
 
 
 class GivenUpError(RunEndedError):
-    """A strategy is given up for another one. For strategies it is as if the run had ended; none may catch it."""
+    """Another strategy takes over. To a strategy it looks like the end of the run; it must not catch it."""
 
     def __init__(self, state: KernelState, answer: SwitchTo) -> None:
         super().__init__(f"the strategy is given up: {answer.why}")
@@ -40,7 +40,7 @@ async def run_phase(
     state: KernelState,
     session: Session,
 ) -> KernelState:
-    """Run a phase of the loop at which hooks are asked, with what they say before and after it, and at an error in it.
+    """Run a phase of the loop with its hooks: before it, after it, and at an error in it.
 
     Raises:
         RunEndedError: a hook ended the agent.
@@ -72,15 +72,15 @@ async def run_phase(
 
 
 async def visit(phase: PhaseName, state: KernelState, session: Session) -> None:
-    """Ask the hooks of a phase in which the kernel itself has nothing to do."""
+    """Ask the hooks of a phase without work of the kernel."""
     if await steer(phase, "before", state, session) is None:
         await steer(phase, "after", cast("KernelState", session.state), session)
 
 
 async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> Said | None:
-    """Ask the hooks of a phase and do what they say to the end of the run; what they say, if that is for the caller.
+    """Ask the hooks of a phase; end the run if they say so, and return an answer that is for the caller.
 
-    `session.state` is the state as they leave it.
+    `session.state` is the state after them.
     """
     session.reach(state)
     hooks = session.gate.hooks
@@ -93,13 +93,13 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
     if isinstance(said.answer, (Stop, Terminate)):
         end_by_hook(said, phase, timing, cast("KernelState", session.state), session)
         return None
-    if not isinstance(said.answer, (Resume, Nudge)):  # whether the model can be told is for the caller to see
+    if not isinstance(said.answer, (Resume, Nudge)):  # the caller knows whether the model can be told
         record_steering(said, phase, timing, session)
     return said
 
 
 async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Session) -> bool:
-    """Do what a hook says where the next one is to be asked all the same: a word before `think`, another output."""
+    """Apply an answer after which the next hook is still asked: a nudge before `think`, another output."""
     answer, state = said.answer, cast("KernelState", session.state)
     if isinstance(answer, Nudge) and phase == "think":
         record_steering(said, phase, timing, session)
@@ -118,7 +118,7 @@ async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Ses
 
 
 def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> None:
-    """End because a phase hook says so, unless it has ended already; an answer of the model is overruled."""
+    """End the agent for a phase hook, unless it has ended; this replaces the model's answer."""
     answer, before = cast("Stop | Terminate", said.answer), session.termination
     # Without one it is the newest result; those of this turn may not have been read yet.
     output = state.output if before is None or before.output is None else before.output
@@ -136,7 +136,7 @@ def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState
 
 
 def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) -> None:
-    """Record that a hook wants another answer than what has ended the run."""
+    """Record that a hook wanted to change the answer of a run that has ended in another way."""
     ended = session.termination
     why = f"the run has ended by {ended.reason if ended else 'something else'}, which stands"
     error = f"it returned {type(said.answer).__name__}, but {why}"
@@ -144,14 +144,14 @@ def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) ->
 
 
 def of_policy(policy: str | None) -> dict[str, Any]:
-    """Return the field of an event that says which policy it comes from; a field that is not set is not written."""
+    """Return the event's field `policy`, if there is one."""
     return {} if policy is None else {"policy": policy}
 
 
 def record_steering(
     said: Said, phase: PhaseName, timing: Timing, session: Session, changes: dict[str, Any] | None = None
 ) -> None:
-    """Record that a phase hook steers the run; `changes` are those that an error hook made to the state."""
+    """Record that a phase hook steers the run; `changes` are an error hook's changes to the state."""
     answer = said.answer
     fields = of_policy(said.policy) | ({} if changes is None else {"changes": changes})
     reason, action = getattr(answer, "reason", ""), type(answer).__name__.lower()
@@ -179,9 +179,9 @@ def record_steering(
 
 
 async def recover(phase: PhaseName, state: KernelState, session: Session, error: Exception) -> KernelState | None:
-    """Return the state from which an error hook wants to go on, or None.
+    """Return the state in which an error hook continues, or None.
 
-    The end of the run, an event that cannot be written and a replay that left its recording are nobody's to ignore.
+    A hook cannot ignore the end of the run, an event that cannot be written, or a diverged replay.
     """
     hooks = session.gate.hooks
     if hooks is None or isinstance(error, (RunEndedError, TraceWriteError, ReplayError)) or not hooks.at_phase(phase):
@@ -195,7 +195,7 @@ async def recover(phase: PhaseName, state: KernelState, session: Session, error:
 
 
 def state_changes(state: KernelState, given: KernelState) -> dict[str, Any]:
-    """Return, as JSON, what of a state an error hook set; messages by their ids."""
+    """Return an error hook's changes to a state, as JSON; messages by their ids."""
     found: dict[str, Any] = {}
     if given.thread.ranges != state.thread.ranges:
         known = {message.id for message in state.thread.messages}
@@ -208,7 +208,7 @@ def state_changes(state: KernelState, given: KernelState) -> dict[str, Any]:
 
 
 def apply_changes(state: KernelState, changes: dict[str, Any]) -> KernelState:
-    """Return the state with what `state_changes` found."""
+    """Return the state with the changes of `state_changes`."""
     fields = dict(changes)
     if "thread" in fields:
         known = {message.id: message for message in state.thread.messages}
@@ -219,7 +219,7 @@ def apply_changes(state: KernelState, changes: dict[str, Any]) -> KernelState:
 
 
 async def _skip(phase: PhaseName, state: KernelState, session: Session, reason: str) -> KernelState:
-    """Leave the rest of the turn out. The thread stays in order: every call in it gets an answer."""
+    """Skip the rest of the turn. Every call in the thread still gets an answer."""
     why = f"skipped{f': {reason}' if reason else ''}"
     if phase == "act":
         return await _close_turn(state, state, session, why)
@@ -235,7 +235,7 @@ async def _skip(phase: PhaseName, state: KernelState, session: Session, reason: 
 
 
 async def _close_turn(before: KernelState, state: KernelState, session: Session, why: str) -> KernelState:
-    """Return the state at the next turn; calls that are open in the thread are answered with `why`."""
+    """Return the state at the next turn; open calls in the thread are answered with `why`."""
     open_calls = before.pending if before.status in ("acting", "observing") else ()
     done = {each.call_id: each for each in before.completed}
     thread = state.thread

@@ -1,4 +1,4 @@
-"""The ports of an agent's session: all that a strategy can reach, and everything that passes them is recorded."""
+"""The ports of a session: a strategy's only access to the world. Everything that passes them is recorded."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ModelPort(Protocol):
     """Asks the model."""
 
     adapter: Model
-    """Who answers now."""
+    """The current model."""
     fallbacks: list[tuple[FallbackInfo, Model]]
-    """Who answers when that one does not, in order; with what is recorded of them."""
+    """The remaining fallback models, in order, each with its record in the header."""
 
     def answer_with(self, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
-        """Let others answer from now on."""
+        """Replace the model and its fallbacks."""
 
     @property
     def asked(self) -> int:
@@ -38,7 +38,7 @@ class ModelPort(Protocol):
         parameters: dict[str, JsonValue] | None = None,
         purpose: str | None = None,
     ) -> LlmResponded:
-        """Return the model's answer to the thread, as it is recorded.
+        """Return the model's answer to the thread, as recorded.
 
         Raises:
             ModelError: it did not answer, and trying again did not or would not help.
@@ -53,17 +53,17 @@ class ToolPort(Protocol):
     """Runs tool calls: one `tool-call-started` and exactly one `tool-call-completed` each, whatever happens."""
 
     ended: dict[str, ToolCallCompleted]
-    """Calls of this turn that are over, for a turn that is broken off."""
+    """Results of this turn's calls so far, for a turn that is cut short."""
     refused: set[str]
-    """Calls of which nothing was done."""
+    """Calls that were refused: their body did not run."""
     changed: dict[str, PlannedCall]
-    """Calls as they ran, where a hook or a repair changed them."""
+    """Calls that a hook or a repair changed, in their final form."""
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
-        """Run the calls of a turn and return how they ended, in the order they were asked for."""
+        """Run the calls of a turn and return their results, in the order of the calls."""
 
     async def run(self, planned: PlannedCall) -> ToolCallCompleted:
-        """Check, approve and run one call, and return how it ended, as the hooks let it pass."""
+        """Check, approve and run one call, and return its result as the hooks changed it."""
 
     async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
         """Call a tool from another tool's body and return its result.
@@ -74,45 +74,45 @@ class ToolPort(Protocol):
         """
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
-        """Record a call that does not run, and return what the model is to be told."""
+        """Record a call that does not run, and return its result for the model."""
 
     def meant(self, name: str) -> str:
-        """Return the tool that a name stands for, or the name itself."""
+        """Return the name of the tool that a misspelt name means, or the name itself."""
 
 
 class ThreadPort(Protocol):
-    """Records the thread: each message and each tool schema once, after the hooks have let it pass."""
+    """Records the thread: each message and each tool schema once, as the hooks changed it."""
 
     changed_results: dict[str, str]
-    """What hooks made of results that the model is told, by their calls."""
+    """Results as hooks changed them, by call id."""
     curator: CuratorPort | None
-    """Who looks after the thread; None when it is sent as it is."""
+    """Shortens the thread; None if it is sent as it is."""
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
-        """Add a message with its own content, past the hooks."""
+        """Add a message with its own content, without hooks."""
 
     async def add_user(self, content: Content, *, replaces: tuple[int, ...] = ()) -> Message | None:
-        """Add a message of the user's or of the kernel's; None when a hook removed it.
+        """Add a message from the user or the kernel; None if a hook removed it.
 
-        `replaces` names the messages that it stands for from now on.
+        `replaces` names the messages that it replaces.
         """
 
     async def add_assistant(self, content: str) -> Message | None:
-        """Add what the model is to see as its own words, other than an answer as it came; None when a hook removed it."""
+        """Add an assistant message that is not a recorded answer; None if a hook removed it."""
 
     async def add_reply(self, response: LlmResponded) -> Message | None:
-        """Add the model's answer; None when a hook removed it."""
+        """Add the model's answer; None if a hook removed it."""
 
     async def add_result(
         self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
     ) -> Message | None:
-        """Add a result, or `told` in its place; None when a hook removed it."""
+        """Add a result, or `told` in its place; None if a hook removed it."""
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
-        """Return the thread with a word of the kernel's at its end; the same thread when a hook removed it."""
+        """Return the thread with a nudge at its end; the same thread if a hook removed the nudge."""
 
     def sent(self, thread: Thread, request: Request) -> Thread:
-        """Return the messages that a request sends; those that hooks put there or changed are recorded now."""
+        """Return the messages that a request sends; record those that hooks added or changed."""
 
     def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
         """Write the agent's tool schemas."""
@@ -122,32 +122,32 @@ class ThreadPort(Protocol):
 
 
 class CuratorPort(Protocol):
-    """Looks after the thread: what of a result is shown, what of old turns stays."""
+    """Shortens the thread: how results are shown, and what stays of old turns."""
 
     stored: dict[str, str]
-    """Long results by key, whole."""
+    """Long results in full, by key."""
 
     def shown(self, completed: ToolCallCompleted, message: Message) -> Shown | None:
-        """Return what is to stand for a result; None when it may stand as it is."""
+        """Return the replacement of a result in the thread; None if it stays as it is."""
 
     def note_result(self, message: Message, planned: PlannedCall, completed: ToolCallCompleted) -> None:
-        """Learn of a result that joined the thread."""
+        """Take a result that joined the thread."""
 
     def note_reply(self, response: LlmResponded) -> None:
-        """Learn of an answer that joined the thread."""
+        """Take an answer that joined the thread."""
 
     def note_nudge(self, message: Message) -> None:
-        """Learn of a word of the kernel's that joined the thread."""
+        """Take a nudge that joined the thread."""
 
     async def after_turn(self, state: KernelState) -> KernelState:
-        """Return the state with a thread that is not too long."""
+        """Return the state with a thread within its limits."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What stands in the thread for a result that does not stand there as it came."""
+    """The replacement of a result in the thread."""
 
     content: Content
     """The content of the message."""
     key: str | None
-    """Where all of it is kept; None when nothing is left out."""
+    """The key of the full result; None if nothing is left out."""

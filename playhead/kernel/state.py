@@ -25,10 +25,10 @@ class Thread:
     messages: tuple[Message, ...] = ()
     """The messages, in send order."""
     ranges: tuple[Range, ...] = ()
-    """Their ids, as inclusive ranges in the same order; kept along so that no request has to walk the thread."""
+    """Their ids, as inclusive ranges in the same order."""
 
     def add(self, *messages: Message | None) -> Thread:
-        """Return the thread with these messages at its end; None stands for one that a hook removed."""
+        """Return the thread with these messages at its end; None is a message that a hook removed."""
         new, ids = [], []
         for message in messages:
             if message is not None:
@@ -39,12 +39,12 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing the agent did: a thought, a call or what came back."""
+    """One thing the agent did: a thought, a call, a result."""
 
     type: Literal["thought", "action", "observation", "plan", "reflection", "critique"]
-    """What it is."""
+    """The kind of step."""
     content: str
-    """The thought, the arguments as JSON, or what the model was told."""
+    """The thought, the arguments as JSON, or the result as the model sees it."""
     iteration: int
     """Turn of the loop, from 0."""
     tool: str | None = None
@@ -57,28 +57,28 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call that was asked for and has its place in the turn."""
+    """A call with its position in the turn."""
 
     call: ToolCall
-    """What the model asked for."""
+    """The call as the model wrote it."""
     position: int
-    """Place among the calls of the iteration, from 0."""
+    """Position among the calls of the turn, from 0."""
     source: Literal["native", "text", "plan", "tool"] = "native"
-    """How it was asked for."""
+    """Where the call comes from."""
     request: int | None = None
-    """The request whose answer asked for it."""
+    """The request whose answer has the call."""
     rationale: Rationale | None = None
     """The model's own reason."""
     step: str | None = None
-    """The step of a plan that it is."""
+    """The plan step that it carries out."""
     written: str | None = None
-    """The text of a call in text whose JSON had to be repaired to be read."""
+    """The original text of a call whose JSON was repaired."""
     cut_off: bool = False
-    """Whether the reply was cut off, so that arguments which are not whole are not complete."""
+    """Whether the reply was cut off, so that the arguments may be incomplete."""
 
 
 class KernelState(BaseModel):
-    """Everything a strategy knows, between two steps."""
+    """The whole state of a strategy between two steps."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -87,29 +87,29 @@ class KernelState(BaseModel):
     strategy: str
     """The strategy's registered name."""
     status: Status = "thinking"
-    """What comes next."""
+    """The next phase, or how the loop ended."""
     iteration: int = 0
     """Turn of the loop, from 0."""
     thread: Thread = Thread()
     """The messages so far."""
     steps: tuple[Step, ...] = ()
-    """What was done so far."""
+    """The steps so far."""
     tools_used: frozenset[str] = frozenset()
     """Tools that returned a result."""
     decision_log: tuple[str, ...] = ()
-    """What controllers decided, in words."""
+    """Decisions about the strategy, in words."""
     usage: Usage = Field(default_factory=Usage)
-    """Tokens of this agent's own model calls and of those below it."""
+    """Tokens of the agent's model calls and of those of agents below it."""
     cost_usd: float | None = 0.0
-    """US dollars for `usage`; None when a price is not known."""
+    """US dollars for `usage`; None if a price is unknown."""
     pending: tuple[PlannedCall, ...] = ()
-    """Calls that were asked for and not yet run."""
+    """Calls that have not run yet."""
     completed: tuple[ToolCallCompleted, ...] = ()
-    """Calls of this turn that ended and have not yet joined the thread."""
+    """Results of this turn that have not joined the thread yet."""
     output: JsonValue = None
-    """The answer, once there is one; while a strategy runs, the best it has, which is kept when the run is stopped."""
+    """The answer; while a strategy runs, its best output so far, which a stopped run returns."""
     error: str | None = None
-    """What broke, in a failed run."""
+    """The error of a failed run."""
     meta: dict[str, JsonValue] = Field(default_factory=dict)
     """A strategy's own notes, as JSON."""
 
@@ -119,15 +119,15 @@ class KernelState(BaseModel):
 
     @property
     def last_observation(self) -> str | None:
-        """What the newest successful call returned, as the model was told: the best there is without an answer."""
+        """The newest successful result, as the model sees it."""
         found = (step.content for step in reversed(self.steps) if step.type == "observation" and step.ok)
         return next(found, None)
 
     @property
     def best(self) -> JsonValue:
-        """The best answer so far: what a strategy that runs holds for one, else the newest result.
+        """The best output so far: the strategy's own, else the newest result.
 
-        An answer with which it came to its end is none: hooks may not let it stand.
+        The output of a final state does not count, because hooks may reject it.
         """
         return self.last_observation if self.output is None or self.status in FINAL else self.output
 
@@ -136,7 +136,7 @@ _FIELDS = frozenset(KernelState.model_fields)
 
 
 def transition(state: KernelState, **changes: Any) -> KernelState:  # noqa: ANN401 - the fields of the state
-    """Return a new state with these fields changed: the only way to change one.
+    """Return a new state with these fields changed: the only way to change a state.
 
     Raises:
         TypeError: a field does not exist.

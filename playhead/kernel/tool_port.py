@@ -1,4 +1,4 @@
-"""The door to the tools: one start and exactly one end for each call, whatever happens."""
+"""The tool port: each call has one start and exactly one end, whatever happens."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class ToolDoor:
         self._tools = session.toolset
         self._ids: set[str] = set()
         self.ended: dict[str, ToolCallCompleted] = {}
-        """Calls of this turn that are over, for a turn that is broken off."""
+        """Results of this turn's calls so far, for a turn that is cut short."""
         self.refused: set[str] = set()
-        """Calls of which nothing was done."""
+        """Calls that were refused: their body did not run."""
         self.changed: dict[str, PlannedCall] = {}
-        """Calls as they ran, where a hook changed them."""
+        """Calls that a hook or a repair changed, in their final form."""
         self._repairer = Repairer(session) if session.header.repair else None
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
-        """Run the calls of a turn and return how they ended, in the order they were asked for.
+        """Run the calls of a turn and return their results, in the order of the calls.
 
-        Read-only tools that stand next to each other run at once, at most `max_parallel`; all others run alone.
+        Adjacent calls of read-only tools run in parallel, at most `max_parallel`; all others run alone.
         """
         completed: list[ToolCallCompleted] = []
         self.ended.clear()
@@ -97,7 +97,7 @@ class ToolDoor:
         return from_json(completed.result)
 
     async def run(self, planned: PlannedCall) -> ToolCallCompleted:
-        """Check, approve and run one call, and return how it ended, as the hooks let it pass.
+        """Check, approve and run one call, and return its result as the hooks changed it.
 
         Hooks see the call before its arguments are hashed; nothing changes them after that.
         """
@@ -108,11 +108,11 @@ class ToolDoor:
         return await self._passed(await self._recorded(*await self._offered(planned)))
 
     def meant(self, name: str) -> str:
-        """Return the tool that a name stands for, or the name itself."""
+        """Return the name of the tool that a misspelt name means, or the name itself."""
         return name if self._repairer is None else self._repairer.meant(name)
 
     def _repaired(self, planned: PlannedCall) -> PlannedCall:
-        """Return the call as it is to run, repaired where a model broke it; what tools ask for is not a model's mistake."""
+        """Return the call, repaired if the model broke it; calls from tools are not repaired."""
         if self._repairer is None or planned.source == "tool":
             return planned
         repaired = self._repairer.repair(planned)
@@ -121,7 +121,7 @@ class ToolDoor:
         return repaired
 
     async def _offered(self, planned: PlannedCall) -> tuple[PlannedCall, Outcome | None]:
-        """Return the call as the hooks want it to run, and how it ends where they do not."""
+        """Return the call as the hooks changed it, and its outcome if they refuse it."""
         asked = planned.call
         call = await self._session.offer("tool.call", asked, key=asked.id, tool=asked.name, call_id=asked.id)
         if call is SUPPRESS:
@@ -133,11 +133,11 @@ class ToolDoor:
         return planned, None
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
-        """Record a call that does not run, and return what the model is to be told."""
+        """Record a call that does not run, and return its result for the model."""
         return await self._recorded(planned, Outcome.refusal("Skipped", why))
 
     async def _passed(self, completed: ToolCallCompleted) -> ToolCallCompleted:
-        """Return the result as the hooks want it to be used; it is recorded as it came."""
+        """Return the result as the hooks changed it, after the recording of the original."""
         session, call_id = self._session, completed.call_id
         passed = await session.offer("tool.result", completed, key=call_id, **call_details(completed))
         if passed is SUPPRESS:
@@ -153,7 +153,7 @@ class ToolDoor:
         return passed  # type: ignore[no-any-return]
 
     async def _recorded(self, planned: PlannedCall, skipped: Outcome | None) -> ToolCallCompleted:
-        """Run a call with a record of its start and its end; one that is `skipped` ends so without being run."""
+        """Run a call, and record its start and end; with `skipped`, end it with that outcome without a run."""
         session, call = self._session, planned.call
         if session.gate.guards:
             await before_call(session, planned)
@@ -174,7 +174,7 @@ class ToolDoor:
             request=planned.request,
             step=planned.step or (session.at.inner.step if session.at.inner else None),
         )
-        if call.id in self._ids:  # results are told apart by it
+        if call.id in self._ids:  # results are matched by id
             raise UsageError(f"the call id {call.id!r} of {session.owner} has been used already")
         self._ids.add(call.id)
         started_us = recorder.clock.now_us()
@@ -213,7 +213,7 @@ class ToolDoor:
         return event
 
     async def _outcome(self, planned: PlannedCall, args_hash: str, given: str, started_us: int) -> Outcome:
-        """Return how a call ends; `given` is the hash of the arguments that it was recorded with, before redaction."""
+        """Return the outcome of a call; `given` is the hash of its arguments before redaction."""
         session, call, tool = self._session, planned.call, self._tools.get(planned.call.name)
         if tool is None or not (planned.source == "tool" or session.offers(call.name)):
             return await self._explained(call, self._unknown(call.name))
@@ -253,7 +253,7 @@ class ToolDoor:
         return Outcome.refusal("UnknownTool", f"there is no tool {name!r}.{nearest(name, self._tools)}")
 
     async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str, given: str) -> Outcome | None:
-        """Return how a call ends that a killswitch or an approver does not let run, or None."""
+        """Return the outcome of a call that a killswitch or an approver refuses, or None."""
         outcome = None if spec.kind == "meta" else stopped(self._session, planned, spec)
         guards = asking(self._session, planned, spec) if outcome is None else []
         for guard in guards:
@@ -268,7 +268,7 @@ class ToolDoor:
     async def _denied(
         self, guard: Guard | None, spec: ToolSpec, planned: PlannedCall, args_hash: str
     ) -> Outcome | None:
-        """Return how the call ends that nobody allowed, or None when it may run."""
+        """Ask for approval; return the outcome of a denied call, or None."""
         from playhead.kernel.approval import ApprovalRequest, decide  # noqa: PLC0415 - only for tools that need it
 
         session, call_id = self._session, planned.call.id
@@ -300,15 +300,15 @@ class ToolDoor:
         return replace(Outcome.failure("ApprovalDenied", why), ended="denied")
 
     def _runs_beside(self, planned: PlannedCall) -> bool:
-        """Return whether the call may run beside others."""
+        """Return whether the call may run in parallel with others."""
         tool = self._tools.get(planned.call.name)
         return tool is not None and tool.spec.read_only
 
     async def _run_together(self, batch: list[PlannedCall]) -> list[ToolCallCompleted]:
-        """Run calls beside each other. What hooks say of them does not depend on which is faster.
+        """Run calls in parallel. The order of hooks does not depend on which call is faster.
 
-        They are asked about each call before any runs, and about the results when all have ended, in asking order. Where
-        they make a call one with side effects, all run alone.
+        Hooks see each call before any runs, and the results after all have ended, in the order of the calls. If a hook makes a
+        call one with side effects, all run alone.
         """
         batch = [self._repaired(planned) for planned in batch]
         if self._session.gate.hooks is None:

@@ -1,6 +1,6 @@
-"""SIGTERM while runs go on: they end in order, with closed traces, and then the process ends as it would have.
+"""SIGTERM during runs: they end with closed traces, then the process ends as it would have.
 
-Only where nobody has said what the signal does; a server's own handler is left alone.
+Only where the program has no handler of its own for SIGTERM.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
 CLOSING_S: Final = 0.5
-"""Seconds that the runs have to close their traces, at most."""
+"""Seconds that the runs have to close their traces."""
 POLL_S: Final = 0.01
 WAKE_S: Final = 0.02
-"""Seconds that the main thread has to notice a signal, before it is sent to it again."""
+"""Seconds after which the signal is sent to the main thread again."""
 TERMINATED: Final = Termination(
     "cancelled", source="signal:SIGTERM", failed=True, error="the process was told to end (SIGTERM)"
 )
 
 KILL_POLL_S: Final = 0.05
-"""Seconds between two looks at whether another process wants the run to end."""
+"""Seconds between two checks for `playhead kill`."""
 LONGEST_REASON: Final = 1000
 """Characters of a reason."""
 KILL: Final = "kill"
-"""How `playhead kill` is called in traces and results."""
+"""The name of `playhead kill` in traces and results."""
 
 
 class _Ender:
-    """A thread that ends the runs and then the process when SIGTERM has come.
+    """A thread that ends the runs, then the process, after SIGTERM.
 
     The system may hand a signal to any thread, or just before a wait begins; Python handles it in the main thread, when that
     next runs. This one hears of it at once, and makes the main thread handle it.
@@ -51,13 +51,13 @@ class _Ender:
 
     _write = -1
     live: ClassVar[set[Session]] = set()
-    """The runs of this process, of all threads and loops."""
+    """The runs of this process, in all threads and loops."""
 
     def __init__(self) -> None:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget the parent of a forked child: its runs do not go on here, and SIGTERM ends this process as any other one."""
+        """Start anew in a forked child: the parent's runs do not continue here, and SIGTERM ends the process."""
         self._put_back()
         self._write = -1
         self.pid = os.getpid()
@@ -67,30 +67,30 @@ class _Ender:
             session.ending.orphan()
         self.live.clear()
         self.ending = False
-        """Whether the runs are being ended: no other one begins."""
+        """Whether the runs are being ended, so that no other one begins."""
         self.dying = False
-        """Whether the main thread knows: the next signal ends the process."""
+        """Whether the main thread has handled the signal: the next one ends the process."""
 
     def listen(self) -> None:
-        """Hear of SIGTERM, unless somebody else does; in the main thread."""
+        """Install the handler, unless there is another one; in the main thread."""
         if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return
         if self._write < 0:
             read, self._write = os.pipe()
-            os.set_blocking(self._write, False)  # as Python wants it
+            os.set_blocking(self._write, False)  # required by Python
             threading.Thread(target=self._work, args=(read,), name="playhead-signals", daemon=True).start()
         signal.signal(signal.SIGTERM, _on_signal)
         self._wake(self._write)
 
     def listen_no_more(self) -> None:
-        """Let SIGTERM do what it did, unless other runs go on; in the main thread."""
-        while self.dying and not self.live:  # else the program would continue for a moment, and might exit in order
+        """Remove the handler after the last run; in the main thread."""
+        while self.dying and not self.live:  # else the program would continue, and might exit with 0
             time.sleep(POLL_S)
         if not self.live:
             self._put_back()
 
     def tell(self) -> None:
-        """Say that SIGTERM has come: by itself Python may tell somebody else, who heard of signals before."""
+        """Wake the thread: Python may have written to another program's wakeup descriptor."""
         os.write(self._write, bytes([signal.SIGTERM]))
 
     def _put_back(self) -> None:
@@ -108,20 +108,20 @@ class _Ender:
             pass
         self.ending = True
         for session in list(self.live):
-            with observer_timeout(), suppress(Exception):  # of one run must not keep the others from their end
+            with observer_timeout(), suppress(Exception):  # one run's error must not keep the others from ending
                 session.interrupt(TERMINATED)
         late_at = time.monotonic() + CLOSING_S
         while self.live and time.monotonic() < late_at:
             time.sleep(POLL_S)
         _deliver_spans()
-        while True:  # the first may be what wakes it, and the second is what ends it
+        while True:  # the first signal may only wake it; the second ends it
             signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
             time.sleep(WAKE_S)
 
 
 def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
-    """Have the runs ended, and then the process; the second time, end the process."""
-    if _ender.dying or os.getpid() != _ender.pid:  # of a child that has just been forked
+    """End the runs, then the process; the second time, end the process at once."""
+    if _ender.dying or os.getpid() != _ender.pid:  # in a child that was just forked
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     _ender.dying = True
@@ -129,7 +129,7 @@ def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a sig
 
 
 def _deliver_spans() -> None:
-    """Let live export deliver what is left, for two seconds at most, if there is any: a killed process does not."""
+    """Let live export deliver its queue, for two seconds at most: a killed process runs no `atexit`."""
     live = sys.modules.get("playhead.spans.live")
     if live is not None:
         live.at_exit()
@@ -141,7 +141,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def require_own_process() -> None:
-    """Refuse to begin a run in the child of a fork made during one: a lock that another thread held stays held for ever.
+    """Refuse a run in a child forked during a run: a lock that another thread held is never released there.
 
     Raises:
         UsageError: this process is such a child.
@@ -153,7 +153,7 @@ def require_own_process() -> None:
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Let SIGTERM end the runs of this process before it ends the process; in the main thread, where signals come."""
+    """Handle SIGTERM inside this block; in the main thread."""
     in_main = threading.current_thread() is threading.main_thread()
     if in_main:
         _ender.listen()
@@ -166,10 +166,10 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def ended_by_signals(session: Session) -> Iterator[None]:
-    """End this run in order when SIGTERM comes, while this lasts."""
+    """End this run in order on SIGTERM, inside this block."""
     with listening():
         _ender.live.add(session)
-        while _ender.ending:  # it came too late: the process is gone in a moment, and would leave its trace open
+        while _ender.ending:  # too late: the process is about to end, and would leave the trace open
             forget(session)
             time.sleep(POLL_S)
         try:
@@ -179,13 +179,13 @@ def ended_by_signals(session: Session) -> Iterator[None]:
 
 
 def forget(session: Session) -> None:
-    """Wait for this run no more: its trace is closed."""
+    """Remove a run whose trace is closed."""
     _ender.live.discard(session)
 
 
 @contextmanager
 def reachable(session: Session) -> Iterator[None]:
-    """Let `playhead kill` end the run, while this lasts."""
+    """Let `playhead kill` end the run inside this block."""
     control = session.run.control
     if control is None:
         yield
