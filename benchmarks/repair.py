@@ -27,8 +27,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from playhead import Agent, Context
 from playhead.kernel.models import resolve_model
-from playhead.kernel.models.openai_format import read_call
 from playhead.kernel.outcome import Outcome
+from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.repair import is_healthy, repair
 from playhead.testing import ScriptedModel, Turn, text
 from playhead.trace.events import ErrorInfo

@@ -26,6 +26,6 @@ def subclass(base: Any, **declared: Any) -> type[Strategy]:
     return made
 
 
-def register(name: str, function: Callable[[Any, Any], Awaitable[Any]], *, replace: bool = False) -> None:
+def register(name: str, function: Callable[[Any, Any], Awaitable[Any]]) -> None:
     """Make such a strategy known."""
-    register_strategy(strategy_of(name, function), replace=replace)
+    register_strategy(strategy_of(name, function))

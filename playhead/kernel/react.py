@@ -6,7 +6,6 @@ them may write its calls as JSON into its text.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +17,19 @@ from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, is_meta, visible_tools
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
+from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.repair import NUDGE
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
 from playhead.trace.events import RationaleMissing, Thought
 from playhead.trace.format import incomplete
-from playhead.trace.types import ToolCall
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.repair.text_calls import TextCall
     from playhead.kernel.session import Session
     from playhead.trace.events import LlmResponded, ToolCallCompleted
+    from playhead.trace.types import ToolCall
 
 
 CUT_OFF: Final = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
@@ -98,12 +98,8 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
 
 
 def _tool_call(call_id: str, call: TextCall) -> ToolCall:
-    if isinstance(call.arguments, dict):
-        return ToolCall(id=call_id, name=call.name, arguments=to_json(call.arguments))
-    try:
-        return ToolCall(id=call_id, name=call.name, arguments=to_json(json.loads(call.arguments)))
-    except (ValueError, RecursionError):
-        return ToolCall(id=call_id, name=call.name, raw_arguments=call.arguments)
+    made = read_call(call_id, call.name, call.arguments)
+    return made if made.arguments is None else made.model_copy(update={"arguments": to_json(made.arguments)})
 
 
 async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:

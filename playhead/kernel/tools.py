@@ -144,7 +144,7 @@ class Arguments:
             ToolDefinitionError: a parameter cannot be passed by name, or has no JSON schema.
         """
         parameters = _parameters(function)
-        contexts = [each.name for each in parameters if _is_context(each.annotation, ToolContext)]
+        contexts = [each.name for each in parameters if ToolContext in (each.annotation, *get_args(each.annotation))]
         if len(contexts) > 1:
             raise ToolDefinitionError(f"{name_of(function)}: it has two ToolContext parameters; one is enough")
         try:
@@ -222,11 +222,6 @@ def _field(parameter: inspect.Parameter) -> Any:  # noqa: ANN401 - an annotation
         return Annotated[annotation, default, Field(alias=parameter.name)]
     own = Field(alias=parameter.name) if default is empty else Field(default=default, alias=parameter.name)
     return Annotated[annotation, own]
-
-
-def _is_context(annotation: Any, context: type[ToolContext]) -> bool:  # noqa: ANN401 - any annotation
-    """Return whether a parameter asks for the context: `ToolContext`, `ToolContext | None`, `Annotated[…]`."""
-    return annotation is context or context in get_args(annotation)
 
 
 def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON

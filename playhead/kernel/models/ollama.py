@@ -20,7 +20,8 @@ from playhead.errors import (
 )
 from playhead.kernel.models.adapter import Adapter, spent
 from playhead.kernel.models.base import TextPiece
-from playhead.kernel.models.openai_format import read_call, sendable, sendable_arguments, tool_to_openai, wire_message
+from playhead.kernel.models.openai_format import sendable, sendable_arguments, tool_to_openai, wire_message
+from playhead.kernel.repair.lenient_json import read_call
 from playhead.trace.types import Completion, ImagePart, Prices, Usage, text_of
 from playhead.trace.values import scrub
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.checks import NOT_PARAMETERS
 from playhead.kernel.models.adapter import spent
-from playhead.kernel.repair.lenient_json import strict_json
+from playhead.kernel.repair.lenient_json import read_call
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
-from playhead.trace.values import as_text, scrub, to_json, untagged
+from playhead.trace.values import scrub, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,24 +129,6 @@ def text_of_chunk(chunk: Any) -> str:  # noqa: ANN401 - litellm's ModelResponseS
     """Return the text that a part of a streamed answer brings."""
     choices = getattr(chunk, "choices", None)
     return (getattr(choices[0].delta, "content", None) or "") if choices else ""
-
-
-def read_call(call_id: str | None, name: str | None, written: JsonValue) -> ToolCall:
-    """Return a call that a model asks for; arguments that are not an object stay as the model wrote them.
-
-    Some servers send no text at all for a call without arguments.
-    """
-    arguments = written or {}
-    if isinstance(written, str):
-        with suppress(ValueError, RecursionError):
-            arguments = strict_json(written) if written.strip() else {}
-    is_object = isinstance(arguments, dict)
-    return ToolCall(
-        id=call_id or "",
-        name=name or "",
-        arguments=arguments if is_object else None,
-        raw_arguments=None if is_object else as_text(to_json(written)),
-    )
 
 
 def usage_of(response: Any) -> Usage:  # noqa: ANN401 - litellm's, or a part of one that is streamed

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.trace.values import MAX_DEPTH, scrub
+from playhead.trace.types import ToolCall
+from playhead.trace.values import MAX_DEPTH, as_text, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from playhead.trace.values import JsonValue
 
 MAX_CHARACTERS: Final = 400_000
 """Characters of a text that are read."""
@@ -81,9 +85,22 @@ def read_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
     return block.value
 
 
-def strict_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return what JSON says that is nothing else: no NaN, and no key with two values; raises `ValueError`."""
-    return _DECODER.decode(text)
+def read_call(call_id: str | None, name: str | None, written: JsonValue) -> ToolCall:
+    """Return a call that a model asks for; arguments that are not an object stay as the model wrote them.
+
+    Some servers send no text at all for a call without arguments.
+    """
+    arguments = written or {}
+    if isinstance(written, str):
+        with suppress(ValueError, RecursionError):
+            arguments = _DECODER.decode(written) if written.strip() else {}
+    is_object = isinstance(arguments, dict)
+    return ToolCall(
+        id=call_id or "",
+        name=name or "",
+        arguments=arguments if is_object else None,
+        raw_arguments=None if is_object else as_text(to_json(written)),
+    )
 
 
 def unwrapped(text: str) -> str:

@@ -117,12 +117,11 @@ class Strategy(BaseModel):
             raise UsageError(f"{cls.name}: {first_problem(error)}") from None
 
 
-def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> None:
+def register_strategy(strategy: type[Strategy]) -> None:
     """Make a strategy known under its name, for agents that say it and for replays; an earlier one of yours is replaced.
 
     Args:
         strategy: a class with a `name` and `async def run(self, state, session)`; its fields are its settings.
-        replace: let it take the place of a built-in one, for every agent of this process.
 
     Raises:
         UsageError: the class is no strategy, or its name or one of its aliases is taken or cannot be one.
@@ -134,15 +133,11 @@ def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> Non
         )
     meant = _names()
     for name in (strategy.name, *strategy.short_names()):
-        taken_by = meant.get(str(name).casefold())
-        is_own = taken_by == strategy.name and (replace or taken_by not in BUILT_IN)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UsageError(f"{name!r} cannot name a strategy: letters, digits, '_' and '-', at most 64")
-        if taken_by is not None and not is_own:
-            raise UsageError(
-                f"{name!r} means the strategy {taken_by!r}; choose another name, or replace that one everywhere: "
-                f"register_strategy(…, replace=True) with something called {taken_by!r}"
-            )
+        taken_by = meant.get(name.casefold())
+        if taken_by is not None and (taken_by != strategy.name or taken_by in BUILT_IN):
+            raise UsageError(f"{name!r} means the strategy {taken_by!r}; choose another name")
     _registry[strategy.name] = strategy
 
 
@@ -181,13 +176,7 @@ def strategy_class(name: str) -> type[Strategy]:
         told = [f"{each.name} ({', '.join(each.short_names())})" if each.short_names() else each.name for each in known]
         guess = did_you_mean(name.casefold(), list(_names()))
         raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {', '.join(told)}.")
-    return _registry[full] if full in _registry else built_in(full)
-
-
-def built_in(name: str) -> type[Strategy]:
-    """Return a strategy of Playhead's own, by its name."""
-    found: type[Strategy] = getattr(strategies, BUILT_IN[name])
-    return found
+    return _registry[full] if full in _registry else getattr(strategies, BUILT_IN[full])
 
 
 def strategy_of(header: AgentHeader) -> Strategy:
@@ -222,7 +211,6 @@ def list_strategies() -> list[str]:
 
 
 def _names() -> dict[str, str]:
-    """Return what names mean, in lower case; the short ones of a built-in strategy stay when it is replaced."""
-    found = [*map(built_in, BUILT_IN), *_registry.values()]
-    short = {alias.casefold(): each.name for each in found for alias in each.short_names()}
-    return short | {name.casefold(): name for name in list_strategies()}
+    """Return what names mean, in lower case."""
+    found = map(strategy_class, list_strategies())
+    return {name.casefold(): each.name for each in found for name in (each.name, *each.short_names())}

@@ -58,7 +58,7 @@ class Nameless(Strategy):
 @pytest.mark.parametrize(
     ("strategy", "problem"),
     [
-        (called("reactive"), "'reactive' means the strategy 'reactive'; choose another name, or replace that one everywhere"),
+        (called("reactive"), "'reactive' means the strategy 'reactive'; choose another name"),
         (called("cot"), "'cot' means the strategy 'chain-of-thought'; choose another name"),
         (called("my strategy"), "'my strategy' cannot name a strategy: letters, digits, '_' and '-', at most 64"),
         (called("mine\n"), "cannot name a strategy"),
