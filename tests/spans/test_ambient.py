@@ -26,10 +26,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
 
 from playhead import Agent, load_recording, tool
+from playhead.agent.ambient import ambient_telemetry
 from playhead.replay import reproduce, resume
 from playhead.spans import export_to, spans_of
 from playhead.testing import ScriptedModel, call, text
-from playhead.agent.ambient import ambient_telemetry
 from playhead.trace.types import TelemetryContext
 from tests.spans.span_runs import spans_in
 
