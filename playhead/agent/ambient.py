@@ -45,7 +45,7 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
     """
     found: dict[str, Any] = {} if earlier_trace_id is None else {"earlier_trace_id": earlier_trace_id}
     trace, context = sys.modules.get("opentelemetry.trace"), sys.modules.get("opentelemetry.context")
-    if trace is not None and context is not None:
+    if hasattr(trace, "use_span") and hasattr(context, "detach"):  # else another thread is just loading them
         readings: dict[str, Callable[[], dict[str, Any]]] = {
             "its open span": partial(_span, trace),
             **{f"the value {name!r} of its context": partial(_value, context, name) for name in (*_TEXTS, *_OBJECTS)},

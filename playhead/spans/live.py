@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
@@ -403,8 +403,11 @@ def _forget_parent() -> None:
 
 def _is_suppressed() -> bool:
     """Return whether the run begins under `suppress_tracing`, or inside a trace that its application does not sample."""
-    context, trace = sys.modules.get("opentelemetry.context"), sys.modules.get("opentelemetry.trace")
-    if context is None or trace is None:  # an application that never loaded them suppresses nothing
+    context: Any = sys.modules.get("opentelemetry.context")
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    if not (
+        hasattr(trace, "use_span") and hasattr(context, "detach")
+    ):  # never loaded, or just being loaded by a thread
         return False
     outer = trace.get_current_span().get_span_context()
     suppressed = context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY)  # noqa: SLF001 - as the libraries read it

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-import zlib
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -32,8 +31,6 @@ class Reply:
     body: bytes = b""
     delay_s: float = 0.0
     hang_up: bool = False
-    drip: str | None = None
-    """`headers` or `body`: it comes byte by byte, and without an end."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,11 @@ def spans_in(request: ExportTraceServiceRequest) -> list[Span]:
     return [span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans]
 
 
+def at_most(size: int) -> Callable[[Received], Reply]:
+    """Return a rule by which a request of more bytes is too large."""
+    return lambda received: Reply(413) if received.size > size else OK
+
+
 def rejecting(count: int, why: str) -> Reply:
     """Return an answer that accepts a request, and yet rejects some of its spans."""
     response = ExportTraceServiceResponse()
@@ -79,23 +81,13 @@ def rejecting(count: int, why: str) -> Reply:
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes spans; `replies` are used up first, then every answer is `usual`."""
+    """Takes spans; `replies` are used up first, then every answer is `usual`, or what a rule says."""
 
     daemon_threads = True
 
-    def __init__(
-        self,
-        *replies: Reply,
-        usual: Reply = OK,
-        most_bytes: int | None = None,
-        port: int = 0,
-        rule: Callable[[Received], Reply] | None = None,
-    ) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.replies = list(replies)
-        self.usual = usual
-        self.most_bytes = most_bytes
-        self.rule = rule
+    def __init__(self, *replies: Reply, usual: Reply = OK, rule: Callable[[Received], Reply] | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.replies, self.usual, self.rule = list(replies), usual, rule
         self.requests: list[Received] = []
         self.arrived = threading.Condition()
         threading.Thread(target=lambda: self.serve_forever(poll_interval=0.01), daemon=True).start()
@@ -133,9 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
-        body = _unpacked(content, self.headers.get("Content-Encoding", ""))
+        body = gzip.decompress(content) if self.headers.get("Content-Encoding") == "gzip" else content
         request = ExportTraceServiceRequest.FromString(body)
-        reply = self._reply(len(body))
+        reply = self.server.replies.pop(0) if self.server.replies else self.server.usual
         headers = {name.lower(): value for name, value in self.headers.items()}
         time.sleep(reply.delay_s)
         with self.server.arrived:
@@ -148,27 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.hang_up:
             self.close_connection = True
             return
-        if reply.drip is not None:
-            self._drip(reply.drip)
-            return
         self.send_response(reply.status)
         for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(reply.body)
-
-    def _drip(self, part: str) -> None:
-        self.close_connection = True
-        self.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"" if part == "headers" else b"Content-Length: 1000\r\n\r\n"))
-        for _ in range(100):
-            self.wfile.write(b"x")
-            time.sleep(0.03)
-
-    def _reply(self, size: int) -> Reply:
-        with self.server.arrived:
-            if self.server.most_bytes is not None and size > self.server.most_bytes:
-                return Reply(413)
-            return self.server.replies.pop(0) if self.server.replies else self.server.usual
 
     def log_message(self, *_: Any) -> None:
         """Be quiet."""
@@ -176,9 +152,3 @@ class _Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         with suppress(ConnectionError):  # of a client that was killed, or did not wait
             super().handle()
-
-
-def _unpacked(content: bytes, encoding: str) -> bytes:
-    if encoding == "gzip":
-        return gzip.decompress(content)
-    return zlib.decompress(content) if encoding == "deflate" else content

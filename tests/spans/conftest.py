@@ -12,7 +12,7 @@ from playhead.spans import live
 from tests.spans.collector import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 settings.register_profile("no deadline", deadline=None)  # machines that run tests are busy
 settings.load_profile("no deadline")
@@ -33,14 +33,8 @@ def nothing_exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def collect() -> Iterator[Callable[..., Collector]]:
-    """Make collectors that end with the test."""
-    made: list[Collector] = []
-
-    def make(*arguments: object, **options: object) -> Collector:
-        made.append(Collector(*arguments, **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+def collector() -> Iterator[Collector]:
+    """A collector that takes everything, unless the test says otherwise."""
+    made = Collector()
+    yield made
+    made.close()

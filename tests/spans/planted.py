@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.trace import events as e
 from playhead.trace.types import ImagePart, TelemetryContext, TextPart
-from tests.spans.span_runs import golden
+from tests.spans.spans import golden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,23 +21,10 @@ NAMES: Final = frozenset(
     {
         # who, and which: never hidden
         *("agent.name", "model", "address", "strategy", "from_model", "to_model", "finish_reason", "run_id", "task_id"),
-        *(
-            "call_id",
-            "tool_call_id",
-            "id",
-            "call",
-            "plan_id",
-            "step_id",
-            "step",
-            "thought",
-            "kept",
-            "parent",
-            "session_id",
-            "user_id",
-            "session",
-        ),
-        *("switch", "hook", "guard", "nudge", "strategy_used", "from_strategy", "to_strategy", "recommended_strategy"),
-        *("tool", "tools.name", "versions", "replay_of", "resumed_from", "purpose", "error.type", "service"),
+        *("call_id", "tool_call_id", "id", "call", "plan_id", "step_id", "step", "thought", "kept", "parent"),
+        *("session_id", "user_id", "session", "switch", "hook", "guard", "nudge", "recommended_strategy"),
+        *("strategy_used", "from_strategy", "to_strategy", "tool", "tools.name", "versions", "replay_of"),
+        *("resumed_from", "purpose", "error.type", "service"),
         # words of Playhead's own
         *("kind", "type", "role", "status", "format", "ended", "rung", "source", "stage", "action", "timing", "at"),
         *("terminated_by", "terminated_source", "on_trigger", "args_hash", "path", "mode", "phase", "severity"),

@@ -15,9 +15,8 @@ from playhead.spans.destination import Destination, named
 from playhead.spans.run_export import RunExport
 from playhead.spans.sources import QueueSource
 from tests.proving import bound
-from tests.spans.collector import OK, Collector, Received, Reply, rejecting
-from tests.spans.span_runs import golden
-from tests.spans.spans import span
+from tests.spans.collector import OK, Collector, Received, Reply, at_most, rejecting
+from tests.spans.spans import golden, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,9 +45,8 @@ def deliver(collector: Collector, count: int = 4, **attributes: Any) -> Delivere
         sink.close()
 
 
-def test_a_request_is_as_the_protocol_wants_it(collect: Callable[..., Collector]) -> None:
+def test_a_request_is_as_the_protocol_wants_it(collector: Collector) -> None:
     """Protobuf, packed by gzip, to the path for traces, with the headers that were given, over one connection."""
-    collector = collect()
     sink = Otlp(named(collector.address, {"Authorization": "Bearer x"}))
     for _ in range(2):
         assert sink.deliver(spans(2)) == Delivered(settled=2)
@@ -62,9 +60,8 @@ def test_a_request_is_as_the_protocol_wants_it(collect: Callable[..., Collector]
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
-def test_a_request_is_packed_as_asked(collect: Callable[..., Collector], compression: Any) -> None:
+def test_a_request_is_packed_as_asked(collector: Collector, compression: Any) -> None:
     """The collector reads the same spans, however they were packed."""
-    collector = collect()
     Otlp(Destination(collector.address, compression=compression)).deliver(spans(3))
     assert collector.requests[0].ids == ids(1, 2, 3)
 
@@ -89,9 +86,9 @@ def test_a_request_is_packed_as_asked(collect: Callable[..., Collector], compres
         (503, "unavailable"),
     ],
 )
-def test_an_answer_means_what_its_status_says(collect: Callable[..., Collector], status: int, meaning: str) -> None:
+def test_an_answer_means_what_its_status_says(collector: Collector, status: int, meaning: str) -> None:
     """What is wrong for now, what is wrong with these spans, and what is wrong with the endpoint are told apart."""
-    collector = collect(usual=Reply(status, {"Location": "http://127.0.0.1:9/"}))
+    collector.usual = Reply(status, {"Location": "http://127.0.0.1:9/"})
     answer = Otlp(named(collector.address)).post(b"")
     assert answer.meaning == meaning
     assert len(collector.requests) == 1
@@ -110,10 +107,10 @@ def test_an_answer_means_what_its_status_says(collect: Callable[..., Collector],
     ],
 )
 def test_a_collector_says_when_it_wants_to_be_asked_again(
-    collect: Callable[..., Collector], header: str | None, seconds: float | None
+    collector: Collector, header: str | None, seconds: float | None
 ) -> None:
     """In seconds or as a date; more than five minutes is cut, and nonsense counts as nothing."""
-    collector = collect(usual=Reply(429, {} if header is None else {"Retry-After": header}))
+    collector.usual = Reply(429, {} if header is None else {"Retry-After": header})
     assert Otlp(named(collector.address)).post(b"").retry_after_s == seconds
 
 
@@ -131,59 +128,59 @@ def test_that_there_is_no_connection_is_told_in_a_few_words(address: str, meanin
     assert (answer.meaning, reason in answer.reason) == (meaning, True), answer
 
 
-def test_tls_that_is_not_spoken_there_does_not_mend_itself(collect: Callable[..., Collector]) -> None:
+def test_tls_that_is_not_spoken_there_does_not_mend_itself(collector: Collector) -> None:
     """So it is not tried for ever."""
-    answer = Otlp(named(collect().address.replace("http:", "https:"))).post(b"")
+    answer = Otlp(named(collector.address.replace("http:", "https:"))).post(b"")
     assert answer == Answer("unusable", "the TLS certificate is not trusted, or TLS is not spoken there")
 
 
-def test_what_a_collector_repeats_of_a_key_is_hidden(collect: Callable[..., Collector]) -> None:
+def test_what_a_collector_repeats_of_a_key_is_hidden(collector: Collector) -> None:
     """And its words are one line, that steers no terminal."""
-    collector = collect(usual=Reply(401, body=f"bad key {SECRET}\r\n\x1b[2J".encode()))
+    collector.usual = Reply(401, body=f"bad key {SECRET}\r\n\x1b[2J".encode())
     answer = Otlp(named(collector.address, {"Authorization": f"Bearer {SECRET}"})).post(b"")
     assert answer == Answer("unusable", "401 Unauthorized: bad key [hidden]   [2J")
 
 
-def test_a_slow_collector_is_waited_for_no_longer_than_asked(collect: Callable[..., Collector]) -> None:
+def test_a_slow_collector_is_waited_for_no_longer_than_asked(collector: Collector) -> None:
     """A request takes as long as it may, and not longer."""
-    collector = collect(usual=Reply(delay_s=1.0))
+    collector.usual = Reply(delay_s=1.0)
     started = time.monotonic()
     assert Otlp(named(collector.address)).post(b"", timeout_s=0.1) == Answer("unavailable", "it did not answer in time")
     assert time.monotonic() - started < bound(0.9)
 
 
-def test_a_page_is_no_collector(collect: Callable[..., Collector]) -> None:
+def test_a_page_is_no_collector(collector: Collector) -> None:
     """What was sent to it is not delivered, nothing is given up, and what to mend is said."""
     page = Reply(headers={"Content-Type": "text/html; charset=utf-8"}, body=b"<html>Log in</html>")
+    collector.usual = page
     stopped = Answer(
         "unusable",
         "200, but with text/html instead of OTLP's answer; "
         "the address is that of a page, a proxy or a login: name the collector's own, and its key",
     )
-    assert deliver(collect(usual=page)) == Delivered(stopped=stopped)
+    assert deliver(collector) == Delivered(stopped=stopped)
 
 
-def test_a_collector_that_hangs_up_is_asked_again_later(collect: Callable[..., Collector]) -> None:
+def test_a_collector_that_hangs_up_is_asked_again_later(collector: Collector) -> None:
     """The connection is lost, not the span; the next request has a new one."""
-    collector = collect(Reply(hang_up=True))
+    collector.replies = [Reply(hang_up=True)]
     wire = Otlp(named(collector.address))
     assert [wire.post(b"").meaning, wire.post(b"").meaning] == ["unavailable", "accepted"]
 
 
 def test_a_netrc_does_not_replace_the_headers(
-    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     """As it would by default."""
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login other password other")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    collector = collect()
     Otlp(named(collector.address, {"Authorization": "mine"})).post(b"")
     assert collector.requests[0].headers["authorization"] == "mine"
 
 
-def test_a_request_that_is_too_large_is_split(collect: Callable[..., Collector]) -> None:
+def test_a_request_that_is_too_large_is_split(collector: Collector) -> None:
     """Until its parts are taken, in order, each span once."""
-    collector = collect(most_bytes=900)
+    collector.rule = at_most(900)
     assert deliver(collector, 8, text="x" * 200) == Delivered(settled=8)
     accepted = [each.ids for each in collector.requests if each.reply == OK]
     assert [number for part in accepted for number in part] == ids(*range(1, 9))
@@ -191,11 +188,10 @@ def test_a_request_that_is_too_large_is_split(collect: Callable[..., Collector])
 
 
 def test_spans_are_parted_by_size_before_anybody_complains(
-    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No request is larger than what collectors take, except for a span that is so by itself."""
     monkeypatch.setattr(delivery, "MAX_BYTES", 600)
-    collector = collect()
     assert deliver(collector, 5, text="x" * 200) == Delivered(settled=5)
     assert [each.ids for each in collector.requests] == [ids(1, 2), ids(3), ids(4, 5)]
 
@@ -208,11 +204,9 @@ def refusing(reply: Reply, *numbers: int) -> Callable[[Received], Reply]:
 
 @pytest.mark.parametrize("bad", [(1,), (77, 128), (5, 6, 90)], ids=str)
 @pytest.mark.parametrize("reply", [Reply(422, body=b"bad span"), rejecting(1, "bad span")], ids=["422", "partial"])
-def test_each_span_that_is_refused_is_found(
-    collect: Callable[..., Collector], bad: tuple[int, ...], reply: Reply
-) -> None:
+def test_each_span_that_is_refused_is_found(collector: Collector, bad: tuple[int, ...], reply: Reply) -> None:
     """A request that is refused, or rejected in part, is halved until the spans are known; the others arrive."""
-    collector = collect(rule=refusing(reply, *bad))
+    collector.rule = refusing(reply, *bad)
     why = f"422 {HTTPStatus(422).phrase}: bad span" if reply.status != 200 else "bad span"
     sink, delivered = Otlp(named(collector.address)), Delivered()
     left, settled = spans(128), 0
@@ -225,9 +219,9 @@ def test_each_span_that_is_refused_is_found(
     assert accepted == ids(*(number for number in range(1, 129) if number not in bad))
 
 
-def test_a_span_that_never_fits_is_refused(collect: Callable[..., Collector]) -> None:
+def test_a_span_that_never_fits_is_refused(collector: Collector) -> None:
     """It is named with the collector's answer, and the others arrive."""
-    collector = collect(most_bytes=900)
+    collector.rule = at_most(900)
     sink = Otlp(named(collector.address))
     too_large = f"413 {HTTPStatus(413).phrase}"
     assert sink.deliver([span(1), span(2, text="x" * 5000), span(3)]) == Delivered(3, {1: too_large})
@@ -243,20 +237,18 @@ def test_a_span_that_never_fits_is_refused(collect: Callable[..., Collector]) ->
     ],
     ids=["refuses", "rejects", "breaks"],
 )
-def test_a_collector_that_takes_no_span_is_wrong_itself(
-    collect: Callable[..., Collector], usual: Reply, stopped: Answer
-) -> None:
+def test_a_collector_that_takes_no_span_is_wrong_itself(collector: Collector, usual: Reply, stopped: Answer) -> None:
     """No span is given up for that, and a delivery is 32 requests at most."""
-    collector = collect(usual=usual)
+    collector.usual = usual
     sink = Otlp(named(collector.address))
     for number in range(1, 4):
         assert sink.deliver(spans(512)) == Delivered(stopped=stopped)
         assert len(collector.requests) <= number * delivery.MAX_REQUESTS
 
 
-def test_a_span_at_which_a_collector_breaks_does_not_block_the_others(collect: Callable[..., Collector]) -> None:
+def test_a_span_at_which_a_collector_breaks_does_not_block_the_others(collector: Collector) -> None:
     """When it breaks a second time, the span is found and refused, for the collector takes the others."""
-    collector = collect(rule=refusing(Reply(500), 3))
+    collector.rule = refusing(Reply(500), 3)
     sink = Otlp(named(collector.address))
     assert sink.deliver(spans(8)) == Delivered(stopped=Answer("failed", "500 Internal Server Error"))
     assert sink.deliver(spans(8)) == Delivered(8, {2: "500 Internal Server Error"})
@@ -320,12 +312,10 @@ def test_the_certificate_of_the_collector_overrides_the_one_for_every_program(mo
     assert (answer.meaning, "/ours.pem" in answer.reason) == ("unusable", True)
 
 
-def test_what_stops_is_said_and_what_was_settled_stays(
-    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stops_is_said_and_what_was_settled_stays(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several requests the second is not taken: the first is settled, the others wait."""
     monkeypatch.setattr(delivery, "MAX_BYTES", 600)
-    collector = collect(OK, Reply(503, {"Retry-After": "9"}))
+    collector.replies = [OK, Reply(503, {"Retry-After": "9"})]
     delivered = deliver(collector, 6, text="x" * 200)
     stopped = Answer("unavailable", "503 Service Unavailable", retry_after_s=9.0)
     assert delivered == Delivered(settled=1, stopped=stopped)

@@ -23,7 +23,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.line import Record
 from playhead.trace.types import AgentHeader, ImagePart, TextPart, ToolCall, ToolSpec, Usage
-from tests.spans.span_runs import GOLDEN, built, golden, spans_in
+from tests.spans.spans import GOLDEN, built, golden, spans_in
 
 KNOWN = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_") and value == str(value)}
 HEADER = AgentHeader(name="agent", model="gemini/gemini-2.5-pro")

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from playhead import Agent, tool
 from playhead.errors import UsageError
-from playhead.spans import SpanOptions, export_to, live, live_export, sources
+from playhead.spans import SpanBuilder, SpanOptions, delivery, export_to, live, live_export, sources
+from playhead.spans.delivery import Delivered, Otlp, Pump, Sink
 from playhead.spans.destination import named
-from playhead.spans.run_export import Cursor
+from playhead.spans.run_export import Cursor, RunExport, Undelivered, count_undelivered, message
+from playhead.spans.sources import QueueSource, TraceSource
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.store import TraceStore
+from tests.cli.command_line import playhead
 from tests.proving import bound
-from tests.spans.collector import Collector, Reply
-from tests.spans.spans import agent, id_of, ids_of
+from tests.spans.collector import Collector, Received, Reply, rejecting
+from tests.spans.spans import agent, id_of, ids_of, record_run
 from tests.trace.traces import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
@@ -46,10 +49,9 @@ def exported() -> live.LiveExport:
 
 
 def test_a_run_is_sent_when_an_endpoint_is_set(
-    tmp_path: Path, collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every span arrives once, and the cursor says so."""
-    collector = collect()
     monkeypatch.setenv(ENDPOINT, collector.address)
     path = agent(tmp_path).run_sync("Find it.").trace_path
     assert path is not None
@@ -58,9 +60,8 @@ def test_a_run_is_sent_when_an_endpoint_is_set(
     assert Cursor(path, named(collector.address)).load(read(path)[0][0].h).complete
 
 
-async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collector: Collector) -> None:
     """One that has closed need not wait for the end of the run."""
-    collector = collect()
     handle = live_export(collector.address)
     waiting = anyio.Event()
 
@@ -80,38 +81,8 @@ async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collect: Calla
     assert collector.counts == Counter(ids_of(path))
 
 
-@pytest.mark.slow
-def test_without_an_endpoint_nothing_is_loaded_and_no_thread_starts(tmp_path: Path) -> None:
-    """Who does not use it does not pay for it."""
-    code = (
-        "import sys, threading\n"
-        "from playhead import Agent\n"
-        "from playhead.testing import ScriptedModel, text\n"
-        f"Agent(ScriptedModel([text('hi')]), trace={str(tmp_path)!r}).run_sync('x')\n"
-        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'openinference', 'requests',"
-        " 'playhead.spans'))])\n"
-        "print([each.name for each in threading.enumerate() if 'export' in each.name])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n[]\n"
-
-
-@pytest.mark.parametrize("switch", [{"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}], ids=str)
-def test_the_standard_switches_turn_it_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, switch: dict[str, str]
-) -> None:
-    """As they do for any SDK."""
-    monkeypatch.setenv(ENDPOINT, DEAD)
-    for name, value in switch.items():
-        monkeypatch.setenv(name, value)
-    agent(tmp_path).run_sync("Find it.")
-    assert live._Current.export is None
-    assert live_export().stopped
-
-
-def test_a_run_whose_tracing_is_suppressed_is_not_sent(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+def test_a_run_whose_tracing_is_suppressed_is_not_sent(tmp_path: Path, collector: Collector) -> None:
     """Nor is one inside a trace of the application that is not sampled; the next one is."""
-    collector = collect()
     handle = live_export(collector.address)
     token = otel_context.attach(otel_context.set_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY, True))
     agent(tmp_path).run_sync("Find it.")
@@ -143,10 +114,10 @@ def test_a_setting_that_cannot_be_is_said_once_and_hurts_no_run(
     ids=["breaks", "refuses", "throttles", "hangs up", "slow"],
 )
 def test_a_collector_that_takes_nothing_hurts_no_run_and_what_is_missing_is_said(
-    tmp_path: Path, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture, usual: Reply
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture, usual: Reply
 ) -> None:
     """How many spans, of which run, to where, why, and the command that sends them; within the time that is given."""
-    collector = collect(usual=usual)
+    collector.usual = usual
     handle = live_export(collector.address)
     result = agent(tmp_path).run_sync("Find it.")
     assert result.output == "done"
@@ -159,9 +130,9 @@ def test_a_collector_that_takes_nothing_hurts_no_run_and_what_is_missing_is_said
     assert said.endswith(f"playhead export {result.trace_path} --resume --to {collector.address}/v1/traces")
 
 
-def test_a_collector_that_fails_for_a_moment_gets_everything(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+def test_a_collector_that_fails_for_a_moment_gets_everything(tmp_path: Path, collector: Collector) -> None:
     """It is asked again, and nothing is said; where its answer was lost, it has the same spans twice."""
-    collector = collect(Reply(503, {"Retry-After": "0"}), Reply(429, {"Retry-After": "0.05"}), Reply(hang_up=True))
+    collector.replies = [Reply(503, {"Retry-After": "0"}), Reply(429, {"Retry-After": "0"}), Reply(hang_up=True)]
     handle = live_export(collector.address)
     path = agent(tmp_path).run_sync("Find it.").trace_path
     assert path is not None
@@ -171,9 +142,8 @@ def test_a_collector_that_fails_for_a_moment_gets_everything(tmp_path: Path, col
     assert collector.counts.keys() == set(ids_of(path))
 
 
-def test_a_run_without_a_trace_is_sent_from_memory(collect: Callable[..., Collector]) -> None:
+def test_a_run_without_a_trace_is_sent_from_memory(collector: Collector) -> None:
     """As one with a trace is: the same spans, for they follow from the events."""
-    collector = collect()
     handle = live_export(collector.address)
     agent(None).run_sync("Find it.", run_id="01M81D74MPJV3BNR36438FYQGA")
     assert handle.flush(5)
@@ -182,12 +152,11 @@ def test_a_run_without_a_trace_is_sent_from_memory(collect: Callable[..., Collec
 
 
 def test_a_queue_that_overflows_loses_spans_and_says_so(
-    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Only a run without a trace has a queue; what came before the loss is delivered, and nothing wrong after it."""
     monkeypatch.setattr(sources, "MAX_QUEUED", 10)
     monkeypatch.setattr(live.LiveExport, "_start", lambda _: None)  # a thread that is never scheduled
-    collector = collect()
     handle = live_export(collector.address)
     result = agent(None).run_sync("Find it.")
     monkeypatch.undo()
@@ -199,9 +168,8 @@ def test_a_queue_that_overflows_loses_spans_and_says_so(
     ]
 
 
-def test_many_runs_at_once_are_all_sent(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+def test_many_runs_at_once_are_all_sent(tmp_path: Path, collector: Collector) -> None:
     """Each of them whole, from several threads."""
-    collector = collect()
     handle = live_export(collector.address)
 
     def run() -> None:
@@ -224,7 +192,7 @@ def test_spans_go_through_a_processor_of_the_applications_own(tmp_path: Path) ->
     path = agent(tmp_path).run_sync("Find it.").trace_path
     assert path is not None
     assert handle.flush(5)
-    assert _ids(memory.get_finished_spans()) == Counter(ids_of(path))
+    assert Counter(map(id_of, memory.get_finished_spans())) == Counter(ids_of(path))
     assert not (tmp_path / ".export").exists()
 
 
@@ -241,9 +209,8 @@ def test_a_processor_that_raises_hurts_nobody(tmp_path: Path, caplog: pytest.Log
     assert "the span processor Broken refused 8 spans: RuntimeError (llm:" in caplog.text
 
 
-def test_what_spans_show_can_be_said(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+def test_what_spans_show_can_be_said(tmp_path: Path, collector: Collector) -> None:
     """Whose they are, and whether their content is shown."""
-    collector = collect()
     handle = live_export(collector.address, service_name="shop", options=SpanOptions(content=False))
     agent(tmp_path).run_sync("A secret task.")
     assert handle.flush(5)
@@ -253,42 +220,36 @@ def test_what_spans_show_can_be_said(tmp_path: Path, collect: Callable[..., Coll
         assert b"A secret task." not in received.request.SerializeToString()
 
 
-def test_a_second_export_is_refused_until_the_first_is_shut_down(collect: Callable[..., Collector]) -> None:
+def test_a_second_export_is_refused_until_the_first_is_shut_down(collector: Collector) -> None:
     """Else half of the runs would go where nobody looks."""
-    first = live_export(collect().address)
+    first = live_export(collector.address)
     with pytest.raises(UsageError, match=r"spans are exported to http://127\.0\.0\.1:"):
         live_export(DEAD)
     first.shutdown()
     live_export(DEAD).shutdown()
 
 
-def test_what_sends_spans_makes_no_spans(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+def test_what_sends_spans_makes_no_spans(tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     """An application that instruments its HTTP client does not see the requests of the export."""
     seen: list[Any] = []
-    collector = collect()
-    handle = live_export(collector.address)
-    from playhead.spans.delivery import Otlp
-
     before = Otlp.post
 
     def post(self: Otlp, body: bytes, **options: Any) -> Any:
         seen.append(otel_context.get_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY))
         return before(self, body, **options)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Otlp, "post", post)
-        agent(tmp_path).run_sync("Find it.")
-        assert handle.flush(5)
+    monkeypatch.setattr(Otlp, "post", post)
+    handle = live_export(collector.address)
+    agent(tmp_path).run_sync("Find it.")
+    assert handle.flush(5)
     assert set(seen) == {True}
 
 
-def test_no_log_line_holds_a_key(
-    tmp_path: Path, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_log_line_holds_a_key(tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
     """Not at any level, of any logger, whatever goes wrong; nor does any file."""
     key = "sk-hunter22-hunter22"
     caplog.set_level(logging.DEBUG)
-    collector = collect(usual=Reply(401, body=key.encode()))
+    collector.usual = Reply(401, body=key.encode())
     handle = live_export(f"{collector.address}/?token={key}", headers={"x-api-key": key})
     agent(tmp_path).run_sync("Find it.")
     time.sleep(0.1)
@@ -299,5 +260,287 @@ def test_no_log_line_holds_a_key(
     assert key not in "".join(each.read_text() for each in tmp_path.rglob("*") if each.is_file())
 
 
-def _ids(spans: tuple[ReadableSpan, ...]) -> Counter[str]:
-    return Counter(id_of(each) for each in spans)
+# --- flush ---
+
+
+@contextmanager
+def busy(folder: Path | None) -> Iterator[None]:
+    """Let an agent work without a pause: one long run, and short ones beside it."""
+    over = threading.Event()
+
+    @tool(read_only=True)
+    def work() -> str:
+        """Work."""
+        time.sleep(0.002)
+        return "over" if over.is_set() else "more"
+
+    def turn(*_: object) -> object:
+        return text("done") if over.is_set() else call("work")
+
+    def long() -> None:
+        turns = [turn] * 100_000
+        Agent(ScriptedModel(turns), tools=[work], trace=folder, max_iterations=100_000).run_sync("go")  # type: ignore[arg-type]
+
+    def short() -> None:
+        while not over.is_set():
+            agent(folder, 1).run_sync("Find it.")
+
+    threads = [threading.Thread(target=each) for each in (long, short)]
+    for each in threads:
+        each.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for each in threads:
+            each.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_file", [True, False], ids=["in files", "without a trace"])
+def test_it_returns_however_busy_the_application_is(tmp_path: Path, collector: Collector, in_file: bool) -> None:
+    """While every request takes long enough for new spans to come, it is done once those before it are there."""
+    collector.usual = Reply(delay_s=0.03)
+    handle = live_export(collector.address)
+    with busy(tmp_path / "busy" if in_file else None):
+        path = agent(tmp_path).run_sync("Find it.").trace_path
+        assert path is not None
+        started = time.monotonic()
+        assert handle.flush(10)
+        assert time.monotonic() - started < bound(5)
+        assert collector.counts.keys() >= set(ids_of(path))
+    handle.shutdown(0.2)
+
+
+def test_it_returns_when_its_time_is_over(tmp_path: Path, collector: Collector) -> None:
+    """And says that not everything has arrived."""
+    collector.usual = Reply(503)
+    handle = live_export(collector.address)
+    agent(tmp_path).run_sync("Find it.")
+    started = time.monotonic()
+    assert not handle.flush(0.1)
+    assert time.monotonic() - started < bound(1)
+    handle.shutdown(0.2)
+
+
+class Processor(SpanProcessor):
+    """Takes spans; what its `force_flush` does is said."""
+
+    def __init__(self, flush: Callable[[int], bool]) -> None:
+        self.flush = flush
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.flush(timeout_millis)
+
+
+def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path) -> None:
+    """It gets the time that is left."""
+    given: list[int] = []
+
+    def flush(milliseconds: int) -> bool:
+        given.append(milliseconds)
+        return True
+
+    handle = export_to(Processor(flush))
+    agent(tmp_path).run_sync("Find it.")
+    assert handle.flush(5)
+    assert 3000 < given[0] <= 5000
+    handle.shutdown(0.1)
+
+
+def test_what_a_processor_raises_when_flushed_reaches_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It was not flushed, which `flush` returns and the log says; one that says so itself is believed."""
+
+    def flush(_: int) -> bool:
+        if not caplog.messages:
+            raise RuntimeError("broken")
+        return False
+
+    handle = export_to(Processor(flush))
+    agent(tmp_path).run_sync("Find it.")
+    assert not handle.flush(5)
+    assert caplog.messages == ["the span processor Processor could not be flushed: RuntimeError"]
+    assert not handle.flush(5)
+    handle.shutdown(0.2)
+
+
+# --- what is said ---
+
+
+WHERE = "http://h/v1/traces"
+
+
+def export_of(run_id: str, path: Path | None) -> RunExport:
+    """Return the export of a run of which nothing was read yet."""
+    if path is None:
+        return RunExport(run_id, None, lambda: QueueSource(lambda: False), SpanBuilder)
+    return RunExport(run_id, path, lambda: TraceSource(path), SpanBuilder)
+
+
+def test_what_was_not_delivered_is_one_sentence_with_the_command_that_sends_it(tmp_path: Path) -> None:
+    """A few runs are named by their traces, many by the time of the first; those of another folder have their own command."""
+    kept = "The trace keeps them; to send them: playhead export"
+    one = (export_of("a", tmp_path / "a.jsonl"),)
+    start = f"at least 1,200 spans of run a could not be delivered to {WHERE}"
+    assert message(Undelivered(one, 1200, False), WHERE, None, "--resume --to x") == (
+        f"{start}. {kept} {tmp_path}/a.jsonl --resume --to x"
+    )
+    runs = tuple(export_of(name, record_run(tmp_path / "many", name)) for name in "abcd")
+    assert message(count_undelivered((*runs, *one), float("inf")), WHERE, "why", "--resume") == (
+        f"at least 32 spans of 5 runs could not be delivered to {WHERE} (why). {kept} --since 2026-09-21T14:13:20Z --resume "
+        f"--trace-dir {tmp_path}/many; playhead export {tmp_path}/a.jsonl --resume"
+    )
+    assert message(Undelivered((export_of("a", None),), 1, True), WHERE, None, "--resume") == (
+        f"1 span of run a could not be delivered to {WHERE}; they are lost, as these runs have no trace"
+    )
+
+
+def test_what_cannot_be_counted_in_time_is_not_guessed(tmp_path: Path) -> None:
+    """`at least` says so; and a file that is gone has no number at all."""
+    late = count_undelivered([export_of("run", record_run(tmp_path))], 0.0)
+    assert (len(late.runs), late.spans, late.all_counted) == (1, 0, False)
+    assert count_undelivered([export_of("gone", tmp_path / "gone.jsonl")], float("inf")).all_counted is False
+
+
+def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No command hands them to it, so the message names what a collector can be sent; with an address, it works."""
+
+    class Stuck(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            del span
+            stuck.wait(5)
+
+    stuck = threading.Event()
+    handle = export_to(Stuck())
+    path = record_run(tmp_path)
+    handle.shutdown(0.2)
+    stuck.set()
+    (said,) = caplog.messages
+    assert "The trace keeps them; to send them: playhead export " in said
+    result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert collector.counts == Counter(ids_of(path))
+
+
+def test_runs_that_are_not_taken_are_named_by_a_command_that_sends_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Memory is bounded, however long a collector is away: once, with the address and the time of the first of them."""
+    monkeypatch.setattr(live, "MAX_RUNS", 0)
+    handle = live_export(collector.address)
+    paths = [record_run(tmp_path, name) for name in "abcd"]
+    handle.shutdown(0.5)
+    (said,) = caplog.messages
+    assert said.startswith(f"runs that begin now are not sent to {handle.name} (too many runs wait); to send them: ")
+    assert playhead(*said.partition("playhead ")[2].split()).exit_code == 0
+    assert collector.counts == Counter(span for path in paths for span in ids_of(path))
+
+
+def test_every_lost_span_of_a_run_without_a_trace_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """Those that wait for a request, those whose events still wait to be read, and those that are open."""
+    handle = live_export(DEAD)
+
+    @tool
+    def wait() -> str:
+        """Wait until the first spans could not be delivered."""
+        late_at = time.monotonic() + 5
+        while handle._pump is None or handle._pump.stopped is None:
+            assert time.monotonic() < late_at
+            time.sleep(0.005)
+        return "over"
+
+    model = ScriptedModel([call("wait"), call("wait"), text("done")])
+    result = Agent(model, tools=[wait], trace=None).run_sync("go")
+    handle.shutdown(1.0)
+    (said,) = caplog.messages
+    assert said == (
+        f"6 spans of run {result.run_id} could not be delivered to {DEAD}/v1/traces (connection refused); "
+        "they are lost, as these runs have no trace"
+    )
+
+
+def test_refused_spans_are_named_by_their_reason(
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run's other spans arrive, and the spans of one reason are one line."""
+    collector.rule = _no_tools
+    handle = live_export(collector.address)
+    result = agent(tmp_path, 7).run_sync("Find it.")
+    assert handle.flush(5)
+    assert {each.name.partition(":")[0] for each in collector.taken} == {"llm", "agent"}
+    (said,) = caplog.messages
+    assert said.startswith(f"run {result.run_id}: {handle.name} refused 7 spans: 422 Unprocessable")
+    assert (said.count("tool:lookup "), said.endswith(", …)")) == (5, True)
+
+
+def _no_tools(received: Received) -> Reply:
+    return Reply(422 if any(span.name.startswith("tool:") for span in received.spans) else 200)
+
+
+def test_a_warning_of_a_collector_that_takes_everything_is_passed_on_once(
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A partial success that rejects nothing has a text all the same; each text once, as one plain line."""
+    collector.replies, collector.usual = [rejecting(0, "kept for \x1b[1m1 hour\nonly")], rejecting(0, "cut")
+    handle = live_export(collector.address)
+    for _ in range(3):
+        agent(tmp_path).run_sync("Find it.")
+        assert handle.flush(5)
+    assert caplog.messages == [
+        f"{handle.name} takes the spans, and says: kept for  [1m1 hour only",
+        f"{handle.name} takes the spans, and says: cut",
+    ]
+
+
+def test_warnings_of_a_collector_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that counts something in each is not passed on for ever."""
+    monkeypatch.setattr(delivery, "MAX_SPANS", 1)
+
+    class Talkative(Sink):
+        calls = 0
+
+        def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
+            self.calls += 1
+            return Delivered(len(spans), remarks=[f"{self.calls} cut"] * 2)
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    pump = Pump(Talkative())
+    pump.runs.append(export_of("run", record_run(tmp_path, steps=20)))
+    while pump.step() == "sent":
+        pass
+    assert pump.remarks == [f"{number} cut" for number in range(1, delivery.MAX_REMARKS + 1)]
+
+
+def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_alike(
+    tmp_path: Path,
+    collector: Collector,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Damage, and events that belong to nothing that began."""
+    handle = live_export(collector.address)
+    path = tmp_path / "run.jsonl"
+
+    @tool
+    def harm() -> str:
+        """Take out the line that says that this call began, and write junk."""
+        *lines, last = path.read_bytes().splitlines(keepends=True)
+        assert b'"tool-call-started"' in last
+        with path.open("r+b") as file:
+            file.write(b"".join(lines) + b"x" * (len(last) - 1) + b"\n")
+        return "done"
+
+    monkeypatch.setattr(live.LiveExport, "_start", lambda _: None)  # it reads when all is written
+    Agent(ScriptedModel([call("harm"), text("done")]), tools=[harm], trace=tmp_path).run_sync("go", run_id="run")
+    monkeypatch.undo()
+    handle._start()
+    assert handle.flush(5)
+    said = [each.removeprefix("run run: ") for each in caplog.messages]
+    assert [each.partition(": ")[2].partition(":")[0] for each in said[:3]] == ["bad-line", "chain", "gap"]
+    assert said[3].startswith("events that are part of no span")
+    shown = playhead("export", path, "--to", collector.address)
+    assert [each.removeprefix("run: ") for each in shown.stderr.splitlines()] == said

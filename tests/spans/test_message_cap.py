@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from playhead import UsageError
-from playhead.spans import SpanOptions
+from playhead.spans import SpanBuilder, SpanOptions
 from playhead.spans.encoding import encode
 from playhead.spans.masking import MAX_MESSAGES
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted
 from playhead.trace.line import Record
 from playhead.trace.types import AgentHeader, Usage
-from tests.spans.span_runs import built, decoded
+from tests.spans.spans import built, decoded
 
 STARTED = RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")
 
@@ -101,3 +102,21 @@ def test_no_messages_at_all_is_refused() -> None:
     """A cap that would show nothing is a mistake, and the message says what is meant by it."""
     with pytest.raises(UsageError, match=r"max_messages=0.*content=False"):
         SpanOptions(max_messages=0)
+
+
+def test_a_span_that_was_handed_over_is_not_kept() -> None:
+    """A run that goes on holds its thread, and not each prompt again for every request."""
+    size, steps = 20_000, 60
+    tracemalloc.start()
+    try:
+        builder = SpanBuilder()
+        builder.feed(Record(0, 0, "root", None, STARTED))
+        for step in range(steps):
+            added = MessageAdded(id=step, role="user", content=chr(65 + step % 26) * size)
+            asked = LlmRequested(request=step, model="p/m", messages=((0, step),))
+            for event in (added, asked, LlmResponded(request=step, text="ok")):
+                builder.feed(Record(1, 1, "root", step, event))
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 4 * steps * size

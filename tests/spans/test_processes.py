@@ -19,7 +19,6 @@ from tests.spans.collector import Collector, Reply
 from tests.spans.spans import ids_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -47,11 +46,8 @@ def resumed(path: Path, collector: Collector) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("arrived", [False, True], ids=["before anything arrived", "when some had arrived"])
-def test_after_sigkill_what_is_missing_is_sent(
-    tmp_path: Path, collect: Callable[..., Collector], arrived: bool
-) -> None:
+def test_after_sigkill_what_is_missing_is_sent(tmp_path: Path, collector: Collector, arrived: bool) -> None:
     """Every span of every durable event, what was open as interrupted, and nothing that was acknowledged again."""
-    collector = collect()
     process = start("wait", tmp_path, collector.address if arrived else DEAD)
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
@@ -68,9 +64,8 @@ def test_after_sigkill_what_is_missing_is_sent(
     assert resumed(path, collector)["sent"] == 0
 
 
-def test_sigterm_sends_what_is_left_before_the_process_ends(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+def test_sigterm_sends_what_is_left_before_the_process_ends(tmp_path: Path, collector: Collector) -> None:
     """The run ends in order, so every span arrives, and nothing is left to resume."""
-    collector = collect()
     process = start("wait", tmp_path, collector.address)
     assert process.stdout is not None
     process.stdout.readline()
@@ -82,7 +77,7 @@ def test_sigterm_sends_what_is_left_before_the_process_ends(tmp_path: Path, coll
 
 
 def test_sigterm_without_a_collector_ends_in_time_and_says_what_is_missing(
-    tmp_path: Path, collect: Callable[..., Collector]
+    tmp_path: Path, collector: Collector
 ) -> None:
     """And `playhead export --resume` sends all of it."""
     process = start("wait", tmp_path, DEAD)
@@ -96,7 +91,6 @@ def test_sigterm_without_a_collector_ends_in_time_and_says_what_is_missing(
     assert (
         f"{len(ids_of(path))} spans of run run could not be delivered to {DEAD}/v1/traces (connection refused)" in said
     )
-    collector = collect()
     assert resumed(path, collector)["sent"] == len(ids_of(path))
     assert collector.counts == Counter(ids_of(path))
 
@@ -109,10 +103,10 @@ def test_sigterm_without_a_collector_ends_in_time_and_says_what_is_missing(
     ),
 )
 def test_the_end_of_a_process_is_delayed_by_two_seconds_at_most(
-    tmp_path: Path, collect: Callable[..., Collector], usual: Reply | None, why: str
+    tmp_path: Path, collector: Collector, usual: Reply | None, why: str
 ) -> None:
     """What could not be delivered is said once; the command that is named delivers it."""
-    endpoint = DEAD if usual is None else collect(usual=usual).address
+    endpoint = DEAD if usual is None else Collector(usual=usual).address
     process = start("run", tmp_path, endpoint)
     output, said = ended(process)
     assert float(output) < bound(2.3)  # seconds from the end of the program to that of what is done at the exit
@@ -121,17 +115,13 @@ def test_the_end_of_a_process_is_delayed_by_two_seconds_at_most(
     (line,) = said.strip().splitlines()
     assert f"{len(ids_of(path))} spans of run run could not be delivered" in line
     assert why in line
-    collector = collect()
     command = line.partition("playhead ")[2].split()
     assert playhead(*command, "--to", collector.address).exit_code == 0
     assert collector.counts == Counter(ids_of(path))
 
 
-def test_a_forked_child_sends_its_own_runs_and_none_of_its_parents(
-    tmp_path: Path, collect: Callable[..., Collector]
-) -> None:
+def test_a_forked_child_sends_its_own_runs_and_none_of_its_parents(tmp_path: Path, collector: Collector) -> None:
     """Each span of both runs arrives once, from a worker of `multiprocessing` that is forked after a run."""
-    collector = collect()
     process = start("worker", tmp_path, collector.address)
     _, said = ended(process)
     assert process.returncode == 0

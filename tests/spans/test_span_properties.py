@@ -21,7 +21,7 @@ from playhead.trace.types import Usage
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent
 from tests.spans.collector import ordered
-from tests.spans.span_runs import GOLDEN, built, check_sound, decoded, golden, recorded, spans_in
+from tests.spans.spans import GOLDEN, built, check_sound, decoded, golden, recorded, spans_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

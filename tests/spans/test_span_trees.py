@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.kernel.strategies.base import list_strategies
-from tests.spans.span_runs import GOLDEN, check_sound, golden, spans_in, tree_of
+from tests.spans.spans import GOLDEN, check_sound, golden, spans_in, tree_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,12 +28,12 @@ from playhead.trace.types import (
     ToolSpec,
     Usage,
 )
-from tests.spans.span_runs import built, recorded, spans_in
+from tests.kernel.runs import make_agent
+from tests.spans.spans import KIND, attributes_of, built, recorded, spans_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from opentelemetry.sdk.trace import ReadableSpan
     from pytest import MonkeyPatch  # noqa: PT013 - a type
 
 RUN = "01KAAAAAAAAAAAAAAAAAAAAAAA"
@@ -51,12 +51,6 @@ def started(**fields: Any) -> RunStarted:
 def records_of(*events: Any, owner: str = "root") -> list[Record]:
     """Return events as records, a millisecond apart."""
     return [Record(number, 1_000_000 + number * 1000, owner, 0, event) for number, event in enumerate(events)]
-
-
-def attributes_of(span: ReadableSpan) -> dict[str, Any]:
-    """Return the attributes of a span, with its metadata as data."""
-    attributes = dict(span.attributes or {})
-    return {**attributes, "metadata": json.loads(str(attributes["metadata"]))}
 
 
 def test_a_model_call() -> None:
@@ -330,6 +324,39 @@ def test_checks_are_evaluators_and_guards_guardrails() -> None:
     ]
     assert spans[0].parent == spans[1].context
     assert attributes_of(spans[1])["output.value"] == '{"verified":true,"summary":"It does.","checks":[]}'
+
+
+USAGE = Usage(input_tokens=100, output_tokens=20)
+TOKENS = {
+    "llm.token_count.prompt": 100,
+    "llm.token_count.completion": 20,
+    "llm.token_count.total": 120,
+    "gen_ai.usage.input_tokens": 100,
+    "gen_ai.usage.output_tokens": 20,
+}
+
+
+@pytest.mark.parametrize(
+    ("second", "model", "agent"),
+    [
+        (USAGE, TOKENS, {"agent.total_tokens": 240}),
+        (Usage(), {}, {}),
+        (Usage(output_tokens=20), {"llm.token_count.completion": 20, "gen_ai.usage.output_tokens": 20}, {}),
+    ],
+    ids=["whole", "nothing", "the answer alone"],
+)
+async def test_tokens_that_nobody_counted_are_left_out(
+    tmp_path: Path, second: Usage, model: dict[str, int], agent: dict[str, int]
+) -> None:
+    """Neither 0 for a part, nor a sum that is too small."""
+    turns = [replace(call("no-such-tool"), usage=USAGE), text("42", usage=second)]
+    _, records = await recorded(make_agent(tmp_path, turns), tmp_path)
+    found = [
+        {key: value for key, value in attributes_of(span).items() if "token" in key}
+        for span in spans_in(records, gen_ai=True)
+        if attributes_of(span)[KIND] != "TOOL"
+    ]
+    assert found == [TOKENS, model, agent]
 
 
 @pytest.mark.parametrize(
