@@ -24,7 +24,7 @@ from playhead.trace.format import ANSWERED
 from tests.kernel.strategies.looking import broken, lookup, run
 from tests.own_strategies import subclass
 from tests.proving import sample
-from tests.spans.span_runs import spans_in, tree_of
+from tests.spans.spans import spans_in, tree_of
 
 
 async def own(state: Any, session: Any) -> Any:
