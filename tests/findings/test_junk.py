@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.findings.adapter import cli
-from tests.proving import sample
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-SIZE = sample(20_000_000, 4_000_000)
+SIZE = 20_000_000
+RECORDED = (Path(__file__).parents[2] / "traces" / "no-tools.jsonl").read_bytes()
+UNREAD = "1,000 problems stand up to here: the rest is not read"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("junk", "said"),
     [
+        (b" ", "neither OTLP JSON nor OTLP protobuf"),
         (b"\0", "neither OTLP JSON nor OTLP protobuf"),
+        (b"\0\0\0\2\n\0", "neither OTLP JSON nor OTLP protobuf"),
         (b"\n", "not an OTLP message"),
-        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "it holds no spans"),
+        (b"{}\n", "neither OTLP JSON nor OTLP protobuf"),
+        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "the rest is not read"),
         (b'{"resourceSpans":[' + b" " * 1000, "neither OTLP JSON nor OTLP protobuf"),
     ],
 )

@@ -53,14 +53,8 @@ def fail(how: str) -> Any:
     """Fail in one of many ways."""
     if how == "raise":
         raise LookupError("nothing there")
-    if how == "exit":
-        sys.exit(3)
-    if how == "interrupt":
-        raise KeyboardInterrupt
     if how == "_exit":
         os._exit(7)
-    if how == "fork":
-        return os.fork() and "from the first"
     if how == "text":
         raise ValueError("lone \ud800 surrogate")
     os.kill(os.getpid(), getattr(signal, how))
@@ -96,19 +90,6 @@ def hang(path: str) -> None:
 def leave_daemon() -> list[int]:
     """Return, and leave two processes running."""
     return [grandchild(), grandchild(start_new_session=True)]
-
-
-def shadowed() -> str:
-    """Be hidden by another function of the same name."""
-    return "first"
-
-
-first = tool(isolate=True)(shadowed)
-
-
-def shadowed() -> str:  # type: ignore[no-redef]  # the point of it
-    """Hide the first."""
-    return "second"
 
 
 @tool(isolate=True)

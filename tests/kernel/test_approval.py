@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,6 @@ from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recordi
 from playhead.compose.killswitches import require_approval_for
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.control import Control, GivenAnswer, PendingApproval
 from playhead.trace.types import Rationale
 from playhead.trace.values import content_hash
 from tests.kernel.hung import hanging
@@ -58,11 +55,9 @@ async def decided(folder: Path, approver: Any, **arguments: Any) -> tuple[Ran, l
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (False, {"why": "denied"}, "denied"),
-    (Approval(approved=False), {}, "no reason given"),
     (Approval(approved=False, why="too much", by="ann"), {"why": "too much", "by": "ann"}, "too much"),
     ("yes", {"why": "the approver returned str, not an approval"}, ""),
     (Approval(approved="yes", why="ok"), {"why": "ok"}, "ok"),  # type: ignore[arg-type]
-    (Approval(approved=False, why=5, by=object), {"why": "5", "by": "<class 'object'>"}, "5"),  # type: ignore[arg-type]
     (Approval(approved=False, why="torn \ud800"), {"why": "torn \ufffd"}, "torn \ufffd"),
 ]
 
@@ -129,37 +124,6 @@ async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_
         "message": "the arguments of pay are not those that were approved: "
         "something (a subscriber, a hook) has written into them since",
     }
-
-
-async def test_an_answer_to_another_call_does_not_count(tmp_path: Path):
-    """An answer in the control folder approves exactly the request that its file is named after, and only in its exact form."""
-    cashier = Cashier()
-    control = Control.create(tmp_path / "asked.jsonl")
-    changes: list[dict[str, Any]] = [
-        {"approved": 1}, {"approved": "true"}, {"approved": None}, {"more": True}, {"why": 5}, {},
-    ]  # fmt: skip
-
-    async def approve(request: ApprovalRequest) -> Approval:
-        pending = control.ask(
-            PendingApproval(
-                call_id=request.call_id, owner=request.owner, tool=request.tool, arguments=request.arguments,
-                args_hash=request.args_hash, risk=request.risk,
-            )
-        )  # fmt: skip
-        exact = GivenAnswer(approved=True, by="ann").model_dump()
-        (control.folder / f"{'0' * 64}.answer.json").write_text(json.dumps(exact))
-        assert control.take_answer(pending) is None
-        digest = hashlib.sha256(pending.content()).hexdigest()
-        answered = {**exact, **changes[request.arguments["amount"]]}
-        (control.folder / f"{digest}.answer.json").write_text(json.dumps(answered))
-        answer = control.take_answer(pending)
-        assert answer is not None
-        return Approval(answer.approved, answer.why, answer.by)
-
-    turn = calls(*(call("pay", amount=number) for number in range(len(changes))))
-    await record(tmp_path, [turn, text("done")], cashier.tool(), approver=approve)
-    assert cashier.paid == [(len(changes) - 1, "bob")]
-    control.close()
 
 
 # --- time -------------------------------------------------------------------------------------------------------------

@@ -312,21 +312,9 @@ def test_a_destroyed_coroutine(tmp_path: Path):
 # --- strategies that end in their own way -----------------------------------------------------------------------------
 
 
-class Unspeakable(Exception):  # noqa: N818 - it is no error of ours
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-@pytest.mark.parametrize(
-    ("raised", "message"),
-    [
-        (ValueError("no \ud800 way"), "ValueError: no \ufffd way"),
-        (Unspeakable(), "Unspeakable: Unspeakable"),
-    ],
-    ids=["words", "no way to say it"],
-)
-async def test_a_strategy_that_raises(tmp_path: Path, register: Any, raised: Exception, message: str):
+async def test_a_strategy_that_raises(tmp_path: Path, register: Any):
     """The trace is closed, and the error names the exception and carries the result."""
+    raised, message = ValueError("no \ud800 way"), "ValueError: no \ufffd way"
 
     async def broken(state: KernelState, session: Session) -> KernelState:
         raise raised
@@ -353,19 +341,17 @@ async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
     assert (await reproduce(run.recording)).identical
 
 
-@pytest.mark.parametrize("over", [False, True])
-async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, over: bool):
+async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any):
     """A strategy that returns no state is an error, and the trace is closed."""
 
     async def forgetful(state: KernelState, session: Session) -> None:
-        if over:
-            session.terminate("enough", "42", source="switch")
+        pass
 
     register("forgetful", forgetful)
     run = await record(tmp_path, [], strategy="forgetful")
     message = "the strategy raised TypeError: the strategy forgetful returned NoneType, not a KernelState"
     assert (type(run.error), str(run.error)) == (StrategyError, message)
-    assert run.result.terminated_by == ("enough" if over else "error")
+    assert run.result.terminated_by == "error"
 
 
 # --- after the end ----------------------------------------------------------------------------------------------------

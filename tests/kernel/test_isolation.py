@@ -162,16 +162,6 @@ async def test_a_process_that_dies(tmp_path: Path, how: str, why: str):
     }
 
 
-async def test_a_shadowed_function(tmp_path: Path):
-    """A tool whose name is another function now fails: its process would run that one."""
-    event = await completed(tmp_path, "shadowed", isolated_tools.first)
-    assert data(event)["error"] == {
-        "type": "IsolationFailed",
-        "message": "shadowed: tests.kernel.isolated_tools:shadowed is another object now, and its process would find "
-        "that one; give each tool a name of its own",
-    }
-
-
 # --- how it is ended --------------------------------------------------------------------------------------------------
 
 

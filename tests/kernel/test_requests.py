@@ -27,7 +27,6 @@ from playhead.kernel.state import (
     Status,
     Step,
     Thread,
-    transition,
 )
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
@@ -38,14 +37,13 @@ from playhead.trace.types import Completion, Message, Prices, Request, ToolCall,
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.options import grouped
 from tests.proving import sample
-from tests.replay.random_agents import Outside, random_agent
+from tests.replay.random_agents import Canary, random_agent
 from tests.trace.strategies import json_values, models, of, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead import RunResult
-    from playhead.kernel.session import Session
     from playhead.trace.recording import Recording
     from playhead.trace.types import Request
 
@@ -104,7 +102,7 @@ async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_pat
     """The traces of random agents hold exactly the requests that were sent, in their order."""
     made = 0
     for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
-        agent = random_agent(seed, Outside(), trace=tmp_path)
+        agent = random_agent(seed, Canary(), trace=tmp_path)
         spies = spied(agent)
         with suppress(PlayheadError):
             await agent.run("Do it.", run_id=f"run-{seed}")
@@ -319,35 +317,6 @@ def test_a_state_comes_back_from_json(state: KernelState):
     """Any state round-trips through JSON."""
     text = json.dumps(state.model_dump(mode="json"), allow_nan=True)
     assert KernelState.model_validate(json.loads(text)) == state
-
-
-async def test_facts(tmp_path: Path, register: Any):
-    """A fact is asked once, recorded as JSON, and served in a replay."""
-    asked: list[str] = []
-
-    def now() -> float:
-        asked.append("clock")
-        return 12.5
-
-    async def draw() -> set[int]:
-        await anyio.lowlevel.checkpoint()
-        asked.append("random")
-        return {3, 1}
-
-    async def curious(state: KernelState, session: Session) -> KernelState:
-        answers = [await session.facts.ask("clock", now), await session.facts.ask("random", draw, key="dice")]
-        return transition(state, output=answers)
-
-    register("curious", curious)
-    run = await record(tmp_path, [], strategy="curious")
-    assert run.result.output == [12.5, {"$type": "set", "items": [1, 3]}]
-    assert [data(event) for event in run.events("fact-recorded")] == [
-        {"name": "clock", "value": 12.5},
-        {"name": "random", "key": "dice", "value": {"$type": "set", "items": [1, 3]}},
-    ]
-    assert asked == ["clock", "random"]
-    assert (await reproduce(run.recording)).identical
-    assert asked == ["clock", "random"]
 
 
 RUNS = sample(1000, 60)

@@ -19,7 +19,7 @@ from playhead.kernel.state import KernelState
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
-from tests.kernel.runs import data, record
+from tests.kernel.runs import record
 from tests.options import grouped
 from tests.own_strategies import strategy_of
 
@@ -31,51 +31,6 @@ def agent(name: str, turns: list[Any], *tools: Any, **options: Any) -> Agent:
     """Return an agent to be called by another one."""
     model = ScriptedModel(turns, name=f"scripted/{name}")
     return Agent(model, **grouped(name=name, tools=tools, **{"rationale": False, "meta_tools": (), **options}))
-
-
-async def test_an_agent_as_a_tool(tmp_path: Path):
-    """A sub-agent's whole run is in the same trace, with an owner that names its call."""
-    child = agent("child", [text("8848")], description="Knows heights.", max_iterations=4)
-    run = await record(tmp_path, [call("child", task="How high?"), text("It is 8848.")], child)
-    inner = "root/child@0.0"
-    assert list(run.recording.owners) == ["root", inner]
-    assert run.kinds(inner) == [
-        "agent-started",
-        "message-added",
-        "message-added",
-        "llm-requested",
-        "llm-responded",
-        "message-added",
-        "final-answer",
-        "kernel-state-snapshot",
-        "agent-completed",
-    ]
-    started, completed = run.events("agent-started", "agent-completed")
-    assert (started.agent.name, started.task, started.parent, started.call_id) == (
-        "child",
-        "How high?",
-        "root",
-        "call_0_0",
-    )
-    assert data(completed) == {
-        "status": "done",
-        "terminated_by": "end_turn",
-        "terminated_source": "kernel",
-        "output": "8848",
-        "usage": {"input_tokens": 2, "output_tokens": 2},
-        "cost_usd": 0.0,
-        "iterations": 1,
-    }
-    assert run.steps() == [("action", "child", '{"task": "How high?"}'), ("observation", "child", "8848")]
-    (offered,) = run.model.requests[0].tools
-    assert (offered.name, offered.description, offered.kind) == ("child", "Knows heights.", "agent")
-    assert offered.parameters == {
-        "type": "object",
-        "properties": {"task": {"type": "string", "description": "What to do, with everything needed to do it."}},
-        "required": ["task"],
-        "additionalProperties": False,
-    }
-    assert (await reproduce(run.recording)).identical
 
 
 def nest(depth: int) -> Agent:

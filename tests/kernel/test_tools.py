@@ -23,12 +23,12 @@ from playhead import ToolContext, load_recording, tool
 from playhead.errors import RunEndedError, ToolCallError, ToolDefinitionError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay import reproduce
-from playhead.testing import TickingClock, call, calls, text
+from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
 from playhead.trace.types import Usage
 from playhead.trace.values import content_hash
 from tests.kernel.hung import hanging
-from tests.kernel.runs import Ran, data, make_agent, record
+from tests.kernel.runs import data, make_agent, record
 from tests.proving import bound
 
 if TYPE_CHECKING:
@@ -173,28 +173,13 @@ def no_schema(key: Callable[[], None]) -> None:
     """Take code."""
 
 
-def test_only_functions_are_tools():
-    """Anything that is not a function, or is a tool already, is refused by name."""
-    targets: list[tuple[Any, str]] = [
-        (5, "5 is no function; @tool goes on a function"),
-        (Service, re.escape("<class 'tests.kernel.test_tools.Service'> is no function")),
-        (tool(plain), "plain is a tool already"),
-        (
-            lambda key: key,
-            re.escape("test_only_functions_are_tools.<locals>.<lambda>: @tool(name='<lambda>'): String should match"),
-        ),
-        (Service(), re.escape("Service: @tool(name=''): String should match pattern")),
-    ]
-    for target, message in targets:
-        with pytest.raises(ToolDefinitionError, match=message):
-            tool(target)
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (5, "5 is no function; @tool goes on a function"),
+        (tool(plain), "plain is a tool already"),
+        (Service(), r"Service: @tool\(name=''\): String should match pattern"),
         (positional, "positional: parameter key cannot be passed by name; a model passes arguments by name only"),
-        (many, r"many: parameter \*keys: str cannot be passed by name"),
         (a_generator, "a_generator is a generator; a tool returns its whole result"),
         (with_context, "with_context: it has two ToolContext parameters; one is enough"),
         (unknown_type, "unknown_type: its signature cannot be read: name 'Nowhere' is not defined"),
@@ -203,7 +188,7 @@ def test_only_functions_are_tools():
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_functions_that_cannot_be_tools(function: Callable[..., Any], message: str):
-    """A signature that a model could not fill is an error at once, which names the function and what is wrong."""
+    """Anything but a function whose signature a model can fill is an error at once, which says what is wrong."""
     with pytest.raises(ToolDefinitionError, match=f"^{message}"):
         tool(function)
 
@@ -212,12 +197,9 @@ def test_functions_that_cannot_be_tools(function: Callable[..., Any], message: s
     ("declared", "message"),
     [
         ({"name": ""}, "plain: @tool(name=''): String should match pattern '^[A-Za-z_][A-Za-z0-9_-]{0,63}$'"),
-        ({"name": "look up"}, "plain: @tool(name='look up'): String should match pattern"),
         ({"timeout": 0}, "plain: @tool(timeout=0): Input should be greater than 0"),
-        ({"timeout": True}, "plain: @tool(timeout=True): Input should be a valid number"),
         ({"colour": "red"}, "plain: @tool(colour='red'): Extra inputs are not permitted"),
         ({"reads": "orders"}, "plain: @tool(reads='orders'): Input should be a valid set"),
-        ({"cache": -1, "read_only": True}, "plain: @tool(cache=-1): Input should be greater than 0"),
         ({"key": ["keys", "time"]}, "key names 'keys', 'time'; the parameters are: key, times"),
         ({"cache": True}, "cache=True needs read_only=True: a remembered answer is no side effect"),
     ],
@@ -459,36 +441,6 @@ async def test_every_way_to_fail(tmp_path: Path, kind: str):
     ]
 
 
-async def cached(folder: Path, *keys: Any, **declared: Any) -> tuple[Ran, list[Any]]:
-    """Call a cacheable tool with these arguments, one turn each, and return how often its body ran."""
-    ran: list[Any] = []
-
-    @tool(read_only=True, cache=True, **declared)
-    async def remember(key: Any, more: int = 0) -> list[Any]:
-        """Remember."""
-        ran.append(key)
-        if key == "bad":
-            raise ValueError("bad")
-        return [key, len(ran)]
-
-    turns = [call("remember", **(key if isinstance(key, dict) else {"key": key})) for key in keys]
-    return await record(folder, [*turns, text("done")], remember, max_iterations=20), ran
-
-
-async def test_a_repeated_call_is_cached(tmp_path: Path):
-    """Equal arguments get the same result without another run, and the trace says so."""
-    run, ran = await cached(tmp_path, "a", "b", "a", {"key": {"x": 1, "y": 2}}, {"key": {"y": 2, "x": 1}})
-    assert ran == ["a", "b", {"x": 1, "y": 2}]
-    completed = run.events("tool-call-completed")
-    assert [(event.result[1], event.cached) for event in completed] == [
-        (1, False),
-        (2, False),
-        (1, True),
-        (3, False),
-        (3, True),
-    ]
-
-
 @dataclass
 class Watch:
     """Tools that record which of them run at the same time."""
@@ -551,36 +503,6 @@ async def test_results_join_in_the_order_of_the_calls(tmp_path: Path):
     assert [event.position for event in run.events("tool-call-completed")] == [2, 1, 0]
     assert [event.ref.call for event in run.events("message-added")[3:6]] == ["call_0_0", "call_0_1", "call_0_2"]
     assert [content for kind, _, content in run.steps() if kind == "observation"] == ["a", "b", "c"]
-
-
-async def test_a_cache_expires(tmp_path: Path):
-    """A result is cached for its seconds by the run's clock; the recording is reproduced."""
-    ran: list[str] = []
-    clock = TickingClock()
-
-    @tool(read_only=True, cache=10)
-    async def look(key: str) -> str:
-        """Look."""
-        ran.append(key)
-        return key
-
-    @tool
-    async def wait(seconds: int) -> str:
-        """Let time pass."""
-        clock._now_us += seconds * 1_000_000
-        return "waited"
-
-    turns = [
-        call("look", key="a"),
-        call("wait", seconds=5),
-        call("look", key="a"),
-        call("wait", seconds=6),
-        call("look", key="a"),
-    ]
-    run = await record(tmp_path, [*turns, text("done")], look, wait, clock=lambda: clock)
-    looked = [event.cached for event in run.events("tool-call-completed") if event.tool == "look"]
-    assert (ran, looked) == (["a", "a"], [False, True, False])
-    assert (await reproduce(run.recording)).identical
 
 
 LIMIT = 0.01

@@ -1,32 +1,50 @@
 """The litellm adapter: answers from a real local model (cassettes), failures from a loopback server."""
 
+from __future__ import annotations
+
 import asyncio
+import logging
 import os
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import traceback
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from playhead.errors import (
+    MissingApiKeyError,
     MissingDependencyError,
     ModelRequestError,
+    ModelUnavailableError,
+    PlayheadError,
+    RateLimitError,
+    UnknownModelError,
 )
 from playhead.kernel.models import litellm as adapter
 from playhead.kernel.models import resolve_model
-from playhead.kernel.models.base import Model
+from playhead.kernel.models.adapter import public_address
+from playhead.kernel.models.base import CountsTokens, Model
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import to_openai
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
 
+if TYPE_CHECKING:
+    from tests.kernel.models.conftest import StubServer
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # litellm takes seconds to import
 
 REAL = "openai/qwen2.5-coder-1.5b"
+
 SERVER = "http://127.0.0.1:8095/v1"
 """Where `real-models/serve.sh 8095` was when the cassettes were recorded."""
+
 KEY = "sk-test-key-0123456789"
+
 WEATHER = ToolSpec(
     name="get_weather",
     description="Return the weather in a city.",
@@ -57,9 +75,6 @@ def model(stub):
     return LiteLLM("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
 
 
-# What a real model says
-
-
 async def test_a_tool_call_and_the_answer_to_its_result(cassette):
     """A call has its arguments as an object, and the model answers from the result that follows it."""
     llm = LiteLLM(REAL, api_base=SERVER, api_key="none")
@@ -87,9 +102,6 @@ async def test_a_tool_call_and_the_answer_to_its_result(cassette):
         usage=Usage(input_tokens=85, output_tokens=13, cache_read_tokens=24),
         model="qwen2.5-coder-1.5b",
     )
-
-
-# What a response means
 
 
 async def test_usage_and_cost_of_anthropic(stub):
@@ -159,17 +171,11 @@ async def test_arguments_that_are_no_object_stay_text(stub, model):
     ]
 
 
-# What is sent
-
-
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "n", "api_key", "num_retries", "fallbacks"])
 def test_a_parameter_cannot_change_what_the_recording_says(name):
     """A parameter that decides who answers, how often, or what is asked, is refused."""
     with pytest.raises(ModelRequestError, match=f"^{name}: not for a request to set"):
         to_openai(Request(model="openai/m", messages=(), parameters={name: 2}))
-
-
-# Prices
 
 
 async def test_prices_come_from_the_table_or_not_at_all():
@@ -181,9 +187,6 @@ async def test_prices_come_from_the_table_or_not_at_all():
         None,
         None,
     ]
-
-
-# Living with litellm
 
 
 def test_an_adapter_is_chosen_by_name():
@@ -239,3 +242,260 @@ def run(script):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDEVMODE": ""},
     )
     return done.stdout, done.stderr
+
+
+@pytest.fixture
+def dead_port():
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def answer_of(status, body=None):
+    """Return what the stub server is told to answer."""
+    return {"status": status, "body": body or {"error": {"message": f"said {status}", "type": "t", "code": "c"}}}
+
+
+BAD_KEY = "URL does not accept the key for openai/gpt-4o-mini, from api_key: API key not valid. Pass a valid one."
+
+NOT_JSON = (
+    "URL failed (openai/gpt-4o-mini): Empty or invalid response from LLM endpoint. Received: '<html>'. "
+    "Check the reverse proxy or model server configuration."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (answer_of(400), ModelRequestError, "URL refused the request (openai/gpt-4o-mini): said 400"),
+        (answer_of(400, {"error": {"message": "API key not valid. Pass a valid one."}}), MissingApiKeyError, BAD_KEY),
+        (
+            answer_of(401),
+            MissingApiKeyError,
+            "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401",
+        ),
+        (answer_of(404), UnknownModelError, "URL does not know the model 'openai/gpt-4o-mini' (said 404)."),
+        (answer_of(408), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 408"),
+        (answer_of(429), RateLimitError, "URL refused the request (openai/gpt-4o-mini): said 429"),
+        (answer_of(500), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 500"),
+        (
+            answer_of(200, "<html>"),
+            ModelUnavailableError,
+            NOT_JSON,
+        ),
+    ],
+    ids=lambda value: str(value.get("status")) if isinstance(value, dict) else "",
+)
+async def test_every_refusal_is_one_clear_error(stub, model, capfd, caplog, answer, kind, message):
+    """A failed request is sent once, raises one of our errors with the provider's words, and prints nothing."""
+    caplog.set_level(logging.DEBUG)
+    adapter._litellm.cache_clear()  # and so the level is set again
+    logging.getLogger("LiteLLM").setLevel(logging.NOTSET)
+    stub.answers(**answer)
+    with pytest.raises(kind) as caught:
+        await model.complete(ask())
+    text = str(caught.value).replace(stub.url + "/v1", "URL")
+    assert (type(caught.value), text.partition(" Did you mean")[0]) == (kind, message)
+    assert len(stub.requests) == 1
+    assert (*capfd.readouterr(), [record.message for record in caplog.records if "LiteLLM" in record.name]) == (
+        "",
+        "",
+        [],
+    )
+
+
+async def test_no_server_at_the_address(dead_port):
+    """The error names the address without its password, and what to check."""
+    llm = LiteLLM("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1", api_key=KEY)
+    with pytest.raises(ModelUnavailableError) as caught:
+        await llm.complete(ask(model="openai/m"))
+    assert (
+        str(caught.value) == f"no server answers at http://127.0.0.1:{dead_port}/v1 (openai/m). Is the server running?"
+    )
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [
+        ("openai/gpt-4o-mini", "OPENAI_API_KEY"),
+        ("gemini/gemini-2.5-flash", "GOOGLE_API_KEY or GEMINI_API_KEY"),
+    ],
+)
+async def test_a_missing_key(name, variables):
+    """The error names the environment variable, and nothing is sent."""
+    with pytest.raises(MissingApiKeyError) as caught:
+        await LiteLLM(name).complete(ask(model=name))
+    assert str(caught.value) == (
+        f"no API key for {name}: set {variables}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)"
+    )
+
+
+async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
+    """A key that the server quotes is neither in the error nor in its traceback."""
+    stub.answers({"error": {"message": f"Incorrect API key provided: {KEY}."}}, status=401)
+    with pytest.raises(MissingApiKeyError) as caught:
+        await model.complete(ask())
+    assert str(caught.value).endswith("from api_key: Incorrect API key provided: [redacted:api_key].")
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.fixture
+def failing(monkeypatch, model):
+    """Return a function that returns what comes of an error that litellm raises."""
+
+    async def failure(error):
+        async def raising(**_):
+            raise error
+
+        monkeypatch.setattr(adapter._litellm(), "acompletion", raising)
+        with pytest.raises(PlayheadError) as caught:
+            await model.complete(ask())
+        return caught.value
+
+    return failure
+
+
+async def test_a_reset_connection(stub, model):
+    """The tokens of a request whose connection was reset are not known."""
+    stub.resets = True
+    with pytest.raises(ModelUnavailableError) as caught:
+        await model.complete(ask())
+    assert str(caught.value).startswith(f"{stub.url}/v1 failed (openai/gpt-4o-mini): ")
+    assert "usage" not in vars(caught.value)
+    assert len(stub.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("said_by_litellm", "message"),
+    [
+        ("litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - too long", "too long"),
+        (
+            'litellm.InternalServerError: AnthropicException - {"type":"error","error":{"message":"sick"}}. Handle with `litellm.X`.',
+            '{"type":"error","error":{"message":"sick"}}',
+        ),
+        ("litellm.APIConnectionError: bad\nTraceback (most recent call last):\n  File", "bad"),
+        ("a" * 400, "a" * 299 + "…"),
+        (f"no{' ' * 1_000_000}page", "no page"),
+        (f"key is {KEY}", "key is [redacted:api_key]"),
+        ("", "OSError"),
+    ],
+)
+async def test_an_error_holds_the_providers_own_words(failing, said_by_litellm, message):
+    """Class names, advice, tracebacks and secrets are removed from the message."""
+    assert str(await failing(OSError(said_by_litellm))).partition(" failed (openai/gpt-4o-mini): ")[2] == message
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "arguments", "secrets"),
+    [
+        ("openai/m", {"OPENAI_API_KEY": "a"}, {"api_key": "c"}, {"OPENAI_API_KEY": "a", "api_key": "c"}),
+        (
+            "together_ai/m",
+            {"TOGETHERAI_API_KEY": "a", "TOGETHER_AI_TOKEN": "b"},
+            {},
+            {"TOGETHERAI_API_KEY": "a", "TOGETHER_AI_TOKEN": "b"},
+        ),
+        ("bedrock/m", {"AWS_SECRET_ACCESS_KEY": "a", "AWS_REGION": "eu"}, {}, {"AWS_SECRET_ACCESS_KEY": "a"}),
+        (
+            "openai/m",
+            {},
+            {"api_base": "http://me:p%40ss@127.0.0.1:9/v1"},
+            {"address of api_base: password": "p%40ss", "address of api_base: password decoded": "p@ss"},
+        ),
+        (
+            "openai/m",
+            {"OPENAI_BASE_URL": "http://token@127.0.0.1?sig=a%2Bb&api-version=2024-06-01"},
+            {},
+            {
+                "address of OPENAI_BASE_URL: password": "token",
+                "address of OPENAI_BASE_URL: password decoded": "token",
+                "address of OPENAI_BASE_URL: sig": "a+b",
+                "address of OPENAI_BASE_URL: sig decoded": "a+b",
+            },
+        ),
+    ],
+)
+def test_secrets_are_known_before_anything_is_sent(monkeypatch, name, environment, arguments, secrets):
+    """Keys given or found in the environment, and passwords in addresses, are the secrets that the recorder redacts."""
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    assert LiteLLM(name, **arguments).secrets == secrets
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://me:secret@127.0.0.1:9/v1?key=k#f", "http://127.0.0.1:9/v1"),
+        ("127.0.0.1:11434", "127.0.0.1:11434"),
+        ("me:secret@host:1", "host:1"),
+        ("http://[::1", "an address that cannot be read"),
+    ],
+)
+def test_a_shown_address_holds_no_secret(address, shown):
+    """Messages show an address without user info and query."""
+    assert public_address(address) == shown
+
+
+REQUEST = Request(
+    "openai/own",
+    (Message(id=0, role="user", content="How high?"),),
+    (ToolSpec(name="lookup", description="Look up."),),
+    {"temperature": 0, "max_tokens": 9},
+)
+
+MESSAGES = [{"role": "user", "content": "How high?"}]
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "lookup", "description": "Look up.", "parameters": {"type": "object", "properties": {}}},
+    }
+]
+
+
+async def test_llama_cpp(stub: StubServer):
+    """The server's template makes the prompt, tools included, and its tokenizer counts it."""
+    stub.paths = {"/apply-template": {"prompt": "<|im_start|>How high?"}, "/tokenize": {"tokens": [1, 2, 3]}}
+    address, asked = f"{stub.url}/v1", stub.requests
+    model = LiteLLM("openai/own", api_base=address, api_key="sk-own")
+    assert isinstance(model, CountsTokens)
+    assert await model.count_tokens(REQUEST) == 3
+    template = {"messages": MESSAGES, "tools": TOOLS}
+    text = {"content": "<|im_start|>How high?", "add_special": True, "parse_special": True}
+    assert asked == [("/apply-template", template), ("/tokenize", text)]
+    assert stub.keys == ["Bearer sk-own"] * 2
+
+
+async def test_vllm(stub: StubServer):
+    """A server that counts messages is asked once."""
+    stub.paths = {"/tokenize": {"count": 17, "max_model_len": 4096}}
+    address, asked = f"{stub.url}/v1", stub.requests
+    assert await LiteLLM("openai/own", api_base=address, api_key="k").count_tokens(REQUEST) == 17
+    body = {"model": "own", "add_generation_prompt": True, "messages": MESSAGES, "tools": TOOLS}
+    assert asked[-1] == ("/tokenize", body)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {},
+        {"/tokenize": {"count": "many"}},
+        {"/apply-template": {"prompt": "x"}, "/tokenize": {"tokens": 3}},
+        {"/apply-template": "<html>", "/tokenize": "\xff"},
+    ],
+)
+async def test_a_server_without_counts_is_asked_once(
+    stub: StubServer, answers: dict[str, Any], caplog: pytest.LogCaptureFixture
+):
+    """The log says that prompts are estimated."""
+    stub.paths = answers
+    address, asked = f"{stub.url}/v1", stub.requests
+    model = LiteLLM("openai/own", api_base=address, api_key="k")
+    assert await model.count_tokens(REQUEST) is None
+    before = len(asked)
+    assert await model.count_tokens(REQUEST) is None
+    assert len(asked) == before
+    said = [record.getMessage() for record in caplog.records if record.name == "playhead"]
+    assert said == [f"{address} does not count tokens: prompts of openai/own are estimated"]

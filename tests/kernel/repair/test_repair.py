@@ -6,21 +6,24 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from playhead import tool
+from playhead import Agent, Approval, tool
 from playhead.compose import SUPPRESS
 from playhead.kernel.react import MAX_FAILED_CALLS
 from playhead.kernel.repair.lenient_json import BrokenJsonError, json_blocks, read_json
 from playhead.kernel.repair.repair import is_healthy, repair
 from playhead.kernel.repair.text_calls import Found, read_text, text_calls
+from playhead.kernel.schemas import BoundedSchema, UnusableSchemaError
 from playhead.replay import reproduce
-from playhead.testing import call, text
-from playhead.trace.types import ToolSpec
-from tests.kernel.runs import data, record
+from playhead.testing import ScriptedModel, TickingClock, Turn, call, text
+from playhead.trace.types import ToolCall, ToolSpec
+from tests.kernel.runs import data, record, record_agent
+from tests.options import grouped
 from tests.proving import bound, sample
 
 if TYPE_CHECKING:
@@ -463,3 +466,210 @@ async def test_the_model_is_told_twice_at_most(tmp_path: Path):
 
     quiet = await record(tmp_path / "quiet", [text(f"So: {PING}")], ping, compose=[block])
     assert (quiet.result.output, quiet.result.iterations) == (f"So: {PING}", 1)
+
+
+DONE: list[Any] = []
+"""What the tools did."""
+
+
+@tool(read_only=True)
+def look(key: str, count: int = 1) -> str:
+    """Look something up."""
+    DONE.append(("look", key, count))
+    return f"{key}: {count}"
+
+
+@tool(requires_approval=True)
+def erase(key: str) -> str:
+    """Erase something."""
+    DONE.append(("erase", key))
+    return f"erased {key}"
+
+
+@tool
+def store(key: str, number: int) -> str:
+    """Store a number."""
+    DONE.append(("store", key, number))
+    return "stored"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    DONE.clear()
+
+
+def agent_of(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Agent:
+    """Return an agent that repairs, which is the default."""
+    fixed: dict[str, Any] = {"clock": TickingClock, "retry_delay_s": 0, "rationale": False, "meta_tools": ()}
+    return Agent(ScriptedModel(turns), **grouped(tools=tools or (look, store), trace=folder, **{**fixed, **options}))
+
+
+async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
+    """The approver sees the repaired call, and its denial holds."""
+    asked: list[Any] = []
+
+    def deny(request: Any) -> Approval:
+        asked.append((request.tool, request.arguments))
+        return Approval(False, why="no")
+
+    agent = agent_of(tmp_path, [call("Erase", Key="a"), text("done")], erase, approver=deny)
+    ran = await record_agent(agent, tmp_path)
+    assert (asked, DONE) == ([("erase", {"key": "a"})], [])
+    assert [data(each)["approved"] for each in ran.events("approval-decided") if "approved" in data(each)] in (
+        [],
+        [False],
+    )
+    (requested,), (started,) = ran.events("approval-requested"), ran.events("tool-call-started")
+    assert requested.args_hash == started.args_hash
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
+    """A repaired call runs; the trace holds each repair, and the thread the model's own words."""
+    ran = await record_agent(agent_of(tmp_path, [call("Look", Key="a", count="2"), text("done")]), tmp_path)
+    assert [(each.stage, each.before, each.after) for each in ran.events("tool-call-repaired")] == [
+        ("name", "Look", "look"),
+        ("arguments", {"Key": "a", "count": "2"}, {"key": "a", "count": 2}),
+    ]
+    assert ran.kinds().index("tool-call-repaired") < ran.kinds().index("tool-call-started")
+    (completed,) = ran.events("tool-call-completed")
+    assert completed.understood == 'look {"key": "a", "count": 2}'
+    told = ran.model.requests[1].messages
+    assert (told[-2].tool_calls[0].name, str(told[-1].content).splitlines()[0]) == (
+        "Look", '(understood as look {"key": "a", "count": 2})',
+    )  # fmt: skip
+
+
+async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
+    """The refusal holds every fault and the parameters of the tool; hooks see it, and the run is reproduced."""
+    told: list[str] = []
+
+    def block(harness: Harness) -> None:
+        harness.tap("nudge.repair-failed", lambda nudge, _: told.append(nudge), name="told")
+
+    turns = [call("store", kee=[1], number="a few", dry_run=True), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns, compose=[block]), tmp_path)
+    why = (
+        "the arguments of store cannot be read:\n- kee: there is no such parameter. Did you mean 'key'? Known: key, number.\n"
+        "- dry_run: there is no such parameter. Known: key, number.\n- key: is missing; it has to be string\n"
+        "- number: has to be integer; it is a few\nstore takes {key: string, number: integer}"
+    )
+    (completed,) = ran.events("tool-call-completed")
+    assert (DONE, told, completed.error.type, completed.error.message) == ([], [why], "InvalidArguments", why)
+    assert (await reproduce(ran.recording.path, agent=agent_of(None, [], compose=[block]))).identical
+
+
+async def test_arguments_that_the_provider_cut_off_are_not_completed(tmp_path: Path):
+    """Truncated arguments are refused, also where closing their brackets would complete them."""
+    cut = ToolCall(id="", name="store", raw_arguments='{"key": "a", "number": 12, "key2": [1]')
+    ran = await record_agent(agent_of(tmp_path, [Turn(calls=(cut,), finish_reason="length"), text("done")]), tmp_path)
+    assert (DONE, [each.ok for each in ran.events("tool-call-completed")]) == ([], [False])
+    whole = ToolCall(id="", name="look", raw_arguments='{"key": "a"')
+    for finish_reason in ("length", "tool_calls"):
+        folder = tmp_path / "whole" / finish_reason
+        await record_agent(agent_of(folder, [Turn(calls=(whole,), finish_reason=finish_reason), text("done")]), folder)
+        assert DONE == []
+
+
+PROPERTIES = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "minLength": 3}, "n": {"type": "integer", "minimum": 1}},
+    "additionalProperties": False,
+    "required": ["a"],
+}
+
+TYPED = {"type": "object", "additionalProperties": {"type": "integer"}, "propertyNames": {"maxLength": 3}}
+
+NESTED = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
+    "$defs": {"item": {"anyOf": [{"type": "null"}, {"type": "object", "required": ["id"]}]}},
+}
+
+RECURSIVE = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"$ref": "#"}}, "id": {"enum": [1, "one"]}},
+    "not": {"required": ["other"]},
+    "if": {"required": ["n"]},
+    "then": {"required": ["a"]},
+}
+
+BOUNDED_SCHEMA_VALUES = st.dictionaries(
+    st.sampled_from(["a", "n", "x-1", "items", "other"]),
+    st.one_of(
+        st.sampled_from(["abc", "ABC", ""]),
+        st.integers(-2, 2),
+        st.lists(st.one_of(st.none(), st.just({"id": 1}), st.just({}), st.just({"id": 2, "n": 1}))),
+    ),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "schema", [PROPERTIES, TYPED, NESTED, RECURSIVE], ids=["properties", "typed", "nested", "recursive"]
+)
+@settings(max_examples=40)
+@given(value=BOUNDED_SCHEMA_VALUES)
+def test_it_agrees_with_jsonschema(schema: dict[str, Any], value: dict[str, Any]):
+    """A value fits exactly when Python's reference library says so."""
+    assert (not BoundedSchema(schema).faults(value)) == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "object", "$ref": "http://127.0.0.1:9/schema"}, "127.0.0.1:9/schema' is not present"),
+        ({"type": "object", "$ref": "#/$defs/none"}, "does not exist"),
+        ({"type": "object", "properties": {"a": {"enum": list(range(60_000))}}}, "more than 200000 characters"),
+    ],
+)
+def test_unusable_schemas(schema: dict[str, Any], why: str):
+    """An invalid or too large schema, or one with a reference outside of itself, is refused; no address is fetched."""
+    with pytest.raises(UnusableSchemaError, match=why):
+        BoundedSchema(schema)
+
+
+def doubling(levels: int, word: str = "allOf", width: int = 2) -> dict[str, Any]:
+    """Return a schema of a few lines that asks for `width` to the power of `levels` checks."""
+    definitions: dict[str, Any] = {"s0": {"type": "object"}}
+    for level in range(1, levels):
+        definitions[f"s{level}"] = {word: [{"$ref": f"#/$defs/s{level - 1}"}] * width}
+    return {"type": "object", "$defs": definitions, "$ref": f"#/$defs/s{levels - 1}"}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Return objects inside each other."""
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
+TWICE = {
+    "$defs": {"n": {"anyOf": [{"properties": {"in": {"$ref": "#/$defs/n"}}, "required": [name]} for name in "ab"]}}
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (doubling(60), {}),
+        ({**TWICE, "$ref": "#/$defs/n"}, nested(60)),
+    ],
+)
+def test_a_value_that_would_take_too_many_steps_is_refused(schema: dict[str, Any], value: Any):
+    """A schema and value that take too many steps are refused."""
+    with pytest.raises(UnusableSchemaError, match="takes more than 200000 steps"):
+        BoundedSchema(schema).faults(value)
+
+
+def test_addresses_of_schemas():
+    """The `$id` of a whole schema is never fetched; a part with its own `$id` is refused."""
+    integer = {"$ref": "#/$defs/n"}
+    for address in ("n", "http://127.0.0.1:9/n"):
+        schema = {"$id": address, "properties": {"a": integer}, "$defs": {"n": {"type": "integer"}}}
+        assert BoundedSchema(schema).faults({"a": "x"}) == ['a: "x" is not of type "integer"']
+    inner = BoundedSchema({"properties": {"a": {"$id": "http://127.0.0.1:9/n", "type": "integer"}}})
+    with pytest.raises(UnusableSchemaError, match="an address of its own"):
+        inner.faults({"a": 1})

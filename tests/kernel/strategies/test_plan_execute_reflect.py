@@ -223,16 +223,6 @@ def problems(*steps: Any, **changes: Any) -> str | None:
         ([tool_step("look")], {}, "- s1: tool_args of look lacks key"),
         ([analysis("")], {}, "- s1: a step of type analysis needs an instruction"),
         (
-            [analysis("{{from_step:s1}}")],
-            {},
-            "- s1 needs s1, which does not come before it",
-        ),
-        (
-            [analysis("{{from_step:s2}}"), analysis("x")],
-            {},
-            "- s1 needs s2, which does not come before it",
-        ),
-        (
             [analysis("x", depends_on=["s7"])],
             {},
             "- s1 needs s7, which does not come before it",
@@ -241,11 +231,6 @@ def problems(*steps: Any, **changes: Any) -> str | None:
             [analysis("{{s1.price}}")],
             {},
             "- s1: '{{s1.price}}' is no reference; write {{from_step:s1}}",
-        ),
-        (
-            [analysis("{{from_step:s2}}"), analysis("x", depends_on=["s1"])],
-            {"mode": "dag"},
-            "- s1 needs s2, which does not come before it",
         ),
         (
             [analysis("a", id="x"), analysis("b", id="x")],

@@ -27,11 +27,6 @@ from tests.proving import sample
 from tests.spans.spans import spans_in, tree_of
 
 
-async def own(state: Any, session: Any) -> Any:
-    """Do nothing."""
-    return state
-
-
 class Own(Strategy):
     """Do nothing."""
 
@@ -59,12 +54,9 @@ class Nameless(Strategy):
     ("strategy", "problem"),
     [
         (called("reactive"), "'reactive' means the strategy 'reactive'; choose another name"),
-        (called("cot"), "'cot' means the strategy 'chain-of-thought'; choose another name"),
         (called("my strategy"), "'my strategy' cannot name a strategy: letters, digits, '_' and '-', at most 64"),
-        (called("mine\n"), "cannot name a strategy"),
         (called("mine", aliases=("tot",)), "'tot' means the strategy 'tree-of-thought'; choose another name"),
         (Nameless, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
-        (own, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
         (Own(), "a strategy is a class: `class Mine(Strategy)` with a `name`"),
     ],
 )  # fmt: skip
