@@ -82,21 +82,17 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         raise UsageError(
             f"prompt_bound is `bytes` or `estimate`, or None for the adapter's count; it is {prompt_bound!r}"
         )
-    terms = Terms(
-        at_least("output_cap", output_cap, 1),
-        at_least("min_output_tokens", min_output_tokens, 1),
-        prompt_bound,
-        checked_prices({} if prices is None else prices),
-    )
-    trigger = checked_trigger(on_trigger)
+    at_least("output_cap", output_cap, 1)
+    at_least("min_output_tokens", min_output_tokens, 1)
+    given, trigger = checked_prices({} if prices is None else prices), checked_trigger(on_trigger)
     limits = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)  # checks them, too
 
     def make(session: Session) -> BudgetGuard:
         own = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)
-        return BudgetGuard(session, trigger, own, terms)
+        return BudgetGuard(session, trigger, own, output_cap, min_output_tokens, PromptMeter(prompt_bound), given)
 
     async def check(model: Model) -> None:
-        if limits.max_cost_usd is None or model.name in terms.prices:
+        if limits.max_cost_usd is None or model.name in given:
             return
         if await prices_of(model) is None:
             raise UsageError(
@@ -114,23 +110,9 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         prompt_bound=prompt_bound,
         output_cap=None if output_cap == OUTPUT_CAP else output_cap,
         min_output_tokens=None if min_output_tokens == MIN_OUTPUT_TOKENS else min_output_tokens,
-        prices={name: each.model_dump(exclude_none=True) for name, each in terms.prices.items()} or None,
+        prices={name: each.model_dump(exclude_none=True) for name, each in given.items()} or None,
         on_trigger=trigger,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How a budget is kept."""
-
-    output_cap: int = OUTPUT_CAP
-    """Tokens of an answer at most, where a request states no cap."""
-    min_output_tokens: int = MIN_OUTPUT_TOKENS
-    """Tokens of an answer below which a request is not sent."""
-    prompt_bound: PromptBound | None = None
-    """How a prompt is counted."""
-    prices: Mapping[str, Prices] = field(default_factory=dict)
-    """Prices that the user gave, by model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +130,21 @@ class BudgetGuard(Switch):
 
     name = "budget_limit"
     budget: Budget
-    terms: Terms
+    output_cap: int
+    """Tokens of an answer at most, where a request states no cap."""
+    min_output_tokens: int
+    """Tokens of an answer below which a request is not sent."""
+    meter: PromptMeter
+    prices: Mapping[str, Prices]
+    """Prices that the user gave, by model."""
     _prompts: dict[tuple[str, int], Bound] = field(default_factory=dict)
     _open: dict[tuple[str, int, int], _Request] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._meter = PromptMeter(self.terms.prompt_bound)
 
     async def measure(self, session: Session, request: Request) -> None:
         """Count the prompt."""
         if self._is_counted_above(session):
             return
-        self._prompts[session.owner, request.number] = await self._meter.bound(session.model.adapter, request)
+        self._prompts[session.owner, request.number] = await self.meter.bound(session.model.adapter, request)
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
@@ -172,13 +157,13 @@ class BudgetGuard(Switch):
         if prices is None:
             return self.answer(f"the price of {session.header.model} is not known")
         wanted = stated_cap(request.parameters)
-        wanted = self.terms.output_cap if wanted is None else wanted
+        wanted = self.output_cap if wanted is None else wanted
         budget = self.budget
         with budget.lock:
             cap = min(wanted, affordable(budget, prompt.tokens, prices))
             if cap < wanted and budget.in_flight:
                 return self._wait()
-            if cap < min(wanted, self.terms.min_output_tokens):
+            if cap < min(wanted, self.min_output_tokens):
                 return self.answer(self._used_up(prompt.tokens))
             opened = _worst(prompt, cap, prices)
             budget.set_aside(opened.amount)
@@ -243,7 +228,7 @@ class BudgetGuard(Switch):
         try:
             if isinstance(event, LlmResponded):
                 spent = self._spent(session, event, opened)
-                self._meter.learn(opened.prompt, event.usage.input_tokens)
+                self.meter.learn(opened.prompt, event.usage.input_tokens)
             elif not _may_be_billed(event):
                 spent = Amount()
         finally:
@@ -273,7 +258,7 @@ class BudgetGuard(Switch):
             spent = Amount(prompt + answer, worst_cost(prompt, answer, prices))
         else:
             spent = opened.amount
-        if said is None or session.header.model in self.terms.prices:
+        if said is None or session.header.model in self.prices:
             return spent
         return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(said)))
 
@@ -281,7 +266,7 @@ class BudgetGuard(Switch):
         """Return what the tokens of an agent's model cost; None when that is not known and matters."""
         if self.budget.max_cost_usd is None:
             return FREE
-        return self.terms.prices.get(session.header.model) or session.header.prices
+        return self.prices.get(session.header.model) or session.header.prices
 
     def _wait(self) -> Wait:
         event, in_loop = anyio.Event(), running_loop().call_soon_threadsafe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
@@ -74,10 +74,12 @@ def require_tools(
     at_least("require_tools(retries=…)", retries, 0)
     if max_failures is not None:
         at_least("max_failures", max_failures, 1)
-    settings = {"tools": least, "retries": retries, "max_failures": max_failures, "infer": bool(infer)}
-    required = _Required(least, retries, max_failures, infer=bool(infer))
+    required = _Required(least, retries, max_failures, bool(infer))
     return Policy(
-        "require_tools", settings, required.register, check=lambda _, known: _known("require_tools", least, known)
+        "require_tools",
+        asdict(required),
+        required.register,
+        check=lambda _, known: _known("require_tools", least, known),
     )
 
 
@@ -90,18 +92,21 @@ class _Progress:
     sent_back: int = 0
 
 
+@dataclass
 class _Required:
-    def __init__(self, least: dict[str, int], retries: int, max_failures: int | None, *, infer: bool) -> None:
-        self._least, self._retries, self._max_failures, self._infer = least, retries, max_failures, infer
+    tools: dict[str, int]
+    retries: int
+    max_failures: int | None
+    infer: bool
 
     def register(self, harness: Harness) -> None:
-        self._of = harness.per_run(lambda: _Progress(dict(self._least)))
+        self._of = harness.per_run(lambda: _Progress(dict(self.tools)))
         harness.tap("tool.result", self._count)
         harness.unmet(self._unmet)
         harness.before("complete", self._look)
-        if self._infer:
+        if self.infer:
             harness.before("strategy-select", self._ask)
-        if self._max_failures is not None:
+        if self.max_failures is not None:
             harness.before("think", self._require_hope)
 
     def _count(self, completed: ToolCallCompleted, context: ToolResultContext) -> None:
@@ -123,11 +128,11 @@ class _Required:
         run.sent_back += 1
         ends = Stop(f"the task requires a successful call of {names}, and there was none", terminated_by=MISSING)
         text = f"The task requires a successful call of {names} first. Make it, then answer."
-        return ends if run.sent_back > self._retries else Nudge(text, "required-tools", otherwise=ends)
+        return ends if run.sent_back > self.retries else Nudge(text, "required-tools", otherwise=ends)
 
     def _require_hope(self, context: PhaseContext) -> Stop | None:
         """End the run when a tool that it cannot do without fails in the same way again and again."""
-        steps, most = context.state.steps, self._max_failures or 1
+        steps, most = context.state.steps, self.max_failures or 1
         for each in self._unmet(context):
             results = [step for step in steps if step.type == "observation" and step.tool == each.tool]
             errors = [step.content for step in results[-most:] if step.ok is False]
@@ -175,9 +180,9 @@ class _Used:
     all_used_said: bool = False
 
 
+@dataclass
 class _Budgets:
-    def __init__(self, budgets: dict[str, int]) -> None:
-        self._budgets = budgets
+    budgets: dict[str, int]
 
     def register(self, harness: Harness) -> None:
         self._of = harness.per_run(_Used)
@@ -186,7 +191,7 @@ class _Budgets:
         harness.before("think", self._tell)
 
     def _admit(self, call: ToolCall, context: CallContext) -> Refuse | None:
-        budget = self._budgets.get(call.name)
+        budget = self.budgets.get(call.name)
         if budget is None or context.in_tool:
             return None
         run = self._of(context)
@@ -206,10 +211,10 @@ class _Budgets:
 
     def _tell(self, context: PhaseContext) -> Nudge | None:
         run = self._of(context)
-        if run.all_used_said or any(run.calls[name] < budget for name, budget in self._budgets.items()):
+        if run.all_used_said or any(run.calls[name] < budget for name, budget in self.budgets.items()):
             return None
         run.all_used_said = True
-        calls = ", ".join(f"{name} ({budget})" for name, budget in self._budgets.items())
+        calls = ", ".join(f"{name} ({budget})" for name, budget in self.budgets.items())
         text = f"You have made all the calls there are for {calls}. Put the results together: {next_step(context)}."
         return Nudge(text, "budget")
 
@@ -237,7 +242,4 @@ def _known(policy: str, names: Mapping[str, int], tools: Mapping[str, ToolSpec])
     known = [name for name, spec in tools.items() if spec.kind != "meta"]
     for name in names:
         if name not in known:
-            have = f" It has {', '.join(known) or 'none'}." if not nearest(str(name), known) else ""
-            raise UsageError(
-                f"{policy} names {name!r}, which is no tool of this agent.{nearest(str(name), known)}{have}"
-            )
+            raise UsageError(f"{policy} names {name!r}, which is no tool of this agent.{nearest(str(name), known)}")
