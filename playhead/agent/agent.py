@@ -320,13 +320,10 @@ class Agent:
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         root = self._as_root()
-        update = {
-            **await priced(self.header, self.model, self._fallbacks),
-            "hooks": self._harness.info(),
-            "sources": root.sources(),
-        }
+        hooks = root.hooks()
+        update = await priced(self.header, self.model, self._fallbacks)
+        declared = root.declared(hooks).model_copy(update={**update, **(header or {})})
         beginning = beginning or running.Beginning(World(), self._trace, steering=control)
-        declared = self.header.model_copy(update={**update, **(header or {})})
         await running.check_guards(root)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = running.open_run(
@@ -343,7 +340,7 @@ class Agent:
             self.model,
             self.tools,
             task,
-            root.composition(root.hooks()),
+            root.composition(hooks),
             waiting=waiting,
             chat=chat,
             resumed_from=beginning.resumed_from,

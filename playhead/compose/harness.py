@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from playhead.compose.patterns import read_pattern
-from playhead.compose.registration import Check, Policy, Registration, nothing
+from playhead.compose.registration import Policy, Registration, nothing
 from playhead.compose.tags import check_tag
 from playhead.compose.typed import Options, Registrar, Undo, checked_options
 from playhead.errors import UsageError, nearest
@@ -120,21 +120,17 @@ class Harness(Registrar):
 
         return of
 
-    def declare(
-        self, name: str, settings: Mapping[str, Any] | None = None, *, once: bool = False, check: Check | None = None
-    ) -> None:
+    def declare(self, name: str, settings: Mapping[str, Any] | None = None) -> None:
         """Say, inside a block, what it is: the header of the trace has its name and settings.
 
         Args:
             name: the block's name.
             settings: its arguments; what is no JSON is recorded as it is shown.
-            once: whether an agent may have one block of this name at most.
-            check: looks at the agent's header and tools when it is made, or composed with the block, and raises `UsageError`.
 
         Raises:
-            UsageError: it is called outside of a block or twice in one, or the agent already has such a block.
+            UsageError: it is called outside of a block, or twice in one.
         """
-        self._declare(Policy(name, to_json(dict(settings or {})), stacks=not once, check=check))
+        self._declare(Policy(name, to_json(dict(settings or {})), stacks=True))
 
     def _declare(self, block: Policy) -> None:
         if not self._blocks or self._blocks[-1].declared is not None:

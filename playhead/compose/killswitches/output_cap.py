@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -47,14 +48,9 @@ def with_output_cap(request: Request, cap: int) -> Request:
 
 def past_the_cap(parameters: Mapping[str, JsonValue]) -> str | None:
     """Return why a budget cannot bound the answer to a request with these parameters, or None."""
-    for name, value in parameters.items():
-        if name not in NAMES and (why := _unbound(name, name)):
-            return why
-        if name in _WITHIN:
-            found = next((why for path, key in _keys(name, value) if (why := _unbound(path, key))), None)
-            if found:
-                return found
-    return _dropped(parameters)
+    within = {name: value for name, value in parameters.items() if name in _WITHIN}
+    named = [*((name, name) for name in parameters if name not in NAMES), *_keys(within)]
+    return next(filter(None, itertools.starmap(_unbound, named)), None) or _dropped(parameters)
 
 
 def _unbound(path: str, key: str) -> str | None:
@@ -66,16 +62,16 @@ def _unbound(path: str, key: str) -> str | None:
     return None
 
 
-def _keys(path: str, value: JsonValue) -> Iterator[tuple[str, str]]:
-    """Yield each name in a value, and where it stands; not by recursion: it may be as deep as it likes."""
-    left = [(path, value)]
+def _keys(parameters: dict[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield where each name is in these parameters, and the name; without recursion, for they may be of any depth."""
+    left: list[tuple[str, JsonValue]] = [("", parameters)]
     while left:
         above, value = left.pop()
         items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         for key, item in items:
             if key not in _NOT_SEARCHED:
-                yield f"{above}.{key}", str(key)
-                left.append((f"{above}.{key}", item))
+                yield f"{above}{key}", str(key)
+                left.append((f"{above}{key}.", item))
 
 
 def _dropped(parameters: Mapping[str, JsonValue]) -> str | None:

@@ -54,15 +54,10 @@ class Switching(BaseModel):
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Their settings, by name; the others have their defaults."""
 
-    @field_validator("candidates")
+    @field_validator("candidates", "fallback_strategy")
     @classmethod
-    def _known(cls, names: list[str]) -> list[str]:
-        return passes.full_names(names)
-
-    @field_validator("fallback_strategy")
-    @classmethod
-    def _fallback(cls, name: str | None) -> str | None:
-        return None if name is None else passes.full_names([name])[0]
+    def _full_names(cls, given: list[str] | str | None) -> list[str] | str | None:
+        return passes.full_names([given])[0] if isinstance(given, str) else given and passes.full_names(given)
 
     @property
     def others(self) -> list[str]:
