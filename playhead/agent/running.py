@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.agent.ambient import ambient_telemetry
 from playhead.agent.options import Default, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.toolset import agents_below
@@ -23,7 +24,6 @@ from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, World
 from playhead.trace import VERSION
-from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.format import FORMAT
 from playhead.trace.recorder import Recorder, Subscriptions
@@ -179,7 +179,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     result = RunResult(
         **ended,
         run_id=run.run_id,
-        trace_path=writer.path if writer and writer.is_created else None,
+        trace_path=writer.path if writer and writer.tail.size else None,
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
         strategy_used=session.at.strategy,

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from playhead.compose import killswitches
 from playhead.compose.harness import Harness
-from playhead.compose.killswitches.approval import require_approval_for
-from playhead.compose.killswitches.breaker import circuit_breaker
-from playhead.compose.killswitches.tool_calls import tool_limit
 from playhead.compose.policies import answers, calls, loops, searching, switching
 from playhead.compose.runtime import ComposedHooks
 from playhead.errors import NotReplayableError, UsageError
@@ -38,9 +36,9 @@ _AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
         "novelty": searching.novelty,
     },
     "guard": {
-        "tool_limit": tool_limit,
-        "circuit_breaker": lambda **given: circuit_breaker(**{**given, "provider": False}),
-        "require_approval_for": require_approval_for,
+        "tool_limit": killswitches.tool_limit,
+        "circuit_breaker": lambda **given: killswitches.circuit_breaker(**{**given, "provider": False}),
+        "require_approval_for": killswitches.require_approval_for,
     },
 }
 """What makes each again from its settings, by its role and name in the header."""

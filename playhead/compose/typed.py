@@ -20,23 +20,8 @@ from playhead.kernel.hooks import Refuse, Suppressed
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
+    from playhead.compose import tags
     from playhead.compose.contexts import CallContext, HookContext, NudgeContext, ToolResultContext
-    from playhead.compose.tags import (
-        AnswerTag,
-        CallTag,
-        EventTag,
-        MessageTag,
-        NudgeTag,
-        ObservationTag,
-        RationaleTag,
-        RequestTag,
-        ResponseTag,
-        ResultMessageTag,
-        ResultTag,
-        TaskTag,
-        TextTag,
-        ToolsTag,
-    )
     from playhead.kernel.state import Step
     from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.types import Content, Message, Rationale, Request, ToolCall, ToolSpec
@@ -61,9 +46,9 @@ Tap = Callable[[Any, Any], object]
 """Sees a payload and its context, as `on` types them; what it returns is ignored. Sync or async."""
 
 
-NudgeTags = Union["NudgeTag", Literal["nudge.*", "nudge.**"]]
-EventTags = Union["EventTag", Literal["control.*", "control.**", "lifecycle.*", "lifecycle.**"]]
-MessageTags = Union["MessageTag", Literal["message.*", "message.**"]]
+NudgeTags = Union["tags.NudgeTag", Literal["nudge.*", "nudge.**"]]
+EventTags = Union["tags.EventTag", Literal["control.*", "control.**", "lifecycle.*", "lifecycle.**"]]
+MessageTags = Union["tags.MessageTag", Literal["message.*", "message.**"]]
 
 
 class Options(TypedDict, total=False):
@@ -83,20 +68,22 @@ class Registrar(ABC):
     """Registers functions for tags."""
 
     @overload
-    def on(self, pattern: TextTag, function: Transform[str, HookContext], **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: tags.TextTag, function: Transform[str, HookContext], **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(self, pattern: NudgeTags, function: Transform[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(self, pattern: TaskTag, function: Transform[Content, HookContext], **options: Unpack[Options]) -> Undo: ...
+    def on(
+        self, pattern: tags.TaskTag, function: Transform[Content, HookContext], **options: Unpack[Options]
+    ) -> Undo: ...
     @overload
-    def on(self, pattern: ToolsTag, function: ToolsTransform, **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: tags.ToolsTag, function: ToolsTransform, **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(
-        self, pattern: RequestTag, function: Transform[Request, HookContext], **options: Unpack[Options]
+        self, pattern: tags.RequestTag, function: Transform[Request, HookContext], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
     def on(
-        self, pattern: ResponseTag, function: Transform[LlmResponded, HookContext], **options: Unpack[Options]
+        self, pattern: tags.ResponseTag, function: Transform[LlmResponded, HookContext], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
     def on(
@@ -104,21 +91,27 @@ class Registrar(ABC):
     ) -> Undo: ...
     @overload
     def on(
-        self, pattern: ResultMessageTag, function: Transform[Message, ToolResultContext], **options: Unpack[Options]
+        self,
+        pattern: tags.ResultMessageTag,
+        function: Transform[Message, ToolResultContext],
+        **options: Unpack[Options],
     ) -> Undo: ...
     @overload
     def on(
-        self, pattern: ObservationTag, function: Transform[Step, ToolResultContext], **options: Unpack[Options]
+        self, pattern: tags.ObservationTag, function: Transform[Step, ToolResultContext], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
-    def on(self, pattern: CallTag, function: CallTransform, **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: tags.CallTag, function: CallTransform, **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(
-        self, pattern: ResultTag, function: Transform[ToolCallCompleted, ToolResultContext], **options: Unpack[Options]
+        self,
+        pattern: tags.ResultTag,
+        function: Transform[ToolCallCompleted, ToolResultContext],
+        **options: Unpack[Options],
     ) -> Undo: ...
     @overload
     def on(
-        self, pattern: RationaleTag, function: Transform[Rationale, CallContext], **options: Unpack[Options]
+        self, pattern: tags.RationaleTag, function: Transform[Rationale, CallContext], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
     def on(
@@ -126,7 +119,7 @@ class Registrar(ABC):
     ) -> Undo: ...
     @overload
     def on(
-        self, pattern: AnswerTag, function: Transform[JsonValue, HookContext], **options: Unpack[Options]
+        self, pattern: tags.AnswerTag, function: Transform[JsonValue, HookContext], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
     def on(self, pattern: Several, function: Transform[Any, Any], **options: Unpack[Options]) -> Undo: ...

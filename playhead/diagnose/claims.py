@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.deeds import (
     Claim,
@@ -41,15 +41,6 @@ _CALLS: Final = 100
 
 Against = tuple[str, tuple[int, ...]]
 """What the trace shows instead of a claim, and the events to look at."""
-
-
-class Judged(NamedTuple):
-    """The verdict on the claims of an answer."""
-
-    unsupported: tuple[tuple[str, Against], ...]
-    """Unsupported claims, each with what the trace shows instead."""
-    supported: int
-    """Number of claims that a successful call supports."""
 
 
 @dataclass(slots=True)
@@ -86,15 +77,15 @@ class Ledger:
         if not call.spec.read_only and call.event.tool not in self.deeds:
             self.deeds[call.event.tool] = deeds_of_tool(call.event.tool, "")
 
-    def judge(self, answer: str) -> Judged:
-        """Return which deeds that an answer claims the trace supports."""
+    def judge(self, answer: str) -> tuple[tuple[tuple[str, Against], ...], int]:
+        """Return the claims of an answer that the trace does not support, each with what it shows instead, and how many it does."""
         answer = plain(answer[:_TEXT])
         most = _CLAIMS * _CALLS // max(len(self.calls), _CALLS)  # the more calls to look through, the fewer
         claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), most or 1))
         found = [(claim.sentence, against) for claim in claims if (against := self._against(claim, answer)) is not None]
         if not found and (unsaid := self._unsaid(answer)) is not None:
             found = [(answer, unsaid)]
-        return Judged(tuple(found), 0 if found else sum(self._has_support(claim) for claim in claims))
+        return (tuple(found), 0 if found else sum(self._has_support(claim) for claim in claims))
 
     def _unsaid(self, answer: str) -> Against | None:
         """Return what an answer that admits nothing leaves out: calls that failed for good, or that nobody did what was ordered."""

@@ -16,9 +16,10 @@ from playhead.diagnose.debrief_entries import at, entry_of
 from playhead.diagnose.debrief_facts import RunFacts
 from playhead.diagnose.deeds import own_words
 from playhead.diagnose.numbers import figures_of
-from playhead.diagnose.parts import LONG, content_text, short, shown, whole
+from playhead.diagnose.parts import LONG, content_text, short, shown
 from playhead.trace import events as e
 from playhead.trace.line import Record
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -122,7 +123,7 @@ class DebriefFold:
             self.facts.agent(record.owner).tools.update((spec.name, spec) for spec in event.tools)
             self.facts.ledger.define(event.tools)
             for spec in event.tools:
-                self.facts.numbers.add(f"{spec.description} {whole(spec.parameters)}")
+                self.facts.numbers.add(f"{spec.description} {as_text(spec.parameters)}")
 
     @_take.register
     def _(self, event: e.MessageAdded, record: Record) -> None:
@@ -152,7 +153,7 @@ class DebriefFold:
         call = agent.start(record, event, self.facts.writes)
         self.facts.path.append(call)
         if call.spec.kind != "meta":
-            self.facts.numbers.add(whole(event.args))
+            self.facts.numbers.add(as_text(event.args))
             self.facts.operands.add(f"{event.tool}()", event.args)
         if call.spec.kind == "function":
             self.facts.ledger.start(call)
@@ -174,7 +175,7 @@ class DebriefFold:
         call = self.facts.agent(record.owner).by_id.get(event.call_id)
         if call is None:  # its start stands in a damaged line
             return
-        result = whole(event.result) if event.ok else ""
+        result = as_text(event.result) if event.ok else ""
         call.complete(event, result)
         self.facts.writes += not (call.spec.read_only or call.spec.kind == "meta")
         if not event.ok:
@@ -189,7 +190,7 @@ class DebriefFold:
     def _(self, event: e.FinalAnswer, record: Record) -> None:
         agent = self.facts.agent(record.owner)
         agent.answer_seq, agent.answer_confidence = record.seq, event.confidence
-        self._judge(agent, whole(event.output))
+        self._judge(agent, as_text(event.output))
         if record.owner == "root":
             self.facts.answer = shown(event.output, LONG)
         if not agent.calls or agent.calls[-1].event.tool not in LAST_WORDS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from playhead.diagnose.debrief_entries import at, reason_of
 from playhead.diagnose.debrief_model import PathStep
 from playhead.diagnose.parts import short
-from playhead.diagnose.summaries import called_with
+from playhead.diagnose.summaries import arguments
 from playhead.diagnose.vocabulary import plain, sign
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CallFacts:
     @property
     def arguments(self) -> str:
         """The arguments as in Python, in short."""
-        return short(called_with(self.event.args))
+        return short(arguments(self.event.args))
 
     @property
     def action(self) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.debrief_model import Author, Entry, Reason, SectionName
 from playhead.diagnose.parts import LONG, short
-from playhead.diagnose.summaries import sentence
+from playhead.diagnose.summaries import summarise
 from playhead.trace import events as e
 from playhead.trace.types import Rationale
 
@@ -27,7 +27,7 @@ def entry_of(record: Record, tool: str | None) -> Entry | None:
         section=section,
         kind=event.kind,
         by=by,
-        what=f"chose tool:{event.tool}" if isinstance(event, e.ToolCallStarted) else short(sentence(event)),
+        what=f"chose tool:{event.tool}" if isinstance(event, e.ToolCallStarted) else short(summarise(event)),
         tool=tool,
         call_id=getattr(event, "call_id", None) or None,
         ok=next((value for name in _VERDICTS if (value := getattr(event, name, None)) is not None), None),

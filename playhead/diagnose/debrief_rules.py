@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from playhead.diagnose.debrief_calls import CallFacts
     from playhead.diagnose.debrief_facts import AgentFacts
 
+Found = tuple[Severity, str, tuple[int | None, ...]]
+"""How grave it is, what does not hold, and the events to look at."""
 STUBBORN: Final = 3
 """Equal calls that all failed, from which on it is a pattern."""
 
 
-def repeated_after_success(agent: AgentFacts) -> Iterator[Flag]:
+def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
     """The same call again after it had succeeded, with the same result, and without a reason of its own."""
     done: dict[tuple[str, str], CallFacts] = {}
     for call in agent.real_calls:
@@ -33,12 +35,12 @@ def repeated_after_success(agent: AgentFacts) -> Iterator[Flag]:
             severity: Severity = "info" if call.spec.read_only or (call.end and call.end.cached) else "high"
             danger = "" if severity == "info" else " (it is not declared read-only)"
             text = f"{call.event.tool}({short(call.arguments, 80)}) had succeeded before and was called again{danger}{said}"
-            yield _flag(agent, "repeated-after-success", severity, text, before.record.seq, call.record.seq)
+            yield severity, text, (before.record.seq, call.record.seq)
         if call.ok:
             done[key] = call
 
 
-def repeated_after_failure(agent: AgentFacts) -> Iterator[Flag]:
+def repeated_after_failure(agent: AgentFacts) -> Iterator[Found]:
     """Equal calls that all failed or were denied: the trace shows nothing that was changed between them."""
     failed: dict[tuple[str, str], list[CallFacts]] = defaultdict(list)
     for call in agent.real_calls:
@@ -51,16 +53,10 @@ def repeated_after_failure(agent: AgentFacts) -> Iterator[Flag]:
         if len(calls) >= (2 if denied else STUBBORN):
             how = "denied" if denied else "failed"
             text = f"{calls[0].event.tool}({short(calls[0].arguments, 80)}) was asked for {len(calls)} times; {how} each time"
-            yield _flag(
-                agent,
-                "repeated-after-failure",
-                "warning" if denied else "info",
-                text,
-                *(call.record.seq for call in calls[:20]),
-            )
+            yield "warning" if denied else "info", text, tuple(call.record.seq for call in calls[:20])
 
 
-def ungrounded_numbers(agent: AgentFacts) -> Iterator[Flag]:
+def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
     """The answer of an agent with tools holds numbers that nothing shown to the run holds, rounds to or gives in one step."""
     if agent.ungrounded:
         numbers = short(", ".join(agent.ungrounded[:12]), 120) + (", …" if len(agent.ungrounded) > 12 else "")  # noqa: PLR2004
@@ -70,33 +66,33 @@ def ungrounded_numbers(agent: AgentFacts) -> Iterator[Flag]:
             f"the answer{sure} holds {numbers}; the trace does not show {them} before, "
             f"and nothing that it shows gives {them} in one step"
         )
-        yield _flag(agent, "ungrounded-numbers", "warning", text, agent.answer_seq)
+        yield "warning", text, (agent.answer_seq,)
 
 
-def unsupported_claim(agent: AgentFacts) -> Iterator[Flag]:
+def unsupported_claim(agent: AgentFacts) -> Iterator[Found]:
     """The answer says that something was done, and no call that succeeded can have done it."""
     for sentence, (why, seqs) in agent.unsupported[:12]:
         text = f'the answer says "{short(" ".join(sentence.split()), 120)}"; {short(why, 200)}'
-        yield _flag(agent, "unsupported-claim", "high", text, agent.answer_seq, *seqs)
+        yield "high", text, (agent.answer_seq, *seqs)
 
 
-def reason_contradicts_call(agent: AgentFacts) -> Iterator[Flag]:
+def reason_contradicts_call(agent: AgentFacts) -> Iterator[Found]:
     """A stated reason names another order, value, amount or tool than its call has."""
     for call in agent.real_calls:
         if call.contradiction is not None:
-            yield _flag(agent, "reason-contradicts-call", "warning", short(call.contradiction, 200), call.record.seq)
+            yield "warning", short(call.contradiction, 200), (call.record.seq,)
 
 
-def reason_missing(agent: AgentFacts) -> Iterator[Flag]:
+def reason_missing(agent: AgentFacts) -> Iterator[Found]:
     """Calls came without the reason that the model had been asked for."""
     expected = sum(call.expected for call in agent.calls)
     if agent.missing:
         calls = max(expected, len(agent.missing))
         text = "the call gave no reason" if calls == 1 else f"{len(agent.missing)} of {calls} calls gave no reason"
-        yield _flag(agent, "reason-missing", "info", text, *agent.missing[:20])
+        yield "info", text, tuple(agent.missing[:20])
 
 
-RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Flag]]]] = {
+RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Found]]]] = {
     "unsupported-claim": unsupported_claim,
     "reason-contradicts-call": reason_contradicts_call,
     "repeated-after-success": repeated_after_success,
@@ -113,13 +109,13 @@ _GRAVITY: Final = {"high": 0, "warning": 1, "info": 2}
 
 def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
     """Return what every rule finds in every agent, the gravest first."""
-    found = dict.fromkeys(flag for agent in agents for rule in RULES.values() for flag in rule(agent))
+    found = dict.fromkeys(
+        Flag(rule=name, severity=severity, owner=agent.owner, text=text, seqs=tuple(dict.fromkeys(filter(None, seqs))))
+        for agent in agents
+        for name, rule in RULES.items()
+        for severity, text, seqs in rule(agent)
+    )
     return tuple(sorted(found, key=lambda flag: _GRAVITY[flag.severity]))
-
-
-def _flag(agent: AgentFacts, rule: str, severity: Severity, text: str, *seqs: int | None) -> Flag:
-    where = tuple(dict.fromkeys(seq for seq in seqs if seq is not None))
-    return Flag(rule=rule, severity=severity, owner=agent.owner, text=text, seqs=where)
 
 
 def _is_needless(before: CallFacts, call: CallFacts) -> bool:

@@ -9,7 +9,7 @@ from playhead.diagnose.diff_calls import is_inside
 from playhead.diagnose.diff_types import FirstDivergence
 from playhead.diagnose.diff_values import plain
 from playhead.diagnose.divergence import Comparison
-from playhead.diagnose.summaries import sentence
+from playhead.diagnose.summaries import summarise
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted
 from playhead.trace.types import altered
 from playhead.trace.values import repair_json, scrub
@@ -79,7 +79,7 @@ def _as_recorded(recording: Recording, placed: Placed | None) -> Record | None:
 
 
 def _as_text(record: Record | None) -> str | None:
-    return None if record is None else scrub(f"{record.kind}: {sentence(record.event)}")
+    return None if record is None else scrub(f"{record.kind}: {summarise(record.event)}")
 
 
 def _is_compared(event: EventBase) -> bool:

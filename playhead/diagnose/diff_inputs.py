@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _SPREAD: Final = ("parameters", "strategy_settings")
 """Fields of the header that are told key by key."""
 _TEXTS: Final = ("system_prompt", "system_message", "task")
-_FIRST: Final = ("task", "system_prompt", "model", "parameters", "tools", "system_message")
-"""What is told before all else, in this order."""
 _CODE: Final = "code of "
 
 
@@ -34,12 +32,7 @@ def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
         for change in _owner_changes(originals[owner], replays[replay_owner]):
             key = (change.agent, change.name, repr(change.original), repr(change.replay))
             found.setdefault(key, change)
-    return tuple(sorted(found.values(), key=lambda each: (depth_of(each.agent), each.decided, _rank(each.name))))
-
-
-def _rank(name: str) -> int:
-    first = name.partition(".")[0]
-    return _FIRST.index(first) if first in _FIRST else len(_FIRST)
+    return tuple(sorted(found.values(), key=lambda each: (depth_of(each.agent), each.decided)))
 
 
 def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[InputChange]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 MOST_DIFFERENCES: Final = 100
 """Places of one value that are told one by one."""
-_DEEPEST: Final = 60
-"""Levels that are gone down; what differs below is told as a whole."""
 MOST_LINES: Final = 400
 """Lines of a text's difference."""
 _MOST_COMPARED: Final = 1_000
@@ -44,13 +42,6 @@ def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any even
 
     Of values that are not recorded and have fingerprints of two keys nobody knows; they count as alike.
     """
-    try:
-        return _same(left, right)
-    except RecursionError:
-        return repr(repair_json(plain(left))) == repr(repair_json(plain(right)))
-
-
-def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
     if left is right:
         return True
     if isinstance(left, str) or type(left) is not type(right):
@@ -58,16 +49,16 @@ def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any eve
     if isinstance(left, dict):
         return _alike_dicts(left, right)
     if isinstance(left, (list, tuple)):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, BaseModel):
-        return _same(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
+        return same(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
     return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)  # -0.0 is not 0.0
 
 
 def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
     if is_unrecorded(left) and is_unrecorded(right):
         return may_be_same(left, right)
-    return len(left) == len(right) and all(key in right and _same(each, right[key]) for key, each in left.items())
+    return len(left) == len(right) and all(key in right and same(each, right[key]) for key, each in left.items())
 
 
 def differences(
@@ -79,18 +70,17 @@ def differences(
 
     Lists are compared place by place between what is the same at their beginnings and at their ends.
     """
-    return tuple(islice(_walk(original, replay, "", 0), most))
+    return tuple(islice(_walk(original, replay, ""), most))
 
 
 def _walk(
     original: Any,  # noqa: ANN401 - JSON
     replay: Any,  # noqa: ANN401 - JSON
     path: str,
-    depth: int,
 ) -> Iterator[Difference]:
     if same(original, replay):
         return
-    if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST and not is_unrecorded(original):
+    if isinstance(original, dict) and isinstance(replay, dict) and not is_unrecorded(original):
         for key in [*original, *(key for key in replay if key not in original)]:
             place = f"{path}.{key}" if path else str(key)
             if key not in replay:
@@ -98,11 +88,11 @@ def _walk(
             elif key not in original:
                 yield _difference(place, "added", replay=replay[key])
             else:
-                yield from _walk(original[key], replay[key], place, depth + 1)
-    elif isinstance(original, list) and isinstance(replay, list) and depth < _DEEPEST:
+                yield from _walk(original[key], replay[key], place)
+    elif isinstance(original, list) and isinstance(replay, list):
         start, left, right = _unlike_part(original, replay)
         for index, (one, other) in enumerate(zip(left, right, strict=False), start):
-            yield from _walk(one, other, f"{path}[{index}]", depth + 1)
+            yield from _walk(one, other, f"{path}[{index}]")
         both = min(len(left), len(right))
         for index, each in enumerate(left[both:], start + both):
             yield _difference(f"{path}[{index}]", "removed", original=each)

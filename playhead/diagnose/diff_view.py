@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.diagnose.diff_values import common_length
 from playhead.diagnose.document import TIED, Document, Row, Section
 from playhead.diagnose.parts import cost_text, counted, dollars, pair_text
-from playhead.diagnose.summaries import called_with, duration_text, preview
+from playhead.diagnose.summaries import arguments, duration_text, preview
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import own_name
 
@@ -110,7 +110,7 @@ def _focus(text: str, other: str) -> str:
 
 def _call(owner: str, tool: str, args: Any) -> str:  # noqa: ANN401 - JSON
     """Return a call as it would be written in Python, after whose it is."""
-    return f"{'' if owner == 'root' else f'[{own_name(owner)}] '}{tool}({called_with(args)})"
+    return f"{'' if owner == 'root' else f'[{own_name(owner)}] '}{tool}({arguments(args)})"
 
 
 def _short(value: Any) -> str:  # noqa: ANN401 - JSON

@@ -10,6 +10,7 @@ from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
     from playhead.trace.types import Content, Usage
+    from playhead.trace.values import JsonValue
 
 SHORT: Final = 300
 """Characters of a result, an error or an argument list that an account shows."""
@@ -85,17 +86,9 @@ def short(text: str, limit: int = SHORT) -> str:
     return f"{kept} … ({len(text) - len(kept):,} more characters)"
 
 
-def shown(value: object, limit: int = SHORT) -> str:
+def shown(value: JsonValue, limit: int = SHORT) -> str:
     """Return the beginning of a JSON value as a model reads it."""
-    return short(whole(value), limit)
-
-
-def whole(value: object) -> str:
-    """Return a JSON value as a model reads it; of what has no form, its type."""
-    try:
-        return value if isinstance(value, str) else as_text(value)
-    except (TypeError, ValueError, RecursionError):  # a tag in a hostile file, an integer that Python will not print
-        return type(value).__name__
+    return short(as_text(value), limit)
 
 
 def content_text(content: Content | None) -> str:

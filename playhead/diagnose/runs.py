@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.diff_values import common_length
-from playhead.diagnose.parts import UNKNOWN, cell, number_cell, time_cell
+from playhead.diagnose.parts import cell, number_cell, time_cell
 from playhead.diagnose.terminal import Line, pad
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _WIDE: Final = 130
 """Cells of a console that has room for whole ids, and for the agent and its model."""
 _SHORTEST: Final = 4
 """Characters of a run's id that are shown at least."""
-_MOST_MS: Final = 1000 * 3600 * 1000
 _MOST_DOLLARS: Final = 999
 _STYLES: Final = {
     "answered": "green",
@@ -57,7 +56,7 @@ class RunList:
                 (pad(name, ids), "bold"),
                 f"  {_started(run.started_us)}  ",
                 (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow") if run.sound else "bold red"),
-                f"  {_time(run):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
+                f"  {time_cell(run.duration_ms):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
                 (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
                 f"format {run.format}, not read" if run.format else task,
             )
@@ -72,12 +71,6 @@ def _ended(run: RunSummary, room: int) -> str:
     whole = f"{run.ending}: {run.terminated_by}"
     short = run.terminated_by if run.ending == "stopped" else run.ending
     return whole if len(whole) <= room else short or run.ending
-
-
-def _time(run: RunSummary) -> str:
-    """Return how long a run took in seven cells; `-` for one without an end, `?` for what no run takes."""
-    possible = run.duration_ms is None or 0 <= run.duration_ms < _MOST_MS
-    return time_cell(run.duration_ms) if possible else UNKNOWN
 
 
 def _cost(run: RunSummary) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.parts import content_text, usage_text
 from playhead.trace import events as e
-from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,14 +28,6 @@ def summarise(event: e.EventBase) -> str:
     return _clauses(f"{name}={preview(value)}" for name, value in fields.items() if value not in (None, "", (), []))
 
 
-def sentence(event: e.EventBase) -> str:
-    """Return the event in a sentence, whatever a hostile file holds in its fields."""
-    try:
-        return scrub(summarise(event))
-    except (TypeError, ValueError, RecursionError):
-        return "(cannot be shown)"
-
-
 def preview(value: Any) -> str:  # noqa: ANN401 - JSON
     """Return the beginning of a JSON value: strings bare, everything else as JSON."""
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))[:LONGEST]
@@ -47,14 +38,6 @@ def arguments(value: Any) -> str:  # noqa: ANN401 - JSON
     if not isinstance(value, dict):
         return preview(value)
     return ", ".join(f"{name}={json.dumps(each, ensure_ascii=False)[:LONGEST]}" for name, each in value.items())
-
-
-def called_with(value: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a call's arguments, whatever a hostile file holds in them."""
-    try:
-        return arguments(value)
-    except (TypeError, ValueError, RecursionError):
-        return "(arguments that cannot be shown)"
 
 
 def duration_text(milliseconds: float) -> str:

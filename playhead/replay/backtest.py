@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from playhead.compose.harness import Harness
 from playhead.compose.killswitches.budget import BudgetGuard
 from playhead.compose.killswitches.clock import Clocked
+from playhead.compose.killswitches.ledger import cost_of
 from playhead.compose.killswitches.output_cap import output_cap
-from playhead.compose.killswitches.prices import cost_of
 from playhead.errors import NotATraceError, UsageError, nearest
 from playhead.kernel.guards import Place
 from playhead.kernel.hooks import Refuse, Terminate, Wait

@@ -150,13 +150,9 @@ class FrozenWorld(World):
         self.sources[context.child_owner] = header.sources
         return as_declared(header, then)
 
-    def was_entered(self, owner: str) -> bool:
-        """Return whether the recording holds this agent."""
-        return owner in self._recording.owners
-
-    def is_served(self, scope: str) -> bool:
-        """Return whether an agent is not entered, but served as a whole."""
-        return self.races.inside.get(scope) == scope
+    def enters(self, owner: str) -> bool:
+        """Return whether an agent runs again; all else is served as a whole."""
+        return owner in self._recording.owners and owner not in self.races.inside
 
     def spent_in(self, scope: str) -> Sequence[EventBase]:
         """Return the events that tell what was spent inside a call that is served as a whole."""
@@ -241,18 +237,18 @@ class FrozenTool:
         """Return the recorded refusal, if the call was refused, or what a replay answered without asking or entering anybody."""
         world, is_agent = self._world, self.spec.kind == "agent"
         problem = check_agent_call(self.spec.name, arguments, context) if is_agent else None
-        if problem is not None or (is_agent and world.was_entered(context.child_owner)):
+        if problem is not None or world.enters(context.child_owner):
             return problem
         call = self.recorded(arguments, context)
         done = call.completed
         if done is not None and done.ended == "refused" and not is_agent and not world.was_asked_about(context):
             return done.error
-        may_be_served = (is_agent or self.spec.requires_approval) and world.was_served(context, call)
+        may_be_served = self.spec.requires_approval and world.was_served(context, call)
         return self.outcome(call, context) if may_be_served else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result, or run the agent's loop again on what was recorded of it."""
-        if self.spec.kind == "agent" and not self._world.is_served(context.child_owner):
+        if self._world.enters(context.child_owner):
             return await self._enter(arguments, context)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         for event in self._world.spent_in(context.child_owner):

@@ -157,9 +157,9 @@ class PrefixWorld(FrozenWorld):
         return [(info, PrefixModel(self, self.of(owner), info.model)) for info in infos]
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
-        if spec.kind == "function":
-            return PrefixTool(self, spec)
-        return super()._tool(spec, None) if given is None else given
+        if spec.kind == "meta":
+            return super()._tool(spec, given)
+        return PrefixTool(self, spec, given)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return the recorded answer, in the order in which this question was asked, and after that ask."""
@@ -399,13 +399,15 @@ class PrefixModel(FrozenModel):
 
 
 class PrefixTool(FrozenTool):
-    """A function that answers what it answered then; its result is marked as served."""
+    """Answers what it answered then, and marks that as served; an agent of the prefix goes on where it was."""
 
     _world: PrefixWorld
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result."""
         world, outcome = self._world, await super().run(arguments, context)
+        if world.enters(context.child_owner):
+            return outcome
         call = self.recorded(arguments, context)
         kept = call.completed.rung if call.completed is not None and call.completed.rung in KEPT else "exact"
         world.note_call(context, call, kept)
@@ -414,6 +416,10 @@ class PrefixTool(FrozenTool):
         if self.spec.cache and outcome.ok and not outcome.cached:
             context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
         return replace(outcome, rung=kept)
+
+    async def _enter(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        assert self._given is not None  # noqa: S101 - the agent from code has it, or the runs differ
+        return await self._given.run(arguments, context)
 
 
 def _end_of(event: EventBase) -> tuple[str, Any, Any] | None:

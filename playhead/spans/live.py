@@ -148,7 +148,7 @@ class LiveExport:
         path = writer.path
         cursor = Cursor(path, self._to) if isinstance(self._to, Destination) else None
         source = lambda: TraceSource(path, lambda: recorder.sealed)  # noqa: E731 - as above
-        return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.next_seq)
+        return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.tail.seq)
 
     def _builder(self) -> SpanBuilder:
         assert self._make_builder is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever

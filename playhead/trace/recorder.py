@@ -116,7 +116,7 @@ class Recorder:
     @property
     def lost(self) -> int:
         """Events that could not be written."""
-        return self._withheld + (self.writer.lost if self.writer else 0)
+        return self._withheld + (self.writer.tail.lost if self.writer else 0)
 
     @property
     def complete(self) -> bool:

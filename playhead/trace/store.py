@@ -223,13 +223,10 @@ def is_alive(trace: Path) -> bool | None:
     """Return whether the process of a run without an end lives; None when nothing here can tell."""
     from playhead.trace.control import Control  # noqa: PLC0415 - for runs without an end
 
-    try:
-        control = Control.of(trace)
-    except RunIdError:  # a file of another name, which no run holds
-        return False
-    if control is None:
-        return False
-    return True if control.held else None if control.process.host != os.uname().nodename else False
+    control = Control.of(trace)
+    if control is None or control.held:
+        return control is not None
+    return None if control.process.host != os.uname().nodename else False
 
 
 def summarise(path: Path) -> RunSummary:
@@ -239,10 +236,9 @@ def summarise(path: Path) -> RunSummary:
         end = json.loads(last) if _END in last[:200] else None
         sound = _follows(b"", first) and _follows(before[_HASH], last)
         return replace(_summary(path, json.loads(first), end), sound=sound)
-    except TraceFormatError as error:
-        return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=error.version)
-    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
-        return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")
+    except Exception as error:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
+        version = error.version if isinstance(error, TraceFormatError) else None
+        return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=version)
 
 
 def ends_of(path: Path) -> tuple[bytes, bytes, bytes]:

@@ -44,15 +44,15 @@ class Written(NamedTuple):
     ok: bool
 
 
-class _Tail(NamedTuple):
-    """Where the file ends. Replaced as a whole, so a signal handler that raises never leaves it half changed."""
+class Tail(NamedTuple):
+    """Where a file ends. Replaced as a whole, so a signal handler that raises never leaves it half changed."""
 
     seq: int = 0
-    """Of the next event."""
+    """The number of the next event."""
     h: str = ""
-    """Of the last whole line."""
+    """The hash of the last whole line."""
     size: int = 0
-    """Bytes so far."""
+    """Bytes so far; 0 when there is no file."""
     lost: int = 0
     """Events that are not in the file."""
     torn: bool = False
@@ -87,8 +87,9 @@ class TraceWriter:
         self._sync_lock = threading.Lock()  # its own, so that a slow disk holds up the next sync but not the next event
         self._sync_timer: threading.Timer | None = None
         self._ts = 0
-        self._tail = _Tail()
-        self._in_flight: _Tail | None = None
+        self.tail = Tail()
+        """Where the file ends."""
+        self._in_flight: Tail | None = None
         self._descriptor: int | None = None
         self._state: Literal["new", "open", "closed"] = "new"
         if os.path.lexists(path):
@@ -96,21 +97,6 @@ class TraceWriter:
         os.stat(os.path.join(path.parent, "."))  # noqa: PTH116, PTH118 - pathlib would drop the dot, which wants a folder
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
-
-    @property
-    def lost(self) -> int:
-        """Events that could not be written."""
-        return self._tail.lost
-
-    @property
-    def is_created(self) -> bool:
-        """Whether there is a file."""
-        return self._descriptor is not None or self._tail.size > 0
-
-    @property
-    def next_seq(self) -> int:
-        """The number that the next event gets."""
-        return self._tail.seq
 
     def append(self, kind: str, owner: str, iteration: int | None, data: bytes) -> Written:
         """Write one event whose fields are the JSON object `data`.
@@ -126,7 +112,7 @@ class TraceWriter:
             if self._in_flight is not None:
                 self._settle()
             self._ts = now = max(self._now_us(), self._ts)
-            if self._tail.ended or self._state == "closed":
+            if self.tail.ended or self._state == "closed":
                 return Written(-1, now, "", ok=False)
             return self._write(kind, owner, iteration, data)
 
@@ -147,7 +133,7 @@ class TraceWriter:
             timer.join()
 
     def _write(self, kind: str, owner: str, iteration: int | None, data: bytes) -> Written:
-        seq, previous, size, lost, torn, _ = tail = self._tail
+        seq, previous, size, lost, torn, _ = tail = self.tail
         try:
             content, h = encode_line(seq, self._ts, kind, owner, iteration, data, previous)
         except Exception as error:  # noqa: BLE001 - an event that cannot be written must not end the run
@@ -155,11 +141,11 @@ class TraceWriter:
             data = b""
         descriptor, ts = self._descriptor, self._ts
         if not data or (descriptor is None and self._state == "open"):
-            self._tail = tail._replace(seq=seq + 1, lost=lost + 1)
+            self.tail = tail._replace(seq=seq + 1, lost=lost + 1)
             return Written(seq, ts, "", ok=False)
         if torn:
             content = TORN + b"\n" + content
-        self._in_flight = whole = _tuple(_Tail, (seq + 1, h, size + len(content), lost, False, kind == _END))
+        self._in_flight = whole = _tuple(Tail, (seq + 1, h, size + len(content), lost, False, kind == _END))
         try:
             if descriptor is None:
                 self._begin(content)
@@ -169,7 +155,7 @@ class TraceWriter:
             self._note(error)
             self._settle()
             return Written(seq, ts, "", ok=False)
-        self._tail, self._in_flight = whole, None
+        self.tail, self._in_flight = whole, None
         if self._durability != "write" and not self._sync_as_asked():
             return Written(seq, ts, "", ok=False)
         return _tuple(Written, (seq, ts, h, True))
@@ -191,16 +177,13 @@ class TraceWriter:
     def _settle(self) -> None:
         """Find out what became of a line whose write did not return: after an error, or an exception from a signal."""
         whole, self._in_flight = self._in_flight, None
-        tail = self._tail
+        tail = self.tail
         if whole is None or whole is tail:
             return
-        size = self._guarded(self._actual_size)
-        if size == whole.size:
-            self._tail = whole
-        elif size == tail.size:
-            self._tail = tail._replace(seq=whole.seq, lost=tail.lost + 1)
-        else:
-            self._tail = tail._replace(seq=whole.seq, lost=tail.lost + 1, torn=True, size=size or whole.size)
+        found = self._guarded(self._actual_size)
+        size, torn = whole.size if found is None else found, tail.torn or found != tail.size
+        lost = tail._replace(seq=whole.seq, lost=tail.lost + 1, torn=torn, size=size)
+        self.tail = whole if found == whole.size else lost
 
     def _actual_size(self) -> int:
         return os.fstat(self._descriptor).st_size if self._descriptor is not None else 0
@@ -209,7 +192,7 @@ class TraceWriter:
         descriptor = self._descriptor
         if descriptor is None:
             return True
-        if self._tail.seq == 1:  # the first event: its file is new
+        if self.tail.seq == 1:  # the first event: its file is new
             self._guarded(sync_folder, self.path.parent)
         if self._durability == "fsync":
             return self._sync(descriptor)

@@ -25,7 +25,7 @@ from playhead.errors import RunError
 from playhead.trace.events import EVENT_TYPES, UnknownEvent
 from tests.diagnose.recordings import SAMPLES, made, printed
 from tests.proving import sample
-from tests.replay.random_agents import Canary, random_agent
+from tests.replay.random_agents import Outside, random_agent
 
 if TYPE_CHECKING:
     import random
@@ -57,7 +57,7 @@ def test_any_cut_of_any_run(seed: int, cuts: list[float], holes: random.Random) 
     """A random agent, its recording cut anywhere and with events missing anywhere."""
     with tempfile.TemporaryDirectory() as folder:
         with contextlib.suppress(RunError):
-            random_agent(seed, Canary(), trace=Path(folder)).run_sync("Do something about 42.", run_id="run")
+            random_agent(seed, Outside(), trace=Path(folder)).run_sync("Do something about 42.", run_id="run")
         recording = load_recording(Path(folder) / "run.jsonl")
     check(recording)
     first, *rest = recording.records

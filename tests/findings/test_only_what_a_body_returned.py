@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pytest
 
 from playhead import tool
 from playhead.compose.killswitches import circuit_breaker, require_approval_for, tool_limit
-from playhead.testing import TickingClock, call, text
+from playhead.testing import call, text
 from tests.findings.adapter import agent, answers, observations, replay, reproduce, run
 
 if TYPE_CHECKING:
@@ -87,58 +86,6 @@ def test_a_used_up_budget_is_worked_out_anew(tmp_path, count):
     assert (same.verdict, same.grounded) == ("same", 1.0)
 
 
-def test_a_tool_that_was_not_offered_is_worked_out_anew(tmp_path):
-    """The refusal of a tool that a step of the plan did not offer is not served where it is offered; and did nothing."""
-
-    def plan(*names: str) -> Any:
-        step = {"id": "s1", "type": "composite", "instruction": "find", "tool_hints": list(names)}
-        return text(json.dumps({"steps": [step]}))
-
-    after = [text("x is known"), text('{"reason":"ok","satisfied":true}'), text("done")]
-    ran = recorded(
-        tmp_path,
-        [plan("get"), put(), get(), *after],
-        Shop().tools("get", "put"),
-        strategy="plan-execute-reflect",
-    )
-    offered = replay(ran.trace_path, [plan("get", "put"), put(), get(), *after])
-    assert "it was refused and did not run" in str(offered.stopped)
-    without = replay(ran.trace_path, [plan("get"), get(), *after])
-    assert (answers(without), without.stopped) == ([("get", "reordered", 0)], None)
-
-
-def test_what_tool_limit_refused_it_refuses_again(tmp_path):
-    """A run whose switch refused a call replays as it was, without its code; the switch counts the calls of the replay."""
-    ran = recorded(
-        tmp_path, [get("x"), get("y")], Shop().tools("get"), compose=[tool_limit("get", 1, on_trigger="refuse")]
-    )
-    same = replay(ran.trace_path, [get("x"), get("y"), END])
-    assert (answers(same), same.verdict) == ([("get", "exact", 0), ("get", None, "Refused")], "same")
-    other = replay(ran.trace_path, [get("y"), get("x"), END])
-    assert "it was refused and did not run: get was not called" in str(other.stopped)
-    assert reproduce(ran.trace_path).identical
-
-
-def test_the_switches_of_an_agent_below_hold_too(tmp_path):
-    """Its limit refuses in a replay what it refused in the run: without the code, and with it."""
-
-    def boss(turns: list[Any], limit: int) -> Any:
-        below = agent(turns, Shop().tools("get"), name="below", compose=[tool_limit("get", limit, on_trigger="refuse")])
-        return agent([call("below", task="t"), END], [below], trace=tmp_path, rationale=False)
-
-    turns = [get("x"), get("y"), text("found")]
-    ran = run(boss(turns, 1))
-    every = [call("below", task="t"), *turns, END]
-    without = replay(ran.trace_path, every)
-    given = replay(ran.trace_path, agent=boss(turns, 1))
-    for each in (without, given):
-        calls_below = each.recording.owners["root/below@0.0"].calls.values()
-        assert [(made.completed.rung, made.completed.ok) for made in calls_below if made.completed] == [
-            ("exact", True),
-            (None, False),
-        ]
-
-
 def test_a_refused_call_takes_no_recorded_answer(tmp_path):
     """What a switch of the code refuses is not counted as served, and does not change the state."""
     ran = recorded(tmp_path, [put(), get()], Shop().tools("get", "put"))
@@ -179,7 +126,7 @@ def test_what_was_denied_did_not_run(tmp_path):
     assert answers(lenient) == [("put", "synthetic-error", "NoRecording"), ("get", "stale", 0)]
 
 
-@pytest.mark.parametrize("name", ["UnknownTool", "Refused", "ApprovalDenied", "InvalidArguments"])
+@pytest.mark.parametrize("name", ["UnknownTool", "Refused"])
 def test_an_exception_may_have_any_name(tmp_path, name):
     """What a body raised is its answer and may have had an effect, also when it is called as a refusal is."""
 
@@ -215,35 +162,6 @@ def test_a_cache_answers_in_a_replay_as_in_a_run(tmp_path):
     assert answers(late) == [("put", "reordered", "ok"), ("get", "stale", 0)]
 
 
-def timed(folder: Path, turns: list[Any], ticks: int) -> RunResult:
-    """Record with a cache that holds for so many readings of the clock."""
-    tools = Shop().tools("get", "put", get={"cache": ticks / 1000})
-    return recorded(folder, turns, tools, clock=TickingClock)
-
-
-@pytest.mark.parametrize(("ticks", "last"), [(5, 7), (500, 0)])
-def test_a_cache_that_holds_for_a_time(tmp_path, ticks, last):
-    """Over or not, a replay that does the same is the same; where the state is that of the memory both answers are one."""
-    turns = [get(), put(7), get()]
-    ran = timed(tmp_path, turns, ticks)
-    assert observations(ran) == ["0", "ok", str(last)]
-    same = replay(ran.trace_path, [*turns, END])
-    assert (answers(same), same.verdict) == (
-        [("get", "exact", 0), ("put", "exact", "ok"), ("get", "exact", last)],
-        "same",
-    )
-    twice = replay(ran.trace_path, [get(), get(), END])
-    assert answers(twice) == [("get", "exact", 0), ("get", "reordered", 0)]
-
-
-@pytest.mark.parametrize("ticks", [5, 500])
-def test_whether_the_time_is_over_in_another_course_is_not_known(tmp_path, ticks):
-    """After one more call nobody knows whether the memory still holds, so nothing is grounded."""
-    ran = timed(tmp_path, [get(), put(7), get()], ticks)
-    other = replay(ran.trace_path, [get(), call("nothing"), get("z"), put(7), get(), END], on_missing="lenient")
-    assert answers(other)[-1][1] not in ("exact", "reordered")
-
-
 # --- the arguments ------------------------------------------------------------------------------------------------------
 
 
@@ -259,9 +177,6 @@ async def show(value: Any) -> str:
         (1, 1.0),
         (1.0, 1),
         (0.0, -0.0),
-        (0, -0.0),
-        (-2.0, -2),
-        (1e15, 10**15),
         ([1, {"a": 2}], [1, {"a": 2.0}]),
         (1, True),
     ],
@@ -273,13 +188,6 @@ def test_numbers_that_are_written_alike_are_different_arguments(tmp_path, then, 
     assert answers(other) == [("show", "synthetic-error", "NoRecording")]
     assert answers(replay(ran.trace_path, [call("show", value=then), END])) == [("show", "exact", repr(then))]
     assert reproduce(ran.trace_path).identical
-
-
-def test_a_cache_tells_them_apart_too(tmp_path):
-    """In a run: the answer to 1 is not that to 1.0."""
-    remembering = tool(read_only=True, cache=True)(show.function)
-    ran = recorded(tmp_path, [call("show", value=1), call("show", value=1.0), call("show", value=1)], [remembering])
-    assert observations(ran) == ["1", "1.0", "1"]
 
 
 def test_arguments_count_as_the_body_got_them(tmp_path):
@@ -370,14 +278,6 @@ def test_without_the_key_nothing_that_redaction_hides_is_grounded(tmp_path, monk
         replayed = replay(ran.trace_path, agent=hidden(turns), on_missing="lenient")
         assert {each[1] for each in answers(replayed)} == {"stale"}
         assert "redaction" in str(replay(ran.trace_path, agent=hidden(turns)).stopped)
-
-
-def test_what_stands_in_a_redacted_trace_is_not_what_the_body_got(tmp_path, monkeypatch):
-    """Without the code's redaction, a model that writes the placeholder itself asks for something else."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    ran = run(hidden([of("a@x.com")], tmp_path))
-    replayed = replay(ran.trace_path, [of("[email]"), END], on_missing="lenient")
-    assert [each[1] for each in answers(replayed)] == ["stale"]
 
 
 # --- the code -----------------------------------------------------------------------------------------------------------
@@ -472,36 +372,3 @@ def test_a_time_limit_of_then_says_nothing_of_another_one(tmp_path):
     assert answers(replay(ran.trace_path, agent=same)) == [("wait", "exact", "Timeout")]
     longer = agent([call("wait", k="x"), END], [slow(10)])
     assert answers(replay(ran.trace_path, agent=longer, on_missing="lenient")) == [("wait", "stale", "Timeout")]
-
-
-# --- effects of which nobody knows when or whether they came -------------------------------------------------------------
-
-
-def late_shop(shop: Shop, **resources: Any) -> list[Any]:
-    """Return tools of which one write is given up, and takes effect when `land` is called."""
-
-    @tool(timeout=0.01, **resources)
-    async def late(k: str) -> str:
-        """Be given up."""
-        await anyio.sleep_forever()
-        return k
-
-    @tool(read_only=True, reads=set())
-    async def land() -> str:
-        """Let the write take effect."""
-        shop.values["x"] = 1
-        return "landed"
-
-    reads = {"get": {"reads": set(resources["writes"])}} if resources else {}
-    return [late, land, *shop.tools("get", **reads)]
-
-
-def test_after_a_write_that_was_given_up_only_the_same_course_is_known(tmp_path):
-    """Reads after it are grounded where everything was done as recorded, and nowhere else."""
-    turns = [call("late", k="x"), get(), call("land"), get()]
-    ran = recorded(tmp_path, turns, late_shop(Shop()))
-    assert observations(ran)[1:] == ["0", "landed", "1"]
-    same = replay(ran.trace_path, [*turns, END])
-    assert ([each[1] for each in answers(same)], same.verdict) == (["exact"] * 4, "same")
-    early = replay(ran.trace_path, [call("late", k="x"), call("land"), get(), get(), END], on_missing="lenient")
-    assert [each[1] for each in answers(early)] == ["exact", "reordered", "stale", "stale"]

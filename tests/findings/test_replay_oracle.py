@@ -16,7 +16,7 @@ from tests.findings import replay_oracle as oracle
 from tests.proving import sample
 
 GROUPS = sample(4, 1)
-CASES = 75
+CASES = sample(75, 40)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ async def test_nothing_is_silently_wrong(group: int) -> None:
 @pytest.mark.slow
 async def test_a_replay_that_changes_nothing_is_the_recording() -> None:
     """Every answer is at its own place, the verdict is `same`, and both recordings reproduce."""
-    for seed in range(1000, sample(1040, 1008)):
+    for seed in range(1000, sample(1040, 1005)):
         made = oracle.made(seed)
         recording = oracle.recording_of(await oracle.run(made.setting, made.scripts))
         result = await replay(recording, {"model": oracle.ScriptsModel(made.scripts, made.setting)}, trace=None)

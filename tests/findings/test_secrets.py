@@ -46,32 +46,22 @@ SHAPES: dict[str, dict[str, Any]] = {
     "azure_ad_token": {"azure_ad_token": JWT},
     "azure_client_secret": {"tenant_id": "SECRETtenant12345", "client_id": "c", "client_secret": "SECRETclient~12345_x.y"},
     "aws_secret_access_key": {"aws_secret_access_key": "wJalrSECRET1/K7MDENG/bPxRfiCY+XAMPLE=KEY"},
-    "aws_session_token": {"aws_session_token": "FwoGSECRET1awssession//////////wEaDJ+x0Q=="},
-    "aws_profile_name": {"aws_profile_name": "SECRETprofile1234", "aws_role_name": "arn:aws:iam::1:role/SECRETrole12"},
     "aws_bedrock_client": {"aws_bedrock_client": {"auth": ["SECRETbedrock1234567890"]}},
     "vertex_credentials": {"vertex_credentials": SERVICE_ACCOUNT},
-    "watsonx token": {"token": "SECRETwatsonx1234567890", "wx_credentials": {"apikey": "SECRETzen1234567890"}},
     "oci_key": {"oci_key": PEM, "oci_fingerprint": "12:SECRETaa12345:ff", "oci_user": "ocid1.user..SECRETuser123"},
-    "langfuse metadata": {"metadata": {"langfuse_secret_key": "sk-lf-SECRET1234567890", "user": "SECRETperson123"}},
     "user": {"user": "SECRETuser-4711@mail.example"},
     "Authorization": {"extra_headers": {"Authorization": f"Bearer {JWT}"}},
     "Authorization Basic": {"extra_headers": {"Authorization": f"Basic {BASIC}"}},
-    "Authorization AWS4": {"extra_headers": {"authorization": "AWS4-HMAC-SHA256 Credential=AKIASECRET12345/eu, Signature=SECRETfe0123456789"}},
     "Cookie": {"extra_headers": {"Cookie": "session=SECRETcookie1/234+567==; theme=dark; id=SECRETid12345"}},
-    "X-Goog-Api-Key": {"extra_headers": {"X-Goog-Api-Key": "AIzaSECRET1234567890", "X-Goog-IAM-Authorization-Token": "SECRETgoog1"}},
     "Proxy-Authorization": {"headers": {"Proxy-Authorization": f"Basic {BASIC}"}},
-    "x-portkey-config": {"extra_headers": {"x-portkey-config": json.dumps({"targets": [{"api_key": "SECRETportkey1234567890"}]})}},
     "body auth_token": {"extra_body": {"auth_token": "SECRETbody1234567890", "passphrase": "SECRETpassphrase1234", "min_p": 0.1}},
-    "body nested": {"extra_body": {"provider": {"keys": [{"openai": {"value": "SECRETnested1234567890"}}]}}},
     "body data_sources": {
         "extra_body": {"data_sources": [{"type": "azure_search", "parameters": {"authentication": {"key": "SECRETsearch1234567890"}}}]}
     },
-    "known name, nested secret": {"thinking": {"type": "enabled", "token": "SECRETthinking1234567890"}},
     "tool_choice with headers": {"tool_choice": {"type": "mcp", "headers": {"Authorization": "Bearer SECRETchoice1234567890"}}},
     "query key": {"extra_query": {"key": "SECRETquerykey1234567890", "api-version": "2024-06-01"}},
     "signed url": {"input_url": SIGNED},
     "url with a password": {"proxy": "http://SECRETproxyuser1:SECRETproxypw%21234@proxy.example:3128"},
-    "unicode and quotes": {"credentials": 'SECRET"quo\\te12345 ключ-SECRET67890'},
 }  # fmt: skip
 
 

@@ -25,13 +25,11 @@ from playhead.compose.killswitches import (
     watchdog,
 )
 from playhead.diagnose.statistics import run_statistics
-from playhead.kernel.hooks import Terminate
 from playhead.testing import call, calls, error, text
 from playhead.trace.types import Usage
 from tests.findings.adapter import cli, reproduce, run
 from tests.findings.totals import Billed, told_by_all, total_of
 from tests.importing.traces import Trace, imported
-from tests.kernel.strategies.looking import score, thoughts
 from tests.options import grouped
 from tests.proving import sample
 
@@ -159,23 +157,16 @@ IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
     "answered": ([call("sub", task="t"), call("asks", key="a"), text("done")], [asks], {}),
     "tool limit": ([call("sub", task="t")] * 4, [], {"compose": [tool_limit("asks", 1)]}),
     "budget": ([call("sub", task="t")] * 9, [], {"compose": [budget_limit(max_tokens=2000, output_cap=300)]}),
-    "a hook fails it": (
-        [call("sub", task="t"), text("done")], [], {"compose": [lambda h: h.after("act", lambda c: Terminate("no"))]},
-    ),
     "the provider fails": ([call("sub", task="t"), *[error("down", retryable=True)] * 3], [], {}),
-    "it fails and comes back": ([error("busy", retryable=True), call("sub", task="t"), text("done")], [], {}),
     "a failure with a bill": (
         [error("cut", retryable=True, usage=Usage(input_tokens=7, output_tokens=3)), call("sub", task="t"), text("d")],
         [], {},
     ),
     "a tool breaks": ([call("breaks"), call("sub", task="t"), text("done")], [breaks], {}),
-    "a tool is given up": ([call("gives_up", key="k"), text("done")], [gives_up], {}),
     "switched": (
         [call("asks", key="a")] * 9 + [text("done")] * 9, [asks],
         {"switching": True, "loop_detection": {"identical_calls": 2}},
     ),
-    "reflexion": ([call("sub", task="t"), text("first"), text('{"satisfied": true, "score": 9}')], [], {"strategy": "reflexion"}),
-    "tree of thought": ([thoughts("a", "b"), score(5), score(7), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
     "code action": (
         [text("```python\nprint(await sub(task='t'))\nprint(await asks(key='a'))\n```"), text("done")] * 3,
         [asks], {"strategy": "code-action"},
@@ -237,7 +228,6 @@ IMPOSSIBLE: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "negative": ({"output_tokens": -1}, "output_tokens -1"),
     "endless": ({"output_tokens": 10**5000}, "output_tokens too many digits"),
     "not a number": ({"output_tokens": float("nan")}, "output_tokens nan"),
-    "a bool": ({"output_tokens": True}, "output_tokens True"),
     "nothing": ({"reasoning_tokens": None}, "reasoning_tokens None"),
 }
 
@@ -275,11 +265,7 @@ def test_impossible_numbers_of_tokens(tmp_path, case, how):
 ODD_SPANS: Final[list[tuple[dict[str, Any], tuple[int, int, int, float | None]]]] = [
     ({"llm.token_count.completion": -20}, (100, 0, 1, 0.25)),
     ({"llm.token_count.prompt": 2**60}, (0, 20, 1, 0.25)),
-    ({"llm.token_count.prompt": True}, (0, 20, 1, 0.25)),
-    ({"llm.token_count.completion": "many"}, (100, 0, 1, 0.25)),
-    ({"llm.token_count.completion": None}, (100, 0, 1, 0.25)),
     ({"llm.cost.total": -1.5}, (100, 20, 0, None)),
-    ({"llm.cost.total": "free"}, (100, 20, 0, None)),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,6 @@ from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
 from tests.importing.test_round_trip import told
 from tests.importing.traces import ANSWER, CAPTURED, FLAT, NAMES, TASK, captured, imported
-from tests.replay.random_agents import Canary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +99,19 @@ async def test_is_replayed_with_its_tools_frozen(name: str, tmp_path: Path) -> N
     ]
     assert outcome.verdict == ("inconclusive" if name in WHY_NOT else "same")
     assert "imported from otlp-json" in outcome.notes[0]
+
+
+@dataclass
+class Canary:
+    """Sings when a body runs while nothing may run."""
+
+    armed: bool = False
+    sang: list[str] = field(default_factory=list)
+
+    def watch(self, name: str) -> None:
+        """Note a body that runs."""
+        if self.armed:
+            self.sang.append(name)
 
 
 def clerk(canary: Canary, *turns: Any) -> Agent:

@@ -30,7 +30,7 @@ from playhead.trace.types import Completion
 from playhead.trace.values import as_text
 from tests.importing.traces import imported
 from tests.proving import sample
-from tests.replay.random_agents import Canary, random_agent
+from tests.replay.random_agents import Outside, random_agent
 
 if TYPE_CHECKING:
     from playhead.importing.otlp import ForeignSpan
@@ -239,7 +239,7 @@ def _what_was_done(recording: Recording) -> dict[str, Any]:
 def _run_of(seed: int, folder: Path) -> Recording:
     async def run() -> None:
         with suppress(PlayheadError):
-            await random_agent(seed, Canary(), trace=folder).run("Do it.", run_id="run")
+            await random_agent(seed, Outside(), trace=folder).run("Do it.", run_id="run")
 
     anyio.run(run)
     return load_recording(folder / "run.jsonl")

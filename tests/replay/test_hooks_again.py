@@ -17,7 +17,7 @@ from playhead.trace.events import LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, ToolCall
 from tests.proving import sample
-from tests.replay.random_agents import Canary, random_agent
+from tests.replay.random_agents import Outside, random_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def _random_block(seed: int) -> Block:
 @pytest.mark.parametrize("seed", range(CASES))
 async def test_a_run_with_hooks_is_reproduced_without_them(seed: int, tmp_path: Path):
     """Whatever hooks changed, removed, stopped, skipped or resumed, every event comes out again from the file alone."""
-    agent = random_agent(seed, Canary(), trace=tmp_path, compose=[_random_block(seed)])
+    agent = random_agent(seed, Outside(), trace=tmp_path, compose=[_random_block(seed)])
     with suppress(PlayheadError):
         await agent.run("Do it.", run_id="run")
     path = tmp_path / "run.jsonl"

@@ -16,7 +16,7 @@ from playhead.replay import replay, reproduce
 from playhead.trace.events import AgentStarted
 from playhead.trace.types import Completion, Request, ToolCall
 from tests.proving import sample
-from tests.replay.random_agents import KEYS, Canary, random_agent
+from tests.replay.random_agents import KEYS, Outside, random_agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,11 +92,11 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
     """Every body and every approver is a canary, every socket is shut; a replay is whole, and reproduces in its turn."""
     rungs: dict[str, Counter[str]] = {policy: Counter() for policy in POLICIES}
     for seed in SEEDS:
-        canary = Canary()
-        agent = random_agent(seed, canary, trace=tmp_path)
+        outside = Outside()
+        agent = random_agent(seed, outside, trace=tmp_path)
         with suppress(PlayheadError):
             await agent.run("Do it.", run_id=f"run-{seed}")
-        canary.armed = True
+        before = outside.copy()
         recording = load_recording(tmp_path / f"run-{seed}.jsonl")
         code = agent if with_code else None
         assert (await reproduce(recording, agent=code)).identical, seed
@@ -109,7 +109,7 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
             assert result.recording.ending is not None
             again = await reproduce(result.recording)
             assert again.divergences == (), (seed, again.divergences[0])
-        assert canary.sang == [], seed
+        assert outside == before, seed
     assert min(rungs["lenient"][each] for each in ("exact", "reordered", "stale", "synthetic-error")) > 0, rungs
     assert rungs["simulate"]["simulated"] > 0
     assert not {"stale", "simulated", "synthetic-error"} & set(rungs["strict"])
@@ -119,11 +119,11 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_no_network")
 async def test_the_canaries_and_the_shut_network_can_be_noticed(tmp_path: Path) -> None:
     """The tests above say something: a body that runs sings, and a connection fails loudly."""
-    canary = Canary(armed=True)
+    outside = Outside()
     for seed in SEEDS:
         with suppress(PlayheadError):
-            await random_agent(seed, canary, trace=tmp_path).run("Do it.")
-    assert len(canary.sang) > sample(50, 16)
-    assert "approver" in canary.sang
+            await random_agent(seed, outside, trace=tmp_path).run("Do it.")
+    assert outside.ran.total() > 50
+    assert "approver" in outside.ran
     with pytest.raises(AssertionError, match="a connection was opened"):
         socket.create_connection(("localhost", 9))

@@ -12,7 +12,7 @@ from playhead.replay import reproduce
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from tests.proving import sample
-from tests.replay.random_agents import Canary, random_agent
+from tests.replay.random_agents import Outside, random_agent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,18 +26,18 @@ GROUPS = sample(20, 2)
 async def test_every_event_comes_out_the_same(group: int, tmp_path: Path) -> None:
     """Whatever random agents did, a replay from the file alone, and one with the agent's code, repeat every event."""
     for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
-        canary = Canary()
-        agent = random_agent(seed, canary, trace=tmp_path)
+        outside = Outside()
+        agent = random_agent(seed, outside, trace=tmp_path)
         with suppress(PlayheadError):
             await agent.run("Do it.", run_id=f"run-{seed}")
-        canary.armed = True
+        before = outside.copy()
         recording = load_recording(tmp_path / f"run-{seed}.jsonl")
         assert (recording.status, recording.problems) == ("closed", ()), seed
         for outcome in (await reproduce(recording), await reproduce(recording, agent=agent)):
             assert outcome.divergences == (), (seed, outcome.divergences[0])
             assert outcome.identical
             assert not outcome.cut_short
-        assert canary.sang == [], seed
+        assert outside == before, seed
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ async def test_a_recording_cut_anywhere_is_reproduced_up_to_there(group: int, tm
     """A run that was killed between any two events gives back what it had done, and says that it was cut short."""
     for seed in range(group * 3, group * 3 + 3):
         with suppress(PlayheadError):
-            await random_agent(seed, Canary(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
+            await random_agent(seed, Outside(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
         lines = (tmp_path / f"run-{seed}.jsonl").read_bytes().splitlines(keepends=True)
         for kept in range(1, len(lines)):
             path = tmp_path / f"cut-{seed}-{kept}.jsonl"
@@ -58,7 +58,7 @@ async def test_a_recording_cut_anywhere_is_reproduced_up_to_there(group: int, tm
 
 async def test_a_changed_result_is_noticed(tmp_path: Path) -> None:
     """The property can fail: a recording that says something else than the code does is not reproduced."""
-    agent = random_agent(1, Canary(), trace=tmp_path)
+    agent = random_agent(1, Outside(), trace=tmp_path)
     result = await agent.run("Do it.", run_id="run")
     recording = load_recording("run", tmp_path)
     assert result.trace_path is not None
@@ -83,7 +83,7 @@ async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
     out_of_order = same_agent_beside_itself = 0
     for seed in range(160):
         with suppress(PlayheadError):
-            await random_agent(seed, Canary(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
+            await random_agent(seed, Outside(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
         recording = load_recording(tmp_path / f"run-{seed}.jsonl")
         assert recording.ending is not None
         endings.add(recording.ending.terminated_by)
@@ -94,7 +94,7 @@ async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
         out_of_order += places != sorted(places)
         turns = [owner.rsplit(".", 1)[0] for owner in recording.owners if owner != "root"]
         same_agent_beside_itself += len(turns) > len(set(turns))
-    assert endings == {
+    assert endings >= {
         "end_turn", "final_answer", "final_answer_tool", "llm_error", "max_iterations", "output_truncated",
         "required_tools_missing",
     }  # fmt: skip

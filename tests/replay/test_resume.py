@@ -305,6 +305,27 @@ async def test_a_run_that_was_cancelled_goes_on(tmp_path: Path) -> None:
         assert (await reproduce(result.trace_path)).identical
 
 
+async def test_an_agent_that_its_own_deadline_ended_stays_ended(tmp_path: Path) -> None:
+    """When the agent above it went on and died later, its answer is served as a whole; it is not entered again."""
+
+    @tool(read_only=True, timeout=None)
+    async def hang() -> str:
+        """Wait for ever."""
+        DONE.append("hung")
+        await anyio.sleep_forever()
+        return "never"
+
+    below = make(
+        None, script(call("look", key="a"), call("hang")), look, hang, name="below", compose=[ks.timeout_after(0.1)]
+    )
+    turns = script(call("below", task="Wait."), call("charge", amount=5), text("Charged."))
+    path = await dead(tmp_path, make(tmp_path, turns, below, charge), "llm-responded", 4)
+    result = await resume(make(None, turns, below, charge), path)
+    assert (result.output, DONE) == ("Charged.", ["charged 5"])
+    assert result.trace_path is not None
+    assert (await reproduce(result.trace_path)).not_entered == ("root/below@0.0",)
+
+
 def test_sync(tmp_path: Path) -> None:
     """The same, for callers without a loop."""
     path = anyio.run(dead, tmp_path, make(tmp_path), "tool-call-completed", 2)

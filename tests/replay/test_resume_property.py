@@ -14,7 +14,7 @@ from playhead.replay import DID_NOT_HAPPEN, ResultOverride, prefix, reproduce, r
 from playhead.replay.calls import scope_of
 from playhead.trace.integrity import check_trace
 from tests.proving import sample
-from tests.replay.resumable_agents import Outside, resumable_agent
+from tests.replay.random_agents import Outside, random_agent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -79,7 +79,7 @@ async def live(seed: int, folder: Path) -> Lived:
     """Run an agent to its end."""
     outside = Outside()
     watch = Watch(outside)
-    agent = resumable_agent(seed, outside, trace=folder)
+    agent = random_agent(seed, outside, trace=folder)
     agent.subscribe(None, watch)
     ended = await reached(agent.run("Do it.", run_id="run"))
     lines = (folder / "run.jsonl").read_bytes().splitlines(keepends=True)
@@ -89,7 +89,7 @@ async def live(seed: int, folder: Path) -> Lived:
 async def continued(seed: int, folder: Path, name: str, outside: Outside, **options: Any) -> Lived:
     """Resume a run in this world."""
     watch = Watch(outside)
-    agent = resumable_agent(seed, outside, trace=folder)
+    agent = random_agent(seed, outside, trace=folder)
     ended = await reached(resume(agent, folder / name, run_id=f"{folder.name}-on", on_record=watch, **options))
     lines = (folder / f"{folder.name}-on.jsonl").read_bytes().splitlines(keepends=True)
     return Lived(lines, ended, watch.seen[1:], outside)
@@ -175,7 +175,7 @@ async def check_cut(seed: int, whole: Lived, kept: int, folder: Path, chance: ra
         else:
             world = die(lived, again, chained, chance)
             with pytest.raises(NotReplayableError, match="Resume run"):
-                await resume(resumable_agent(seed, world), chained / "dead.jsonl")
+                await resume(random_agent(seed, world), chained / "dead.jsonl")
 
 
 @pytest.mark.slow

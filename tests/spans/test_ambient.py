@@ -26,10 +26,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
 
 from playhead import Agent, load_recording, tool
+from playhead.agent.ambient import ambient_telemetry
 from playhead.replay import reproduce, resume
 from playhead.spans import export_to, spans_of
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.types import TelemetryContext
 from tests.spans.spans import spans_in
 
@@ -247,7 +247,7 @@ def test_a_resource_that_cannot_be_read_costs_no_span(
     outer: SpanContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The run joins the application's trace all the same."""
-    monkeypatch.setattr("playhead.trace.ambient._service", lambda _: 1 / 0)
+    monkeypatch.setattr("playhead.agent.ambient._service", lambda _: 1 / 0)
     found = ambient_telemetry()
     assert found is not None
     assert (found.span_id, found.service) == (f"{outer.span_id:016x}", {})

@@ -19,7 +19,7 @@ from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.types import Usage
 from tests.proving import sample
-from tests.replay.random_agents import Canary, random_agent
+from tests.replay.random_agents import Outside, random_agent
 from tests.spans.collector import ordered
 from tests.spans.spans import GOLDEN, built, check_sound, decoded, golden, recorded, spans_in
 
@@ -36,7 +36,7 @@ def run_of(seed: int) -> tuple[Sequence[Record], Sequence[Record]]:
 
     async def record() -> tuple[Any, list[Record]]:
         folder = Path(tempfile.mkdtemp())
-        return await recorded(random_agent(seed, Canary(), trace=folder), folder)
+        return await recorded(random_agent(seed, Outside(), trace=folder), folder)
 
     recording, heard = anyio.run(record)
     return recording.records, heard

@@ -79,7 +79,7 @@ def test_what_comes_too_late(path: Path, closed: bool):
     late = append(writer, thought(1))
     assert late == Written(-1, late.ts, "", ok=False)
     writer.close()
-    assert (path.read_bytes(), writer.lost, writer.error) == (content, 0, None)
+    assert (path.read_bytes(), writer.tail.lost, writer.error) == (content, 0, None)
 
 
 def test_a_file_that_cannot_be_made(path: Path):
@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_made(path: Path):
     folder.rmdir()
     assert [append(writer, event).ok for event in (header(), thought(1))] == [False, False]
     folder.mkdir()
-    assert [append(writer, thought(2)).seq, writer.lost, writer.is_created] == [2, 3, False]
+    assert [append(writer, thought(2)).seq, writer.tail.lost, writer.tail.size] == [2, 3, 0]
     writer.close()
     assert list(folder.iterdir()) == []
     path.write_text("")
@@ -129,7 +129,7 @@ def test_an_event_that_can_be_no_line_is_lost(path: Path):
     assert writer.append("thought", "root", None, b"[" * 300_000).ok is False
     append(writer, ending())
     writer.close()
-    assert (writer.lost, writer.error is None) == (2, False)
+    assert (writer.tail.lost, writer.error is None) == (2, False)
     assert check_trace(path).lost == 2
 
 
@@ -298,7 +298,7 @@ def test_the_child_of_a_fork_writes_nothing(path: Path):
     def child() -> bool:
         refused = not recorder.emit(thought(1, size=300_000), "root")
         recorder.seal()
-        return refused and path.read_bytes() == before and writer.lost == 0
+        return refused and path.read_bytes() == before and writer.tail.lost == 0
 
     assert in_child(child) == 0
     assert path.read_bytes() == before
@@ -365,7 +365,7 @@ def test_a_signal_handler_that_raises(path: Path, monkeypatch: pytest.MonkeyPatc
     writer.close()
     check = check_trace(path)
     lost = when != "after the write"
-    assert writer.lost == lost
+    assert writer.tail.lost == lost
     assert check.lost == (lost and then == "append")
     sound = {"append": "ok", "close": "open"}[then]
     if when == "after half of it":

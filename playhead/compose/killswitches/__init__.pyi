@@ -6,8 +6,8 @@ from playhead.compose.killswitches.budget import budget_limit as budget_limit
 from playhead.compose.killswitches.clock import timeout_after as timeout_after
 from playhead.compose.killswitches.clock import watchdog as watchdog
 from playhead.compose.killswitches.files import kill_file as kill_file
+from playhead.compose.killswitches.ledger import FREE as FREE
 from playhead.compose.killswitches.ledger import Budget as Budget
 from playhead.compose.killswitches.loop import max_iterations as max_iterations
 from playhead.compose.killswitches.loop import stop_when as stop_when
-from playhead.compose.killswitches.prices import FREE as FREE
 from playhead.compose.killswitches.tool_calls import tool_limit as tool_limit

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import anyio
 
-from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
+from playhead.compose.killswitches.ledger import FREE, Amount, Budget, checked_prices, cost_of, femtodollars, worst_cost
 from playhead.compose.killswitches.output_cap import output_cap as stated_cap
 from playhead.compose.killswitches.output_cap import past_the_cap, with_output_cap
-from playhead.compose.killswitches.prices import FREE, checked_prices, cost_of, worst_cost
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError

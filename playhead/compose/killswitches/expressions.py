@@ -12,13 +12,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from playhead.compose.killswitches.approval import require_approval_for
-from playhead.compose.killswitches.breaker import circuit_breaker
-from playhead.compose.killswitches.budget import budget_limit
-from playhead.compose.killswitches.clock import timeout_after, watchdog
-from playhead.compose.killswitches.files import kill_file
-from playhead.compose.killswitches.loop import max_iterations
-from playhead.compose.killswitches.tool_calls import tool_limit
+from playhead.compose import killswitches
 from playhead.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -27,19 +21,11 @@ if TYPE_CHECKING:
     from playhead.compose.harness import Block
 
 SWITCHES: Final[dict[str, Callable[..., Block]]] = {
-    each.__name__: each
-    for each in (
-        budget_limit,
-        circuit_breaker,
-        kill_file,
-        max_iterations,
-        require_approval_for,
-        timeout_after,
-        tool_limit,
-        watchdog,
-    )
+    name: getattr(killswitches, name)
+    for name in vars(killswitches)["__all__"]
+    if name.islower() and name != "stop_when"
 }
-"""The switches that can be written so, by name."""
+"""The switches that can be written so, by name: all but the one that is code."""
 NOT_BACKTESTED: Final = {
     "kill_file": "it depends on a file of that time, which no recording holds",
     "require_approval_for": "it depends on an approver's answer, which no recording holds",

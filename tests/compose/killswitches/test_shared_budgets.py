@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from playhead import Agent, PlayheadError, load_recording
 from playhead.compose.killswitches import Budget, budget_limit, timeout_after
-from playhead.compose.killswitches.ledger import Amount
-from playhead.compose.killswitches.prices import cost_of, worst_cost
+from playhead.compose.killswitches.ledger import Amount, cost_of, worst_cost
 from playhead.errors import MissingApiKeyError, ModelRequestError, RateLimitError
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Completion, Prices, Usage
