@@ -37,7 +37,7 @@ from playhead.trace.types import Completion, Message, Prices, Request, ToolCall,
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.options import grouped
 from tests.proving import sample
-from tests.replay.random_agents import Canary, random_agent
+from tests.replay.random_agents import Outside, random_agent
 from tests.trace.strategies import json_values, models, of, texts
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_pat
     """The traces of random agents hold exactly the requests that were sent, in their order."""
     made = 0
     for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
-        agent = random_agent(seed, Canary(), trace=tmp_path)
+        agent = random_agent(seed, Outside(), trace=tmp_path)
         spies = spied(agent)
         with suppress(PlayheadError):
             await agent.run("Do it.", run_id=f"run-{seed}")
