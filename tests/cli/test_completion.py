@@ -32,14 +32,6 @@ def values(*words: str) -> list[str]:
     return [item.value for item in suggested(*words)]
 
 
-def in_shell(shell: type[BashComplete | ZshComplete | FishComplete], monkeypatch: pytest.MonkeyPatch, line: str) -> str:
-    """Return what a shell's function is told for a line that ends in the word to complete."""
-    words = line.split(" ")
-    monkeypatch.setenv("COMP_WORDS", line)
-    monkeypatch.setenv("COMP_CWORD", words[-1] if shell is FishComplete else str(len(words) - 1))
-    return shell(commands, {}, "playhead", "_PLAYHEAD_COMPLETE").complete()
-
-
 def test_commands_and_options() -> None:
     """By their beginnings, with what they do."""
     assert values("re") == ["resume", "reproduce", "replay"]
@@ -69,23 +61,20 @@ def test_what_cannot_be_read_suggests_nothing(home: Path, monkeypatch: pytest.Mo
     assert values("show", "") == ["latest"]
 
 
-@pytest.mark.parametrize("shell", [BashComplete, ZshComplete, FishComplete])
-def test_a_hostile_trace_does_not_reach_the_shell(
-    home: Path, monkeypatch: pytest.MonkeyPatch, shell: type[BashComplete | ZshComplete | FishComplete]
-) -> None:
+def test_a_hostile_trace_does_not_reach_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its id is not suggested unless it is a plain word, and its task is one safe line."""
     store = home / ".playhead/traces"
     record_hostile_run(store)
-    (store / "$(touch pwned).jsonl").write_bytes((store / "hostile.jsonl").read_bytes())
-    (store / "a\nb.jsonl").write_bytes((store / "hostile.jsonl").read_bytes())
-    told = in_shell(shell, monkeypatch, "playhead show ")
-    assert "hostile" in told
-    assert "pwned" not in told
-    assert "a\nb" not in told
-    assert escape(told, keep="\n\t") == told
-    per_item = {BashComplete: 1, ZshComplete: 3, FishComplete: 1}[shell]
-    assert len(told.split("\n")) == 2 * per_item
-    assert "evil" not in in_shell(shell, monkeypatch, "playhead run task --model ")
+    for name in ("$(touch pwned)", "a\nb"):
+        (store / f"{name}.jsonl").write_bytes((store / "hostile.jsonl").read_bytes())
+    monkeypatch.setenv("COMP_WORDS", "playhead show ")
+    for shell, lines_each in ((BashComplete, 1), (ZshComplete, 3), (FishComplete, 1)):
+        monkeypatch.setenv("COMP_CWORD", "" if shell is FishComplete else "2")
+        told = shell(commands, {}, "playhead", "_PLAYHEAD_COMPLETE").complete()
+        assert "hostile" in told
+        assert "pwned" not in told
+        assert escape(told, keep="\n\t") == told
+        assert len(told.split("\n")) == 2 * lines_each
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -82,21 +82,10 @@ def test_no_process_is_killed_unasked(folder: Path):
     assert beside == "it runs these too, and they would end with it: beside"
 
 
-def test_a_process_that_is_gone(folder: Path):
-    """There is nobody to kill; another run of that process id least of all."""
-    with running("ignores", folder / "mine.jsonl") as process:
-        process.kill()
-        process.wait(10)
-        result = playhead("kill", "mine")
-    assert result.exit_code == 1
-    assert result.stderr == (
-        f"playhead: run mine does not go on: its process {process.pid} is gone, and the trace has no end; nothing to kill\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (["gone"], 1, "is gone, and the trace has no end; nothing to kill"),
         (["nosuch"], 3, "no run 'nosuch'"),
         (["open", "--grace", "-1"], 2, "--grace"),
         (["open"], 1, "run open cannot be reached: it has no end, but no control folder of yours"),
@@ -106,7 +95,9 @@ def test_a_process_that_is_gone(folder: Path):
     ],
 )
 def test_what_cannot_be_killed(folder: Path, arguments: list[str], code: int, said: str):
-    """Each in one line, and nothing else."""
+    """Each in one line, and nothing else; of a process that is gone, another run's least of all."""
+    with running("ends", folder / "gone.jsonl"):
+        pass
     begin(folder / "open.jsonl").seal()
     end(begin(folder / "over.jsonl"), "")
     (folder / "broken.jsonl").write_text("{")

@@ -96,14 +96,6 @@ def test_a_signal_ends_a_run_in_order(home: Path) -> None:
     assert (ending.status, ending.terminated_by) == ("failed", "cancelled")
 
 
-def test_demo_in_an_empty_home(home: Path) -> None:
-    """No key, no network, no file, and a clean environment: it works, and leaves two traces."""
-    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    done = subprocess.run([*PLAYHEAD, "demo"], env=environment, capture_output=True, text=True, check=False, cwd="/")
-    assert (done.returncode, done.stderr) == (0, f"Playhead records runs in {home}/.playhead/traces\n")
-    assert len(list((home / ".playhead/traces").rglob("*.jsonl"))) == 2
-
-
 def modules_of(*command: str) -> set[str]:
     """Return the modules that a command loads."""
     code = (

@@ -139,7 +139,7 @@ def test_reproduce_finds_the_run_identical(store: Path) -> None:
     result = playhead("reproduce", "good")
     assert (result.exit_code, result.stdout) == (0, f"identical: {events} events came out as recorded\n")
     (outcome,) = objects(playhead("reproduce", "good", "--json"))
-    assert (outcome["identical"], outcome["status"], outcome["divergences"]) == (True, "closed", [])
+    assert (outcome["identical"], outcome["divergences"]) == (True, [])
 
 
 def test_reproduce_says_where_the_code_does_something_else(store: Path) -> None:
@@ -151,7 +151,6 @@ def test_reproduce_says_where_the_code_does_something_else(store: Path) -> None:
         changed = {"output": "5,199 feet."} if isinstance(record.event, FinalAnswer) else {}
         recorder.emit(record.event.model_copy(update=changed), record.owner, record.iteration)
     recorder.seal()
-    assert playhead("check", str(store / "other.jsonl")).exit_code == 0
     result = playhead("reproduce", "other")
     assert result.exit_code == 1
     assert result.stdout.startswith("different: ")

@@ -166,11 +166,9 @@ def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> Non
     """One object: what was changed, the verdict, where the results came from, the run and the whole diff."""
     result = replay(server, "--json", "--set", "seed=1")
     (outcome,) = objects(result)
-    assert result.stdout.isascii()
-    assert {name: outcome[name] for name in ("original_run_id", "overrides", "verdict", "grounded", "rungs", "stopped")} == {
-        "original_run_id": "orig", "overrides": {"parameters": {"seed": 1}}, "verdict": "same", "grounded": 1.0,
-        "rungs": {"exact": 3}, "stopped": None,
-    }  # fmt: skip
+    names = ("original_run_id", "overrides", "verdict", "grounded", "rungs", "stopped")
+    said = tuple(outcome[name] for name in names)
+    assert said == ("orig", {"parameters": {"seed": 1}}, "same", 1.0, {"exact": 3}, None)
     assert (outcome["run"]["run_id"], outcome["run"]["success"]) == (newest(home), True)
     assert outcome["diff"]["identical"] is True
     assert (outcome["diff"]["original_run_id"], outcome["diff"]["replay_run_id"]) == ("orig", newest(home))

@@ -112,12 +112,10 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"novelty": 0.4, "facts": {"height": "feet"}}, "does not have (task_context)"),
-        ({"repair": False}, "does not have (repair)"),
+        ({"facts": {"height": "feet"}}, "does not have (task_context)"),
         ({"fallbacks": [ScriptedModel([], name="ollama/other")]}, "models that take over"),
         ({"validators": [bool]}, "checks of its answer"),
     ],
-    ids=["settings", "repair", "fallbacks", "validators"],
 )
 def test_a_run_of_a_program(home: Path, given: Any, message: str) -> None:
     """What the command line cannot give the agent again is not left out without a word."""

@@ -137,11 +137,7 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "warning",
         "the reason for write says 404; the call has order='405'",
     ),
-    "reason-missing: one of two": (
-        run().call(why="x").call().unstated(),
-        "info",
-        "1 of 2 calls gave no reason",
-    ),
+    "reason-missing: one of two": (run().call(why="x").call().unstated(), "info", "1 of 2 calls gave no reason"),
 }
 SILENT: dict[str, Script] = {
     "another argument": run().call(arguments=SAME).turn().call(arguments={"key": "b"}),
@@ -181,5 +177,5 @@ def test_flags_name_their_events():
     twice = run().call("write", SAME, why="x").call(why="x").turn().call("write", SAME)
     debrief = build_debrief(made(*twice.events))
     assert [(flag.rule, flag.severity, flag.seqs) for flag in debrief.flags] == [
-        ("repeated-after-success", "high", (3, 10)),
+        ("repeated-after-success", "high", (3, 10))
     ]
