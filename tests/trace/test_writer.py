@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +25,27 @@ from playhead.trace.clock import SystemClock
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from playhead.trace.line import TORN
-from playhead.trace.recorder import Recorder
 from playhead.trace.writer import Durability, TraceWriter, Written
 from tests.proving import sample
-from tests.trace.traces import Ticks, append, ending, events_of, header, read, record, thought, thoughts
+from tests.trace.traces import (
+    append,
+    ending,
+    events_of,
+    header,
+    read,
+    record,
+    recorder_of,
+    thought,
+    thoughts,
+    writer_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playhead.trace.events import EventBase
+    from playhead.trace.recorder import Recorder
 
 
 # ── the ordinary life of a file ──────────────────────────────────────────────────────────────────────────────────────
@@ -41,7 +53,7 @@ if TYPE_CHECKING:
 
 def test_an_event_is_in_the_file_when_append_returns(path: Path):
     """Nothing waits in a buffer: what is acknowledged can be read by another process."""
-    writer = TraceWriter(path, Ticks().now_us)
+    writer = writer_of(path)
     for number, event in enumerate(thoughts(5)):
         written = append(writer, event)
         assert written == Written(number, written.ts, read(path)[0][-1].h, ok=True)
@@ -51,7 +63,7 @@ def test_an_event_is_in_the_file_when_append_returns(path: Path):
 
 def test_one_writer_of_one_id(path: Path):
     """There is no file before an event; of two writers, the one whose first event comes second is refused, as are later ones."""
-    first, second = TraceWriter(path, Ticks().now_us), TraceWriter(path, Ticks().now_us)
+    first, second = writer_of(path), writer_of(path)
     assert not path.exists()
     append(first, header())
     assert (stat.S_IMODE(path.stat().st_mode), [path]) == (0o600, list(path.parent.iterdir()))
@@ -60,7 +72,7 @@ def test_one_writer_of_one_id(path: Path):
     assert append(second, thought(1)).seq == -1
     second.close()
     with pytest.raises(TraceExistsError):
-        TraceWriter(path, Ticks().now_us)
+        writer_of(path)
     append(first, ending())
     first.close()
     assert events_of(path) == [header(), ending()]
@@ -69,7 +81,7 @@ def test_one_writer_of_one_id(path: Path):
 @pytest.mark.parametrize("closed", [False, True])
 def test_what_comes_too_late(path: Path, closed: bool):
     """After `run-completed` or `close` events get no number; closing again does nothing."""
-    writer = TraceWriter(path, Ticks().now_us)
+    writer = writer_of(path)
     append(writer, header())
     if closed:
         writer.close()
@@ -86,7 +98,7 @@ def test_a_file_that_cannot_be_made(path: Path):
     """Every event of a trace that cannot be made is lost and counted, and none begins a file in the middle."""
     folder = path.parent / "gone"
     folder.mkdir()
-    writer = TraceWriter(folder / "run.jsonl", Ticks().now_us)
+    writer = writer_of(folder / "run.jsonl")
     folder.rmdir()
     assert [append(writer, event).ok for event in (header(), thought(1))] == [False, False]
     folder.mkdir()
@@ -95,7 +107,7 @@ def test_a_file_that_cannot_be_made(path: Path):
     assert list(folder.iterdir()) == []
     path.write_text("")
     with pytest.raises(NotADirectoryError):
-        TraceWriter(path / "run.jsonl", Ticks().now_us)
+        writer_of(path / "run.jsonl")
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "nothing"])
@@ -104,7 +116,7 @@ def test_a_link_in_the_place_of_the_file(path: Path, target: str):
     (path.parent / "elsewhere").write_text("mine")
     path.symlink_to(path.parent / target)
     with pytest.raises(TraceExistsError):
-        TraceWriter(path, Ticks().now_us)
+        writer_of(path)
 
 
 def test_time_never_goes_backwards(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -123,7 +135,7 @@ def test_time_never_goes_backwards(path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_an_event_that_can_be_no_line_is_lost(path: Path):
     """`append` never raises; an impossible kind costs the event alone, and the trace says so."""
-    writer = TraceWriter(path, Ticks().now_us)
+    writer = writer_of(path)
     append(writer, header())
     assert writer.append("No Kind", "root", None, b"{}").ok is False
     assert writer.append("thought", "root", None, b"[" * 300_000).ok is False
@@ -166,7 +178,7 @@ def syncs(monkeypatch: pytest.MonkeyPatch) -> Syncs:
 @pytest.mark.parametrize(("durability", "each"), [("write", 0), ("fsync", 1)])
 def test_what_is_synced_when(path: Path, syncs: Syncs, durability: Durability, each: int):
     """By default only the close waits for the disk; under `fsync` every event, and the first one for the file's name too."""
-    writer = TraceWriter(path, Ticks().now_us, durability)
+    writer = writer_of(path, durability)
     for number, event in enumerate(thoughts(10), 1):
         append(writer, event)
         assert (len(syncs.data), len(syncs.all)) == (number * each, each)
@@ -176,7 +188,7 @@ def test_what_is_synced_when(path: Path, syncs: Syncs, durability: Durability, e
 
 def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
     """Under `group` many events share a sync, which comes by itself, and again for later ones; the close ends its thread."""
-    writer = TraceWriter(path, Ticks().now_us, "group")
+    writer = writer_of(path, "group")
     for event in thoughts(100)[:-1]:
         append(writer, event)
     assert syncs.happened.wait(10)
@@ -193,7 +205,7 @@ def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
 @pytest.mark.parametrize(("durability", "before"), [("fsync", 3), ("group", None), ("write", 0)])
 def test_blobs_are_synced_as_the_file_is(path: Path, syncs: Syncs, durability: Durability, before: int | None):
     """A blob is as durable as the line that names it: content, name, and the folder's own name at the end."""
-    writer = TraceWriter(path, Ticks().now_us, durability)
+    writer = writer_of(path, durability)
     append(writer, header(task="x" * 300_000))
     if before is not None:
         assert len(syncs.all) == before  # the trace's folder, the blob, the blob's folder
@@ -216,19 +228,26 @@ def test_a_result_of_any_size(path: Path):
 # ── one file, many threads; many files ───────────────────────────────────────────────────────────────────────────────
 
 
+def run_all(work: Callable[[int], object], numbers: range) -> None:
+    """Do something in a thread for each number, and wait for all."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_one_trace_from_eight_threads(path: Path):
     """Threads share a file without a gap, a mixed line or a broken chain, and time goes forwards."""
-    clock = Ticks()
-    recorder = Recorder(clock, TraceWriter(path, clock.now_us))
+    recorder, start = recorder_of(path), threading.Barrier(8)
     recorder.emit(header(), "root")
-    start = threading.Barrier(8)
 
     def work(owner: int) -> None:
         start.wait()
         for number in range(250):
             recorder.emit(thought(number, size=owner * 40), f"root/{owner}")
 
-    run_all([threading.Thread(target=work, args=(owner,)) for owner in range(8)])
+    run_all(work, range(8))
     recorder.emit(ending(), "root")
     recorder.seal()
     records, problems = read(path)
@@ -239,28 +258,13 @@ def test_one_trace_from_eight_threads(path: Path):
     assert [each.ts for each in records] == sorted(each.ts for each in records)
 
 
-def run_all(threads: list[threading.Thread]) -> None:
-    """Run threads and wait for them."""
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_many_traces_from_threads(tmp_path: Path):
     """Many runs at once (a thousand under `make prove`), each in its thread: every file holds its own events alone."""
     count = sample(250, 50)
-
-    def run_of(number: int) -> list[EventBase]:
-        return [header(str(number)), thought(number), thought(number + 1), ending()]
-
-    def work(number: int) -> None:
-        record(tmp_path / f"{number}.jsonl", run_of(number))
-
+    runs = {f"{number}": [header(f"{number}"), thought(number), ending()] for number in range(4 * count)}
     for first in range(0, 4 * count, count):
-        run_all([threading.Thread(target=work, args=(number,)) for number in range(first, first + count)])
-    for number in range(4 * count):
-        assert events_of(tmp_path / f"{number}.jsonl") == run_of(number)
+        run_all(lambda number: record(tmp_path / f"{number}.jsonl", runs[f"{number}"]), range(first, first + count))
+    assert {path.stem: events_of(path) for path in tmp_path.iterdir()} == runs
 
 
 # ── fork ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -287,52 +291,37 @@ def in_child(action: Any) -> int:
     return 99
 
 
-def test_the_child_of_a_fork_writes_nothing(path: Path):
-    """After a fork the file belongs to the parent alone: the child neither writes, nor counts, nor closes."""
-    clock = Ticks()
-    writer = TraceWriter(path, clock.now_us)
-    recorder = Recorder(clock, writer)
+@pytest.mark.parametrize("lock", [None, "_lock", "_sync_lock"])
+def test_the_child_of_a_fork_writes_nothing(path: Path, lock: str | None):
+    """After a fork the file belongs to the parent alone: the child neither writes, nor counts, nor closes.
+
+    A lock that another thread held at the fork is held in the child for ever; the child does not wait for it.
+    """
+    recorder = recorder_of(path)
+    writer = recorder.writer
+    assert writer is not None
     recorder.emit(header(), "root")
-    before = path.read_bytes()
+    before, held, release = path.read_bytes(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with getattr(writer, lock) if lock else nullcontext():
+            held.set()
+            release.wait()
 
     def child() -> bool:
         refused = not recorder.emit(thought(1, size=300_000), "root")
         recorder.seal()
         return refused and path.read_bytes() == before and writer.tail.lost == 0
 
-    assert in_child(child) == 0
-    assert path.read_bytes() == before
-    recorder.emit(ending(), "root")
-    recorder.seal()
-    assert events_of(path) == [header(), ending()]
-
-
-@pytest.mark.parametrize("lock", ["_lock", "_sync_lock"])
-def test_a_fork_while_another_thread_writes(path: Path, lock: str):
-    """A lock that another thread held at the fork is held in the child for ever; the child must not wait for it."""
-    writer = TraceWriter(path, Ticks().now_us)
-    append(writer, header())
-    held, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with getattr(writer, lock):
-            held.set()
-            release.wait()
-
     holder = threading.Thread(target=hold)
     holder.start()
     held.wait()
-
-    def child() -> bool:
-        writer.close()
-        return not append(writer, thought(1)).ok
-
     code = in_child(child)
     release.set()
     holder.join()
-    assert code == 0
-    append(writer, ending())
-    writer.close()
+    assert (code, path.read_bytes()) == (0, before)
+    recorder.emit(ending(), "root")
+    recorder.seal()
     assert events_of(path) == [header(), ending()]
 
 
@@ -347,7 +336,7 @@ class Interrupt(BaseException):
 @pytest.mark.parametrize("then", ["append", "close"])
 def test_a_signal_handler_that_raises(path: Path, monkeypatch: pytest.MonkeyPatch, when: str, then: str):
     """An exception out of a signal handler, at any point of a write, leaves a sound file and a right count."""
-    writer = TraceWriter(path, Ticks().now_us)
+    writer = writer_of(path)
     append(writer, header())
     real = os.write
 
@@ -403,8 +392,7 @@ class Outcome:
 
 def run(path: Path, durability: Durability = "write") -> Outcome:
     """Record the small run; nothing may raise."""
-    clock = Ticks()
-    recorder = Recorder(clock, TraceWriter(path, clock.now_us, durability))
+    recorder = recorder_of(path, durability=durability)
     acknowledged = [event for event in SMALL_RUN if recorder.emit(event, "root")]
     last = ending(recorder.lost)
     if recorder.emit(last, "root"):
@@ -544,26 +532,21 @@ def test_the_nth_sync_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dur
         assert failed == [(1, False)] * events + [(0, False), (0, True)]
 
 
-@pytest.mark.parametrize("persistent", [False, True], ids=["transient", "persistent"])
-def test_the_nth_close_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, persistent: bool):
-    """A failed close, of a blob or of the trace itself, is told; what was acknowledged is in the file."""
-    for outcome in outcomes(tmp_path, monkeypatch, "close", "eio", persistent):
-        assert (outcome.readable(), outcome.recorder.lost) == (outcome.acknowledged, outcome.refused)
-
-
-@pytest.mark.parametrize("name", ["fstat", "replace", "mkdir"])
+@pytest.mark.parametrize("name", ["close", "fstat", "replace", "mkdir"])
 def test_whatever_else_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
     """Failures of the rarer calls cost at most the event with the blob, and never a mixed line."""
 
     def broken(*_args: Any, **_kwargs: Any) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, name, broken)
-        patch.setattr(os, "write", Fault("write", "part", 4, persistent=False))
-        outcome = run(tmp_path / "run.jsonl")
-    assert outcome.readable() == outcome.acknowledged
-    assert outcome.recorder.lost == outcome.refused
+    faults = outcomes(tmp_path, monkeypatch, "close", "eio", persistent=False)
+    if name != "close":
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, broken)
+            patch.setattr(os, "write", Fault("write", "part", 4, persistent=False))
+            faults = iter([run(tmp_path / "run.jsonl")])
+    for outcome in faults:
+        assert (outcome.readable(), outcome.recorder.lost) == (outcome.acknowledged, outcome.refused)
 
 
 pytestmark = pytest.mark.slow

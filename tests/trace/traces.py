@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from playhead.trace.recorder import Subscriptions
+    from playhead.trace.redaction import Redactor
+    from playhead.trace.writer import Durability
+
 
 class Ticks:
     """A clock that goes on by one microsecond each time it is read."""
@@ -57,11 +61,21 @@ def thoughts(count: int) -> list[EventBase]:
     return [header(), *(thought(number) for number in range(1, count - 1)), ending()]
 
 
+def writer_of(path: Path, durability: Durability = "write") -> TraceWriter:
+    """Return the writer of a trace whose clock ticks."""
+    return TraceWriter(path, Ticks().now_us, durability)
+
+
+def recorder_of(
+    path: Path | None, *subscriptions: Subscriptions, redactor: Redactor | None = None, durability: Durability = "write"
+) -> Recorder:
+    """Return a recorder, with a file or without."""
+    return Recorder(Ticks(), writer_of(path, durability) if path else None, redactor, subscriptions)
+
+
 def record(path: Path, events: Iterable[EventBase]) -> list[EventBase]:
     """Write a trace of exactly these events, and return them."""
-    written = list(events)
-    clock = Ticks()
-    recorder = Recorder(clock, TraceWriter(path, clock.now_us))
+    written, recorder = list(events), recorder_of(path)
     for number, event in enumerate(written):
         assert recorder.emit(event, "root", number), recorder.error
     recorder.seal()
