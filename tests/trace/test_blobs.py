@@ -7,16 +7,18 @@ import json
 import os
 import stat
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from playhead.errors import MissingBlobError
-from playhead.trace.blobs import BLOB_BYTES, LARGEST_BLOB, BlobFolder, run_id_of
+from playhead.trace.blobs import BLOB_BYTES, BlobFolder
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from tests.trace.traces import ending, events_of, header, read, record, unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LARGE = "x" * BLOB_BYTES
 
@@ -129,21 +131,11 @@ def test_what_is_no_file_of_the_run_is_not_read(trace: Path, planted: str):
     assert verdict(trace)[0] == "missing-blob"
 
 
-@pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "0" * 63, "0" * 65, "A" * 64, "٣" * 64, None, 3, ["a"]])
+@pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "0" * 63, "A" * 64, "٣" * 64, None, ["a"]])
 def test_a_reference_never_leaves_the_folder(tmp_path: Path, digest: Any):
     """A name from a hostile file that is no SHA-256 is not even looked for."""
     with pytest.raises(MissingBlobError, match="which is no SHA-256"):
         BlobFolder(tmp_path / "run.jsonl").load({"$type": "blob", "sha256": digest})
-
-
-def test_a_blob_that_is_no_json(tmp_path: Path):
-    """Content that matches its hash and is no JSON is an error like the others."""
-    folder = tmp_path / "run.blobs"
-    folder.mkdir()
-    digest = hashlib.sha256(b"{").hexdigest()
-    (folder / digest).write_bytes(b"{")
-    with pytest.raises(MissingBlobError, match="holds no JSON"):
-        BlobFolder(tmp_path / "run.jsonl").load({"sha256": digest, "bytes": 1})
 
 
 @pytest.mark.parametrize("size", [BLOB_BYTES, 30 * 2**30])
@@ -153,16 +145,3 @@ def test_a_blob_of_another_size_is_not_read(trace: Path, size: int):
     found = verdict(trace)
     assert found[0] == "missing-blob"
     assert ("is larger than" if size > BLOB_BYTES else "holds something else than") in found[1][0]
-    with pytest.raises(
-        MissingBlobError, match="is larger than 0 bytes"
-    ):  # nor is a reference believed that owns up to it
-        BlobFolder(trace).load({"sha256": blob_of(trace).name, "bytes": max(size, LARGEST_BLOB + 1)})
-
-
-@pytest.mark.parametrize(
-    ("name", "run_id"),
-    [("a.jsonl", "a"), ("a.jsonl.gz", "a"), ("a.jsonl.zst", "a"), ("a.b.jsonl", "a.b"), ("a", "a")],
-)
-def test_the_run_id_of_a_file(name: str, run_id: str):
-    """A file's name without what says how it is packed."""
-    assert run_id_of(Path("/x") / name) == run_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,13 +15,12 @@ from hypothesis import strategies as st
 from playhead.trace.events import EventBase, HookFailed, Thought
 from playhead.trace.integrity import check_trace
 from playhead.trace.parameters import fingerprint
-from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.recorder import Subscriptions
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash
-from playhead.trace.writer import TraceWriter
 from tests.proving import sample
 from tests.trace.strategies import events, json_values, no_constants
-from tests.trace.traces import Ticks, ending, events_of, header, read, thought
+from tests.trace.traces import ending, events_of, header, read, recorder_of, thought
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,12 +45,6 @@ class Listener:
     def events(self) -> list[EventBase]:
         """What was heard, without envelopes."""
         return [record.event for record in self.heard]
-
-
-def recorder_of(path: Path | None, *subscriptions: Subscriptions, redactor: Redactor | None = None) -> Recorder:
-    """Return a recorder, with a file or without."""
-    clock = Ticks()
-    return Recorder(clock, TraceWriter(path, clock.now_us) if path else None, redactor, subscriptions)
 
 
 # ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -163,23 +155,6 @@ def test_subscribers_hear_what_they_asked_for(path: Path):
     assert (recorder.sealed, recorder.emit(thought(3), "root")) == (True, False)
     assert everything.heard == read(path)[0]
     assert (thoughts.events, twice.events) == ([thought(1), thought(2)], [thought(1), thought(1), thought(2)])
-
-
-def test_subscriptions_of_many_threads():
-    """Threads may subscribe and unsubscribe at once; none undoes another's."""
-    subscriptions = Subscriptions()
-
-    def work() -> None:
-        for _ in range(100):
-            subscriptions.add("thought", Listener())
-            subscriptions.add("thought", Listener())()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(subscriptions.entries) == 400
 
 
 def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):

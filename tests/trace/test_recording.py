@@ -7,27 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.errors import NotATraceError
-from playhead.trace.events import (
-    AgentCompleted,
-    AgentStarted,
-    ErrorInfo,
-    EventBase,
-    FactRecorded,
-    LlmFailed,
-    LlmRequested,
-    LlmResponded,
-    MessageAdded,
-    MessageRef,
-    ToolCallCompleted,
-    ToolCallStarted,
-    ToolsDefined,
-)
+from playhead.trace import events as e
 from playhead.trace.owners import agent_path, depth_of, is_within, lineage, own_name, owner_inside, parent_of, tool_of
-from playhead.trace.recorder import Recorder
 from playhead.trace.recording import OwnerRecording, RecordedCall, RecordedExchange, Recording, read_recording
 from playhead.trace.types import AgentHeader, Message, Request, ToolCall, ToolSpec
-from playhead.trace.writer import TraceWriter
-from tests.trace.traces import Ticks, ending, header, record, thought
+from tests.trace.traces import ending, header, record, recorder_of, thought
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,43 +19,42 @@ if TYPE_CHECKING:
 
 CALL = ToolCall(id="c0", name="look", arguments={"q": 1})
 SPEC = ToolSpec(name="look")
-ASKED = LlmRequested(request=0, model="m/x", messages=((0, 1),), tools=((0, 0),), parameters={"temperature": 0.5})
-FAILED = LlmFailed(request=0, error=ErrorInfo(type="Timeout", message="too slow"))
+ASKED = e.LlmRequested(request=0, model="m/x", messages=((0, 1),), tools=((0, 0),), parameters={"temperature": 0.5})
+FAILED = e.LlmFailed(request=0, error=e.ErrorInfo(type="Timeout", message="too slow"))
 ASKED_AGAIN = ASKED.model_copy(update={"attempt": 1})
-ANSWERED = LlmResponded(request=0, attempt=1, text="Let me look.", tool_calls=(CALL,))
-STARTED = ToolCallStarted(call_id="c0", tool="look", position=0, args={"q": 1}, args_hash="0")
-COMPLETED = ToolCallCompleted(call_id="c0", tool="look", position=0, ok=True, result={"found": 7})
-ASKED_LAST = LlmRequested(request=1, model="m/x", messages=((0, 3),))
+ANSWERED = e.LlmResponded(request=0, attempt=1, text="Let me look.", tool_calls=(CALL,))
+STARTED = e.ToolCallStarted(call_id="c0", tool="look", position=0, args={"q": 1}, args_hash="0")
+COMPLETED = e.ToolCallCompleted(call_id="c0", tool="look", position=0, ok=True, result={"found": 7})
+ASKED_LAST = e.LlmRequested(request=1, model="m/x", messages=((0, 3),))
 
 SUB = "root/helper@0.1"
-SUB_STARTED = AgentStarted(agent=AgentHeader(name="helper", model="m/y"), task="Help.", parent="root", call_id="c1")
-SUB_COMPLETED = AgentCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output="helped")
+SUB_STARTED = e.AgentStarted(agent=AgentHeader(name="helper", model="m/y"), task="Help.", parent="root", call_id="c1")
+SUB_COMPLETED = e.AgentCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output="helped")
 
-RUN: list[tuple[EventBase, str, int | None]] = [
+RUN: list[tuple[e.EventBase, str, int | None]] = [
     (header(), "root", None),
-    (ToolsDefined(first_id=0, tools=(SPEC,)), "root", None),
-    (MessageAdded(id=0, role="system", content="Be good."), "root", None),
-    (MessageAdded(id=1, role="user", content="Find it."), "root", None),
+    (e.ToolsDefined(first_id=0, tools=(SPEC,)), "root", None),
+    (e.MessageAdded(id=0, role="system", content="Be good."), "root", None),
+    (e.MessageAdded(id=1, role="user", content="Find it."), "root", None),
     (ASKED, "root", 0),
     (FAILED, "root", 0),
     (ASKED_AGAIN, "root", 0),
     (ANSWERED, "root", 0),
-    (MessageAdded(id=2, role="assistant", ref=MessageRef(request=0)), "root", 0),
+    (e.MessageAdded(id=2, role="assistant", ref=e.MessageRef(request=0)), "root", 0),
     (STARTED, "root", 0),
     (SUB_STARTED, SUB, None),
-    (FactRecorded(name="clock", value=1.5), SUB, None),
+    (e.FactRecorded(name="clock", value=1.5), SUB, None),
     (COMPLETED, "root", 0),
     (SUB_COMPLETED, SUB, None),
-    (MessageAdded(id=3, role="tool", ref=MessageRef(call="c0"), tool_call_id="c0", name="look"), "root", 0),
+    (e.MessageAdded(id=3, role="tool", ref=e.MessageRef(call="c0"), tool_call_id="c0", name="look"), "root", 0),
     (ASKED_LAST, "root", 1),
     (ending(), "root", None),
 ]
 
 
-def recording_of(path: Path, run: list[tuple[EventBase, str, int | None]]) -> Recording:
+def recording_of(path: Path, run: list[tuple[e.EventBase, str, int | None]]) -> Recording:
     """Record a run and return its recording."""
-    clock = Ticks()
-    recorder = Recorder(clock, TraceWriter(path, clock.now_us))
+    recorder = recorder_of(path)
     for each in run:
         recorder.emit(*each)
     recorder.seal()
@@ -79,38 +62,28 @@ def recording_of(path: Path, run: list[tuple[EventBase, str, int | None]]) -> Re
 
 
 @pytest.fixture
-def recording(tmp_path: Path) -> Recording:
+def recording(path: Path) -> Recording:
     """A run with a failed attempt, a call, a sub-agent, and a last request that was never answered."""
-    return recording_of(tmp_path / "run.jsonl", RUN)
+    return recording_of(path, RUN)
 
 
 def test_everything_by_owner(recording: Recording):
-    """Every event belongs to its owner, and to the question that it answers."""
+    """Every event belongs to its owner, and to the question that it answers; header and end stand at the whole."""
     root, sub = recording.owners.values()
-    assert (root.owner, sub.owner) == ("root", SUB)
-    assert (root.started, root.completed) == (header(), ending())
+    assert (root.owner, root.started, root.completed) == ("root", header(), ending())
     assert root.exchanges == [
         RecordedExchange(ASKED, 0, FAILED),
         RecordedExchange(ASKED_AGAIN, 0, ANSWERED),
         RecordedExchange(ASKED_LAST, 1, None),
     ]
     assert root.calls == {"c0": RecordedCall(STARTED, 0, 9, COMPLETED)}
-    assert (sub.started, sub.completed, sub.facts) == (
-        SUB_STARTED,
-        SUB_COMPLETED,
-        [FactRecorded(name="clock", value=1.5)],
-    )
-    assert [each.event for each in [*root.records, *sub.records]] == [
-        event for owner in ("root", SUB) for event, whose, _ in RUN if whose == owner
-    ]
-
-
-def test_the_whole(recording: Recording):
-    """A recording knows its header, its end, and whether its file is whole."""
+    assert (sub.owner, sub.started, sub.completed) == (SUB, SUB_STARTED, SUB_COMPLETED)
+    assert sub.facts == [e.FactRecorded(name="clock", value=1.5)]
+    for owner in (root, sub):
+        assert [each.event for each in owner.records] == [event for event, whose, _ in RUN if whose == owner.owner]
     assert (recording.header, recording.run_id, recording.ending) == (header(), "run", ending())
-    assert (recording.root, recording.status, recording.problems) == (recording.owners["root"], "closed", ())
-    assert recording.counts()["message-added"] == 4
-    assert sum(recording.counts().values()) == len(RUN)
+    assert (recording.root, recording.status, recording.problems) == (root, "closed", ())
+    assert (recording.counts()["message-added"], sum(recording.counts().values())) == (4, len(RUN))
 
 
 def test_requests_are_put_together_again(recording: Recording):
@@ -134,37 +107,34 @@ def test_requests_are_put_together_again(recording: Recording):
     [
         ({"messages": ((1, 10**15),)}, None, "message 1"),
         ({"tools": ((7, 7),)}, None, "tool 7"),
-        ({"messages": ((0, 0),)}, MessageRef(request=3), "the answer to request 3"),
-        ({"messages": ((0, 0),)}, MessageRef(call="c9"), "the result of call 'c9'"),
+        ({"messages": ((0, 0),)}, e.MessageRef(request=3), "the answer to request 3"),
+        ({"messages": ((0, 0),)}, e.MessageRef(call="c9"), "the result of call 'c9'"),
     ],
 )
-def test_what_a_damaged_trace_lacks(asked: dict[str, Any], ref: MessageRef | None, lacks: str):
+def test_what_a_damaged_trace_lacks(asked: dict[str, Any], ref: e.MessageRef | None, lacks: str):
     """What refers to nothing, or to more than there is, ends at the first thing that is missing, in one clear line."""
-    owner = OwnerRecording("root", messages={0: MessageAdded(id=0, role="tool", ref=ref)})
+    owner = OwnerRecording("root", messages={0: e.MessageAdded(id=0, role="tool", ref=ref)})
     with pytest.raises(NotATraceError, match=f"the trace names {lacks} of root, which it does not hold"):
-        owner.request(LlmRequested(**{"request": 0, "model": "m/x", "messages": (), **asked}))
+        owner.request(e.LlmRequested(**{"request": 0, "model": "m/x", "messages": (), **asked}))
 
 
-def test_a_trace_that_starts_with_something_else(tmp_path: Path):
+@pytest.mark.parametrize(("event", "owner"), [(thought(1), "root"), (header(), "somebody")])
+def test_a_trace_that_starts_with_something_else(path: Path, event: e.EventBase, owner: str):
     """A recording starts with its root's header; anything else is no recording."""
-    record(tmp_path / "a.jsonl", [thought(1), ending()])
     with pytest.raises(NotATraceError, match="its first event cannot be read"):
-        read_recording(tmp_path / "a.jsonl")
-    with pytest.raises(NotATraceError, match="its first event cannot be read"):
-        recording_of(tmp_path / "b.jsonl", [(header(), "somebody", None)])
+        recording_of(path, [(event, owner, None)])
 
 
 @pytest.mark.parametrize(
     ("events", "cut", "status"),
     [([header()], 0, "open"), ([header(), thought(1)], 3, "truncated"), ([header(), ending(lost=1)], 0, "damaged")],
 )
-def test_the_status(tmp_path: Path, events: list[EventBase], cut: int, status: str):
+def test_the_status(path: Path, events: list[e.EventBase], cut: int, status: str):
     """A recording without an end is open, one with a torn end truncated, one that lacks events damaged."""
-    path = tmp_path / "run.jsonl"
     record(path, events)
     path.write_bytes(path.read_bytes()[: -cut or None])
-    assert read_recording(path).status == status
-    assert read_recording(path).ending == (events[-1] if status == "damaged" else None)
+    recording = read_recording(path)
+    assert (recording.status, recording.ending) == (status, events[-1] if status == "damaged" else None)
 
 
 @pytest.mark.parametrize(

@@ -10,27 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead.trace.events import (
-    EVENT_TYPES,
-    EventBase,
-    FactRecorded,
-    FinalAnswer,
-    LlmResponded,
-    MessageAdded,
-    RunStarted,
-    ToolCallCompleted,
-    ToolCallStarted,
-    ToolsDefined,
-)
+from playhead.trace import events as e
 from playhead.trace.integrity import check_trace
-from playhead.trace.recorder import Recorder
 from playhead.trace.redaction import FAILED, MIN_SECRET, Redactor
 from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import from_json, to_json
-from playhead.trace.writer import TraceWriter
 from tests.proving import sample
 from tests.trace.strategies import events, json_values
-from tests.trace.traces import Ticks, ending, events_of, header, unknown
+from tests.trace.traces import ending, events_of, header, recorder_of, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,10 +25,11 @@ if TYPE_CHECKING:
 SECRETS = ["sk-live-0123456789", 'quo"te\\and\nnewline', "schlüssel-😀-ключ", "1234567890"]
 
 
-def recorded(folder: Path, redactor: Redactor, *events: EventBase, start: RunStarted | None = None) -> list[EventBase]:
+def recorded(
+    folder: Path, redactor: Redactor, *events: e.EventBase, start: e.RunStarted | None = None
+) -> list[e.EventBase]:
     """Record a run in this folder, and return what is read back of it."""
-    clock = Ticks()
-    recorder = Recorder(clock, TraceWriter(folder / "run.jsonl", clock.now_us), redactor)
+    recorder = recorder_of(folder / "run.jsonl", redactor=redactor)
     for event in (start or header(), *events, ending()):
         assert recorder.emit(event, "root")
     recorder.seal()
@@ -75,25 +63,27 @@ def redactor_of(*secrets: str) -> Redactor:
 # ── known secrets ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def events_with(secret: str) -> list[EventBase]:
+def events_with(secret: str) -> list[e.EventBase]:
     """Return events that hold a secret in every kind of place."""
     text = f"before {secret} after"
     inner = json.dumps({"password": secret})
     return [
-        MessageAdded(id=0, role="system", content=text, name=text),
-        MessageAdded(id=1, role="user", content=(TextPart(text=text), ImagePart(url=f"https://x/?key={secret}"))),
-        ToolsDefined(first_id=0, tools=(ToolSpec(name="t", description=text, parameters={secret: [text]}),)),
-        LlmResponded(
+        e.MessageAdded(id=0, role="system", content=text, name=text),
+        e.MessageAdded(id=1, role="user", content=(TextPart(text=text), ImagePart(url=f"https://x/?key={secret}"))),
+        e.ToolsDefined(first_id=0, tools=(ToolSpec(name="t", description=text, parameters={secret: [text]}),)),
+        e.LlmResponded(
             request=0, text=text, thinking=secret, finish_reason=text,
             tool_calls=(ToolCall(id=secret, name=text, arguments={"a": {secret: 1}}, raw_arguments=inner),),
         ),
-        ToolCallStarted(call_id=secret, tool=text, position=0, args={secret: {secret: secret}}, args_hash="0"),
-        ToolCallCompleted(call_id=secret, tool="t", position=0, ok=True, result=text + "x" * 300_000),
-        ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=to_json({secret.encode(): [secret]})),
-        ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=to_json(b"\xff" + secret.encode() + b"\xfe")),
-        ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=to_json([f"\ud800{secret}", {secret}])),
-        ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=json.dumps([inner])),
-        FactRecorded(name="f", key=secret, value={"n": [secret, None, True, 1.5]}),
+        e.ToolCallStarted(call_id=secret, tool=text, position=0, args={secret: {secret: secret}}, args_hash="0"),
+        e.ToolCallCompleted(call_id=secret, tool="t", position=0, ok=True, result=text + "x" * 300_000),
+        *(
+            e.ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=to_json(result))
+            for result in (
+                {secret.encode(): [secret]}, b"\xff" + secret.encode() + b"\xfe", [f"\ud800{secret}", {secret}], json.dumps([inner])
+            )
+        ),
+        e.FactRecorded(name="f", key=secret, value={"n": [secret, None, True, 1.5]}),
         unknown("new-kind", anything=[secret], id={"a": [secret]}, **{secret: text}),
     ]  # fmt: skip
 
@@ -105,7 +95,7 @@ def test_a_known_secret_is_in_no_byte(tmp_path: Path, secret: str):
         (tmp_path / name).mkdir()
     recorded(tmp_path / "without", Redactor(), *events_with(secret))
     assert len(traces_of(secret, bytes_of(tmp_path / "without"))) >= 1
-    start = RunStarted(
+    start = e.RunStarted(
         format="2.0", run_id="run", task=secret, versions={secret: secret},
         agent=AgentHeader(name=secret, model="m/x", system_prompt=secret, parameters={"api_key": secret, secret: 1},
                           examples=(Message(id=0, role="user", content=secret),)),
@@ -117,9 +107,9 @@ def test_a_known_secret_is_in_no_byte(tmp_path: Path, secret: str):
 
 def test_only_the_secret_is_replaced(tmp_path: Path):
     """What is around a secret stays: text, bytes, numbers, the numbers of the format itself, and events without one."""
-    secret, clean = "1234567890", FactRecorded(name="g", value="nothing here")
+    secret, clean = "1234567890", e.FactRecorded(name="g", value="nothing here")
     given = {"a": f"it is {secret}!", "b": [1, None, 2.5, True, 1234567890], "c": to_json(b"\xff1234567890\xfe")}
-    call = ToolCallCompleted(call_id="c", tool="t", position=1234567890, ok=True, result=given)
+    call = e.ToolCallCompleted(call_id="c", tool="t", position=1234567890, ok=True, result=given)
     found, left = recorded(tmp_path, redactor_of(secret), call, clean)
     mark = "[redacted:KEY_0]"
     kept = {"a": f"it is {mark}!", "b": [1, None, 2.5, True, mark], "c": to_json(b"\xff[redacted:KEY_0]\xfe")}
@@ -156,8 +146,8 @@ def test_nothing_to_redact_changes_nothing(value: Any):
 
 
 @settings(max_examples=sample(60, 10))
-@given(st.sampled_from(sorted(EVENT_TYPES.keys() - {"run-completed", "erased"})).flatmap(events))
-def test_redacting_everything_leaves_a_readable_trace(tmp_path_factory: pytest.TempPathFactory, event: EventBase):
+@given(st.sampled_from(sorted(e.EVENT_TYPES.keys() - {"run-completed", "erased"})).flatmap(events))
+def test_redacting_everything_leaves_a_readable_trace(tmp_path_factory: pytest.TempPathFactory, event: e.EventBase):
     """A function that replaces every text leaves the words of the format, so every event still reads as its kind."""
     folder = tmp_path_factory.mktemp("all")
     (found,) = recorded(folder, Redactor((lambda text: "***",)), event)
@@ -169,22 +159,17 @@ def test_functions_see_free_text_and_nothing_else(tmp_path: Path):
     redactor = Redactor((str.upper, lambda text: text.replace("KEY_0", "zero")))
     redactor.add_secret("abcdefgh", "key_0")
     assert redactor.redact("my abcdefgh") == "MY [REDACTED:zero]"
-    event = LlmResponded(
-        request=3, text="some text", finish_reason="stop", model="gpt",
-        tool_calls=(ToolCall(id="call_1", name="look", arguments={"where": ["here", 1]}),),
-    )  # fmt: skip
-    found = recorded(
-        tmp_path, Redactor((str.upper,)), event, FinalAnswer(output="x", format="text", confidence="low"),
-        MessageAdded(id=0, role="user", content=(TextPart(text="a"),)),
-    )  # fmt: skip
-    assert found == [
-        LlmResponded(
-            request=3, text="SOME TEXT", finish_reason="stop", model="gpt",
-            tool_calls=(ToolCall(id="call_1", name="look", arguments={"WHERE": ["HERE", 1]}),),
-        ),
-        FinalAnswer(output="X", format="text", confidence="low"),
-        MessageAdded(id=0, role="user", content=(TextPart(text="A"),)),
-    ]  # fmt: skip
+
+    def said(text: str, key: str, where: str) -> list[e.EventBase]:
+        look = ToolCall(id="call_1", name="look", arguments={key: [where, 1]})
+        return [
+            e.LlmResponded(request=3, text=text, finish_reason="stop", model="gpt", tool_calls=(look,)),
+            e.FinalAnswer(output=text, format="text", confidence="low"),
+            e.MessageAdded(id=0, role="user", content=(TextPart(text=text),)),
+        ]
+
+    found = recorded(tmp_path, Redactor((str.upper,)), *said("some text", "where", "here"))
+    assert found == said("SOME TEXT", "WHERE", "HERE")
 
 
 def fails(text: str) -> str:
@@ -196,8 +181,8 @@ def fails(text: str) -> str:
 def test_a_function_that_fails_withholds_the_leaf(tmp_path: Path, function: Any):
     """When a redactor raises, or returns no text, nothing of the leaf is written, and the run goes on."""
     redactor = Redactor((function,))
-    found = recorded(tmp_path, redactor, FactRecorded(name="f", value={"a": "secret thing", "n": 1}))
-    assert found == [FactRecorded(name="f", value={FAILED: FAILED, f"{FAILED}'": 1})]
+    found = recorded(tmp_path, redactor, e.FactRecorded(name="f", value={"a": "secret thing", "n": 1}))
+    assert found == [e.FactRecorded(name="f", value={FAILED: FAILED, f"{FAILED}'": 1})]
     assert b"secret thing" not in bytes_of(tmp_path)
 
 
@@ -207,7 +192,7 @@ def test_a_function_on_bytes(tmp_path: Path):
     assert torn.redact(to_json(["a", b"\xff"])) == ["a\ufffd", {"$type": "bytes", "latin1": "\xff\ufffd"}]
     function = Redactor((lambda text: text.replace("pin", "***"),))
     found = recorded(
-        tmp_path, function, FactRecorded(name="f", value=to_json([b"\xff pin", b"pin"]))
+        tmp_path, function, e.FactRecorded(name="f", value=to_json([b"\xff pin", b"pin"]))
     )  # fmt: skip
-    assert isinstance(found[0], FactRecorded)
+    assert isinstance(found[0], e.FactRecorded)
     assert from_json(found[0].value) == [b"\xff ***", b"***"]

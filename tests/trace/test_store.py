@@ -6,15 +6,12 @@ import gzip
 import os
 import re
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceNotFoundError
+from playhead.errors import AmbiguousRunError, RunIdError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
 from playhead.trace.format import checked_run_id, new_run_id
 from playhead.trace.store import RunSummary, TraceStore, summarise
@@ -30,8 +27,7 @@ IDS = [
 """Four runs, the oldest first."""
 
 HOSTILE = [
-    "", ".", "..", "../x", "../../x", "/etc/passwd", "/x", "a/b", "a\\b", "a\0b", "\0", "x" * 300, "x" * 129, "-rf", ".hidden",
-    "a b", "a\nb", "a\x1b[31m", "~", "~root", "$HOME", "C:", "ä", "٣", "a:b", "a*", "*", "?", "../run", "./run", "run/../run",
+    "", "..", "../x", "/etc/passwd", "a/b", "a\\b", "a\0b", "x" * 129, "-rf", ".hidden", "a b", "a\x1b[31m", "~", "$HOME", "ä", "a:b", "*",
 ]  # fmt: skip
 
 
@@ -65,17 +61,6 @@ def test_an_id_that_means_something_else_is_refused(store: TraceStore, run_id: s
         store.path_for(run_id)
 
 
-@given(st.text(max_size=140))
-def test_no_reference_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, reference: str):
-    """Whatever is asked for, the answer is a file of the folder or one of our errors; whatever the id, its file is in there."""
-    store = TraceStore(tmp_path_factory.getbasetemp() / "no such folder")
-    with pytest.raises(PlayheadError):
-        store.resolve(reference)
-    with suppress(RunIdError):
-        assert store.path_for(reference) == store.folder / f"{reference}.jsonl"
-        assert os.path.normpath(store.path_for(reference)) == str(store.path_for(reference))
-
-
 def test_the_folder(store: TraceStore, tmp_path: Path):
     """Only its owner looks into a folder that we made, runs in it come newest first, one that is not there has none."""
     new = TraceStore(tmp_path / "a" / "b" / "traces")
@@ -97,9 +82,7 @@ def test_the_folder(store: TraceStore, tmp_path: Path):
 
 def test_new_ids():
     """New ids are ULIDs, all different, and valid as file names."""
-    ids = {checked_run_id(new_run_id()) for _ in range(1000)}
-    assert {len(run_id) for run_id in ids} == {26}
-    assert len(ids) == 1000
+    assert {len(each) for each in {checked_run_id(new_run_id()) for _ in range(1000)}} == {26}
 
 
 # ── references ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,16 +91,9 @@ def test_new_ids():
 @pytest.mark.parametrize(
     ("reference", "run"),
     [
-        ("latest", 3),
-        ("latest~0", 3),
-        ("latest~2", 1),
-        (IDS[0], 0),
-        (IDS[0].lower(), 0),
-        ("01JABCDEF0", 0),
-        ("01jabcdff", 2),
-        ("01JAC", 3),
+        ("latest", 3), ("latest~0", 3), ("latest~2", 1), (IDS[0], 0), (IDS[0].lower(), 0), ("01jabcdff", 2), ("01JAC", 3)
     ],
-)
+)  # fmt: skip
 def test_references(store: TraceStore, reference: str, run: int):
     """A run is meant by its id, a unique beginning of it in any case, or its age."""
     assert store.resolve(reference) == store.path_for(IDS[run])
@@ -126,12 +102,10 @@ def test_references(store: TraceStore, reference: str, run: int):
 @pytest.mark.parametrize(
     ("reference", "error", "message"),
     [
-        ("01JAB", AmbiguousRunError, f"3 runs start with '01JAB': {IDS[0]}, {IDS[1]}, {IDS[2]}"),
         ("01J", AmbiguousRunError, f"4 runs start with '01J': {', '.join(IDS)}"),
         ("latest~4", TraceNotFoundError, "the trace folder {folder} holds 4 runs: no latest~4"),
         ("01JABCDEF20000000000000000", TraceNotFoundError,
          f"no run '01JABCDEF20000000000000000' in {{folder}}. Did you mean '{IDS[1]}'? Known: {', '.join(IDS)}."),
-        ("02", TraceNotFoundError, f"no run '02' in {{folder}}. Known: {', '.join(IDS)}."),
         ("none.jsonl", TraceNotFoundError, "'none.jsonl': no such file"),
         ("a\0b.jsonl", TraceNotFoundError, "'a\\x00b.jsonl': no such file"),
         ("~nobody/x.jsonl", TraceNotFoundError, "'~nobody/x.jsonl': no such file"),
@@ -220,9 +194,6 @@ def test_blobs_are_not_written_through_a_link(store: TraceStore, tmp_path: Path)
     assert recorder.lost == 1
 
 
-# ── the folder ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 # ── summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -245,14 +216,11 @@ def test_a_summary(tmp_path: Path):
     assert summarise(packed).as_json() == {**summary.as_json(), "path": str(packed)}
 
 
-@pytest.mark.parametrize("size", [7_000, 9_000, 600_000])
-@pytest.mark.parametrize("short", ["neither", "first", "last"])
-def test_a_summary_of_long_lines(tmp_path: Path, size: int, short: str):
+@pytest.mark.parametrize(("first", "last"), [(5, 7_000), (9_000, 5), (9_000, 9_000), (5, 600_000), (600_000, 600_000)])
+def test_a_summary_of_long_lines(path: Path, first: int, last: int):
     """However long the first and the last line are, they are found; what went to a blob is named by its size."""
-    path = tmp_path / "run.jsonl"
-    task, output = "x" * (size if short != "first" else 5), "y" * (size if short != "last" else 5)
-    end = RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output=output)
-    record(path, [header(task=task), thought(1, size), end])
+    task, output = "x" * first, "y" * last
+    record(path, [header(task=task), thought(1, last), ending().model_copy(update={"output": output})])
     summary = summarise(path)
     expected = [text if len(text) < 300_000 else f"[{len(text) + 2} bytes]" for text in (task, output)]
     assert [summary.status, summary.task, summary.output] == ["done", *expected]
