@@ -97,9 +97,6 @@ def test_threads_that_store_the_same_value(tmp_path: Path):
     assert len(list(folder.path.iterdir())) == 1
 
 
-# ── what can be wrong with a blob ────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_missing_blob_is_its_own_verdict(trace: Path):
     """The event whose value is gone, or is another, is named by its line; the rest of the trace is sound."""
     blob = blob_of(trace)

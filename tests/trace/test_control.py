@@ -153,9 +153,6 @@ def test_a_folder_that_names_no_process_leads_nowhere(path: Path, said: bytes):
     control.close()
 
 
-# --- approvals --------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def asked(path: Path) -> Any:
     """A run with one call awaiting approval, as it sees itself and as another process does."""

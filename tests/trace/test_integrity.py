@@ -110,9 +110,6 @@ def test_every_cut_loads_what_is_before_it(path: Path, content: bytes):
         assert (check_trace(path).verdict, recording.status) == (verdict, verdict)
 
 
-# ── lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def edited(line: bytes) -> bytes:
     """Return a line that says something else, with the hash that it had."""
     for old, new in ((b'"output":"42"', b'"output":"43"'), (b"thought ", b"thoughT "), (b"Find it", b"Find me")):
@@ -212,9 +209,6 @@ def test_more_problems_than_anybody_reads(path: Path, lines: list[bytes]):
     assert read_recording(path).problems == check.problems
 
 
-# ── the head and the run ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_what_shows_only_against_the_head(path: Path, lines: list[bytes], head: str):
     """Whole lines cut off, and a file hashed anew, are sound; only a head kept elsewhere, exactly that, tells them."""
     for kept in range(1, COUNT):
@@ -235,9 +229,6 @@ def test_a_file_that_holds_another_run(path: Path, content: bytes):
     assert check_trace(path, expected_run="other").verdict == "truncated"
 
 
-# ── what the writer itself says ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_losses_are_told_from_deletions(path: Path, lines: list[bytes]):
     """Only the writer can leave an event out and chain on, and its end says what left no gap: losses that it owned up to."""
     check = changed(path, rehashed(lines[:5] + lines[8:]))
@@ -255,9 +246,6 @@ def test_events_after_the_end(path: Path, lines: list[bytes]):
     """A line after `run-completed` does not belong, even when it is chained to it."""
     extra = lines[1].replace(b'{"seq":1,', b'{"seq":%d,' % COUNT)
     assert said(changed(path, rehashed([*lines, extra]))) == [("after-end", COUNT + 1)]
-
-
-# ── content that was erased on request ───────────────────────────────────────────────────────────────────────────────
 
 
 def erase(path: Path, *seqs: int, said: bool = True) -> None:

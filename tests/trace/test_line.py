@@ -41,9 +41,6 @@ def again(event: EventBase) -> EventBase:
     return decode_data(event.kind.encode(), encode_data(event))
 
 
-# ── what is written is read ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("kind", EVENT_TYPES)
 @settings(max_examples=sample(20, 3))
 @given(data=st.data())
@@ -63,9 +60,6 @@ def test_the_line_in_full():
     assert json.loads(outside).keys() == {"seq", "ts", "kind", "owner", "data", "h"}
 
 
-# ── None ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -78,9 +72,6 @@ def test_none_is_written_where_absence_may_mean_something_else(event: EventBase)
     assert encode_data(Thought(request=1)) == b'{"request":1}'
     assert again(event) == event
     assert b"null" in encode_data(event)
-
-
-# ── what is no JSON ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
@@ -133,9 +124,6 @@ def test_a_kind_that_would_break_the_line_is_refused(kind: str):
         encode_line(0, 1, kind, "root", None, b"{}", "")
 
 
-# ── what is no line ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("kind", "data", "message"),
     [
@@ -166,9 +154,6 @@ def test_a_message_never_holds_control_characters():
     assert "\\x1b[31m" in str(caught.value)
 
 
-# ── unknown kinds and fields ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("kind", "data"),
     [
@@ -185,8 +170,6 @@ def test_what_a_newer_minor_format_added_is_kept(kind: str, data: bytes):
     """Unknown kinds and fields are written again as they were read, byte for byte."""
     assert encode_data(decode_data(kind.encode(), data)) == data
 
-
-# ── what a hostile file may hold ─────────────────────────────────────────────────────────────────────────────────────
 
 LIMITS: list[dict[str, Any]] = [
     {"max_iterations": 0},

@@ -47,9 +47,6 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 PACKERS: dict[str, Any] = {"gz": gzip.compress, "zst": zstd.compress}
 
 
-# ── compressed ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_a_compressed_trace_reads_as_the_plain_one(path: Path, suffix: str):
     """Compression changes nothing that is read: same records, blobs, verdict and head."""
@@ -93,8 +90,6 @@ def test_without_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[zstd\]'"):
         read(tmp_path / "run.jsonl.zst")
 
-
-# ── what is no trace ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 START = b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{"format":"2.0"'
 
@@ -156,9 +151,6 @@ def test_what_cannot_be_opened(tmp_path: Path):
         TraceStore(tmp_path).resolve(tmp_path / "pipe.jsonl")
 
 
-# ── formats ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def rewrite(path: Path, content: bytes, *changes: tuple[bytes, bytes]) -> None:
     """Write a trace with something replaced in every line, chained as if it had been written so."""
     for old, new in changes:
@@ -211,9 +203,6 @@ def test_a_newer_minor_format_is_read(path: Path, content: bytes):
     assert records[7].event == unknown("new-thought", request=7, new_text="thought 7 ")
     copy = path.with_name("copy.jsonl")
     assert record(copy, [each.event for each in records]) == events_of(copy)
-
-
-# ── size ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def peak_of_reading(path: Path) -> int:

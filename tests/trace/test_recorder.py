@@ -47,9 +47,6 @@ class Listener:
         return [record.event for record in self.heard]
 
 
-# ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.slow
 @settings(max_examples=sample(40, 8))
 @given(
@@ -112,9 +109,6 @@ class _Unredactable(str):
         raise RuntimeError("not today")
 
 
-# ── hashes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.slow
 @given(json_values)
 def test_the_hash_of_a_recorded_value_needs_only_the_file(value: Any):
@@ -128,9 +122,6 @@ def _tagged(value: Any) -> Any:
     if isinstance(value, list):
         return [_tagged(each) for each in value]
     return {key: _tagged(each) for key, each in value.items()} if isinstance(value, dict) else value
-
-
-# ── subscribers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_subscribers_hear_what_they_asked_for(path: Path):

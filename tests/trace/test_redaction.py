@@ -60,9 +60,6 @@ def redactor_of(*secrets: str) -> Redactor:
     return redactor
 
 
-# ── known secrets ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def events_with(secret: str) -> list[e.EventBase]:
     """Return events that hold a secret in every kind of place."""
     text = f"before {secret} after"
@@ -140,9 +137,6 @@ def test_nothing_to_redact_changes_nothing(value: Any):
     redacted = Redactor((lambda text: "***",)).redact({"a": 1, "b": 2, "c": {"d": 3}})
     assert redacted == {"***": 1, "***'": 2, "***''": {"***": 3}}
     assert redactor_of("no such secret").redact(value) == value
-
-
-# ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @settings(max_examples=sample(60, 10))

@@ -42,9 +42,6 @@ def store(tmp_path: Path) -> TraceStore:
     return store
 
 
-# ── ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("run_id", HOSTILE)
 def test_a_hostile_id_is_refused(store: TraceStore, run_id: str):
     """An id that is no portable file name names no run: neither to write nor to read."""
@@ -82,10 +79,8 @@ def test_the_folder(store: TraceStore, tmp_path: Path):
 
 def test_new_ids():
     """New ids are ULIDs, all different, and valid as file names."""
-    assert {len(each) for each in {checked_run_id(new_run_id()) for _ in range(1000)}} == {26}
-
-
-# ── references ───────────────────────────────────────────────────────────────────────────────────────────────────────
+    ids = {checked_run_id(new_run_id()) for _ in range(1000)}
+    assert (len(ids), {len(each) for each in ids}) == (1000, {26})
 
 
 @pytest.mark.parametrize(
@@ -160,9 +155,6 @@ def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
     ]  # fmt: skip
 
 
-# ── links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_links_are_not_runs(store: TraceStore, tmp_path: Path):
     """A link in the folder is neither listed nor followed, whether it leads somewhere or not."""
     before = store.paths()
@@ -192,9 +184,6 @@ def test_blobs_are_not_written_through_a_link(store: TraceStore, tmp_path: Path)
     recorder.seal()
     assert list(outside.iterdir()) == []
     assert recorder.lost == 1
-
-
-# ── summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_summary(tmp_path: Path):

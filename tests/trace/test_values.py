@@ -34,8 +34,6 @@ from playhead.trace.values import (
 )
 from tests.trace.strategies import any_texts, json_values, python_values, same, through_a_file
 
-# ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 @given(python_values)
 @example({1: "int", "1": "text"})
@@ -66,18 +64,12 @@ def test_scrubbed_text_can_be_written(text: str):
     assert scrub(scrubbed) == scrubbed
 
 
-# ── canonical JSON ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.slow
 @given(python_values)
 def test_the_hash_of_a_recorded_value_is_that_of_the_value(value: Any):
     """Whoever has only the trace computes the same hash as whoever had the value; what slipped through untagged has one, too."""
     assert json_hash([float("nan"), "\ud800"]) == json_hash(repair_json([float("nan"), "\ud800"]))
     assert json_hash(through_a_file(value)) == content_hash(value) == hashlib.sha256(canonical_json(value)).hexdigest()
-
-
-# ── everything else ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Colour(enum.Enum):

@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import Recorder
 
 
-# ── the ordinary life of a file ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_an_event_is_in_the_file_when_append_returns(path: Path):
     """Nothing waits in a buffer: what is acknowledged can be read by another process."""
     writer = writer_of(path)
@@ -145,9 +142,6 @@ def test_an_event_that_can_be_no_line_is_lost(path: Path):
     assert check_trace(path).lost == 2
 
 
-# ── durability ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Syncs:
     """Counts what is synced, and passes it on."""
 
@@ -213,9 +207,6 @@ def test_blobs_are_synced_as_the_file_is(path: Path, syncs: Syncs, durability: D
     assert len(syncs.all) == (2 if durability == "write" else 3)
 
 
-# ── size ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_result_of_any_size(path: Path):
     """A result is never clipped, however large; its line stays short."""
     result = "0123456789" * sample(10_000_000, 300_000)
@@ -223,9 +214,6 @@ def test_a_result_of_any_size(path: Path):
     record(path, [header(), event, ending()])
     assert path.stat().st_size < 10_000
     assert events_of(path) == [header(), event, ending()]
-
-
-# ── one file, many threads; many files ───────────────────────────────────────────────────────────────────────────────
 
 
 def run_all(work: Callable[[int], object], numbers: range) -> None:
@@ -265,9 +253,6 @@ def test_many_traces_from_threads(tmp_path: Path):
     for first in range(0, 4 * count, count):
         run_all(lambda number: record(tmp_path / f"{number}.jsonl", runs[f"{number}"]), range(first, first + count))
     assert {path.stem: events_of(path) for path in tmp_path.iterdir()} == runs
-
-
-# ── fork ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def in_child(action: Any) -> int:
@@ -323,9 +308,6 @@ def test_the_child_of_a_fork_writes_nothing(path: Path, lock: str | None):
     recorder.emit(ending(), "root")
     recorder.seal()
     assert events_of(path) == [header(), ending()]
-
-
-# ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Interrupt(BaseException):
