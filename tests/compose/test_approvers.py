@@ -186,44 +186,36 @@ async def test_without_a_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyP
 # --- another process --------------------------------------------------------------------------------------------------
 
 
-async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """It sees the call, and its answer decides; afterwards nothing waits."""
+@pytest.mark.parametrize("approved", [True, False])
+async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool):
+    """It sees the call, without secrets, and its answer decides; afterwards nothing waits."""
     monkeypatch.setattr(approvers, "POLL_S", 0.005)
     control = Control.create(tmp_path / "run.jsonl")
-    approve: Any = file_inbox()
-    for approved in (True, False):
-        decisions: list[Approval] = []
+    decisions: list[Approval] = []
 
-        async def ask(decisions: list[Approval] = decisions) -> None:
-            decisions.append(await approve(request(control=control)))
+    async def ask() -> None:
+        asked = request(control=control, redact=lambda value: {"key": "?"} if isinstance(value, dict) else value)
+        decisions.append(await file_inbox()(asked))  # type: ignore[misc]  # it is async
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(ask)
-            other = Control.of(tmp_path / "run.jsonl")
-            assert other is not None
-            await until(other.pending)
-            (pending,) = other.pending()
-            assert (pending.tool, pending.arguments, pending.call_id, pending.why) == (
-                "pay", {"amount": 5, "to": "bob"}, "call_0_0", "bob waits",
-            )  # fmt: skip
-            assert other.answer(pending, approved=approved, why="so it is", by="ann")
-            assert control.pending() == []
-        assert decisions == [Approval(approved=approved, why="so it is", by="ann")]
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        other = Control.of(tmp_path / "run.jsonl")
+        assert other is not None
+        await until(other.pending)
+        (pending,) = other.pending()
+        told = (pending.tool, pending.arguments, pending.redacted, pending.call_id, pending.why)
+        assert told == ("pay", {"key": "?"}, True, "call_0_0", "bob waits")
+        assert other.answer(pending, approved=approved, why="so it is", by="ann")
         assert control.pending() == []
+    assert decisions == [Approval(approved=approved, why="so it is", by="ann")]
+    assert control.pending() == []
     control.close()
 
 
-async def test_secrets_are_not_written_down(tmp_path: Path):
-    """Arguments pass the run's redaction before other processes see them."""
+async def test_nobody_answers(tmp_path: Path):
+    """Whoever has not answered in time has denied."""
     control = Control.create(tmp_path / "run.jsonl")
     asks: Any = file_inbox("30ms")
-    hidden = {"key": "[redacted:KEY]"}
-    seen: list[Any] = []
-    async with anyio.create_task_group() as group:
-        group.start_soon(
-            asks, request(control=control, redact=lambda value: hidden if isinstance(value, dict) else "?")
-        )
-        await until(control.pending)
-        seen += control.pending()
-    assert [(each.arguments, each.redacted, each.why) for each in seen] == [(hidden, True, "?")]
+    denied = Approval(approved=False, why="nobody answered within 0.03 s")
+    assert (await asks(request(control=control)), control.pending()) == (denied, [])
     control.close()

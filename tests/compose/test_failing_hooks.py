@@ -159,25 +159,6 @@ async def test_a_required_hook_that_fails_ends_the_run(tmp_path: Path, place: st
     assert "done" not in str(run.result.model_dump(exclude={"run_id", "trace_path"}))
 
 
-@pytest.mark.parametrize("slow", ["sync", "async"])
-async def test_the_slow_hook_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: str):
-    """The hook that blocked the run is reported, not the one after it; an asynchronous hook blocks nothing."""
-    monkeypatch.setattr(runtime, "SLOW_S", 0.01)
-
-    async def wait(*_: Any) -> None:
-        await anyio.sleep(0.02)
-
-    def block(harness: Harness) -> None:
-        harness.tap("answer.final", lambda *_: None, name="first")
-        harness.tap(
-            "answer.final", wait if slow == "async" else lambda *_: time.sleep(0.02), name="slow", required=True
-        )
-        harness.tap("answer.final", lambda *_: time.sleep(0.001), name="third")
-
-    run = await run_all(tmp_path, block)
-    assert (run.result.output, failures(run)) == ("done", [] if slow == "async" else [("slow", "answer.final")])
-
-
 # --- interruptions ---------------------------------------------------------------------------------------------------
 
 

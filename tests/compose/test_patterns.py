@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead import load_recording
 from playhead.compose import TAGS, Harness, declare_tag
 from playhead.compose.patterns import read_pattern
 from playhead.errors import UsageError
 from playhead.testing import text
 from tests.compose.hooked import run_with
+from tests.kernel.runs import make_agent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,3 +153,20 @@ def test_undo_undoes_all_of_a_block():
     assert shown(harness) == ["tap **: kept"]
     kept()
     assert (harness.hooks(), shown(harness)) == (None, [])
+
+
+async def test_a_block_is_undone_in_a_running_run(tmp_path: Path):
+    """Undoing a block removes its hooks from running runs, and from the header of the next run."""
+    seen: list[str] = []
+    agent = make_agent(tmp_path, [text("done")] * 2)
+    undo = agent.compose(
+        lambda harness: harness.tap(
+            ["lifecycle.*", "prompt.*"], lambda _, context: seen.append(context.tag), name="tap"
+        )
+    )
+    agent.compose(lambda harness: harness.before("bootstrap", lambda _: undo(), name="undo"))
+    await agent.run("Do it.", run_id="first")
+    assert seen == ["lifecycle.started"]
+    await agent.run("Do it.", run_id="second")
+    first, second = (load_recording(tmp_path / f"{name}.jsonl").header.agent.hooks for name in ("first", "second"))
+    assert ([each.name for each in first], [each.name for each in second]) == (["tap", "tap", "undo"], ["undo"])

@@ -105,11 +105,6 @@ def approve(request: ApprovalRequest) -> bool | Approval:
     return request.risk == "low" or Approval(approved=False, why=f"too risky for {request.owner}", by="ann")
 
 
-async def approve_later(request: ApprovalRequest) -> Approval:
-    """Decide on a call after a while."""
-    return Approval(approved=request.tool == "plain")
-
-
 def function(key: str) -> str:
     """Do it without a decorator."""
     return key
@@ -135,8 +130,7 @@ agent = Agent(
         clock=TickingClock,
     ),
 )
-Agent("openai/gpt-4o-mini", approver=approve_later, trace=None)
-Agent("openai/gpt-4o-mini", trace="traces")
+Agent("openai/gpt-4o-mini", trace=None)
 Agent("openai/gpt-4o-mini", tool=[plain])  # type: ignore[call-arg]
 Agent("openai/gpt-4o-mini", max_iterations="3")  # type: ignore[arg-type]
 Agent(5)  # type: ignore[arg-type]
@@ -241,7 +235,6 @@ def go_on(error: Exception, context: PhaseContext) -> Recover | None:
 def own_hooks(harness: Harness) -> None:
     """Register what is right: every tag with what passes there."""
     harness.on("prompt.system", header_line)
-    harness.on("prompt.system", lambda prompt, context: f"{prompt} {context.run_id}")
     harness.on("message.user", translate)
     harness.on("message.*", translate)
     harness.on("observation.tool-result", redact_step)
@@ -290,21 +283,16 @@ def wrong_hooks(harness: Harness) -> None:
     """Register what is not: another payload or context, a tag or an option that there is not."""
     harness.on("prompt.system", count)  # type: ignore[arg-type]
     harness.on("prompt.system", translate)  # type: ignore[arg-type]
-    harness.on("prompt.system", hush)  # type: ignore[arg-type]
     harness.on("prompt.task", header_line)  # type: ignore[arg-type]
-    harness.on("lifecycle.started", header_line)  # type: ignore[arg-type]
     harness.on("prompt.sistem", header_line)  # type: ignore[arg-type]
     harness.on("prompt.*", header_line)  # type: ignore[arg-type]
     harness.on("message.user", redact_step)  # type: ignore[arg-type]
     harness.on("tool.call", redact_step)  # type: ignore[arg-type]
-    harness.on("observation.tool-result", no_payments)  # type: ignore[arg-type]
-    harness.on("message.tool-result", redact_step)  # type: ignore[arg-type]
     harness.on("prompt.system", header_line, requird=True)  # type: ignore[call-overload]
     harness.on("prompt.system", header_line, timeout_s="5")  # type: ignore[call-overload]
     harness.before("thinck", limit)  # type: ignore[arg-type]
     harness.before("think", go_on)  # type: ignore[arg-type]
     harness.on_error("think", limit)  # type: ignore[arg-type]
-    harness.before("think", limit, required="yes")  # type: ignore[arg-type]
 
 
 Agent("openai/gpt-4o-mini", compose=[own_hooks, max_iterations(5, on_trigger="terminate"), redact_results(str.lower)])
@@ -351,12 +339,8 @@ class Mine:
         return Completion(text=str(len(request.messages)), usage=Usage(input_tokens=1))
 
 
-class NotMine:
-    """What lacks everything."""
-
-
 mine: Model = Mine()
-not_mine: Model = NotMine()  # type: ignore[assignment]
+not_mine: Model = object()  # type: ignore[assignment]
 Agent(Mine())
 
 
@@ -371,16 +355,6 @@ class Simple(Strategy):
         """Answer."""
         answer = await session.model.complete(state.thread)
         return transition(state, output=answer.text)
-
-
-class Unnamed(Strategy):
-    """Of a name that is none."""
-
-    name = 5  # type: ignore[assignment]
-
-    async def run(self, state: KernelState, session: Session) -> KernelState:
-        """Do nothing."""
-        return state
 
 
 register_strategy(Simple)

@@ -33,15 +33,6 @@ async def test_max_iterations(tmp_path: Path, limit: int):
     ]
 
 
-async def test_it_ends_as_the_agents_own_limit_does(tmp_path: Path):
-    """Apart from its source, the switch ends a run exactly as the agent's own limit does."""
-    switched = await run_with(tmp_path / "a", SCRIPT, max_iterations(2))
-    limited = await run_with(tmp_path / "b", SCRIPT, max_iterations=2)
-    assert ending(switched) == {**ending(limited), "terminated_source": SWITCH}
-    assert switched.model.requests == limited.model.requests
-    assert switched.steps() == limited.steps()
-
-
 @pytest.mark.parametrize(
     ("blocks", "own", "turns", "source"),
     [
