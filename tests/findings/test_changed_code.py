@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 HOW: Final[dict[str, str]] = {
     "body": "def made({args}):\n    number = {n}\n    return {result}\n",
-    "branch": "def made({args}):\n    if {n} > 100:\n        return None\n    return {result}\n",
     "helper": "def helper(value):\n    return value * {n}\n\ndef made({args}):\n    helper(1)\n    return {result}\n",
     "constant": "LIMIT = {n}\n\ndef made({args}):\n    number = LIMIT\n    return {result}\n",
-    "nested": "def made({args}):\n    def inner():\n        return {n}\n    inner()\n    return {result}\n",
     "closure": "def outer(number):\n    def inner({args}):\n        number\n        return {result}\n    return inner\nmade = outer({n})\n",
     "decorated": (
         "import functools\n\ndef times(number):\n    def wrap(function):\n        @functools.wraps(function)\n"
@@ -36,7 +34,6 @@ HOW: Final[dict[str, str]] = {
 }
 MORE: Final[dict[str, str]] = {
     "lambda": "made = lambda {names}: ({n}, {result})[1]\n",
-    "default": "def made({names}, number={n}):\n    return {result}\n",
     "partial": "import functools\n\ndef given(number, {names}):\n    return {result}\nmade = functools.partial(given, {n})\n",
     "object": (
         "class Made:\n    def __init__(self, number):\n        self.number = number\n\n"
@@ -45,9 +42,6 @@ MORE: Final[dict[str, str]] = {
     "method": (
         "class Made:\n    def other(self):\n        return {n}\n\n    def asked(self, {names}):\n        self.other()\n"
         "        return {result}\nmade = Made().asked\n"
-    ),
-    "base class": (
-        "class Base:\n    number = {n}\n\nclass Made(Base):\n    def __call__(self, {names}):\n        return {result}\nmade = Made()\n"
     ),
 }
 """For functions whose parameters nobody reads; those of tools are their schema."""
@@ -93,13 +87,11 @@ CODE: Final[dict[str, tuple[str, str]]] = {
     "tool": ("key: str", "'a fact'"),
     "approver": ("request", "True"),
     "validator": ("output", "True"),
-    "done_when": ("output", "True"),
     "redactor": ("words", "words"),
     "hook": ("payload, context", "None"),
     "phase hook": ("context", "None"),
     "predicate": ("tag", "tag == 'prompt.system'"),
     "tool of a sub-agent": ("key: str", "'a fact'"),
-    "approver of a sub-agent": ("request", "True"),
     "hook of a sub-agent": ("payload, context", "None"),
 }
 ALL: Final = [(what, how) for what in CODE for how in (HOW if "tool" in what else {**HOW, **MORE})]
@@ -121,7 +113,6 @@ def made(what: str, function: Any, **more: Any) -> Agent:
         "approver": used.get("approver", _yes),
         "compose": [hooks[own]] if own in hooks else [],
         "validators": [function] if own == "validator" else [],
-        "done_when": used.get("done_when"),
         "redact": [function] if own == "redactor" else [],
     }
     turns = [call("plain", key="k"), call("pay", key="k"), text("done")]

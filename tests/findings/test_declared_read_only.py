@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import tool
 from playhead.errors import UsageError
 from playhead.importing import import_file
 from playhead.testing import call, text
-from tests.cli.conftest import ChatServer, saying
-from tests.findings.adapter import agent, answers, cli, replay
+from tests.findings.adapter import answers, replay
 from tests.importing.traces import Trace, calling
 
 if TYPE_CHECKING:
@@ -101,68 +99,3 @@ def test_an_unknown_tool_is_refused(reads: Path, given: Any, message: str):
     with pytest.raises(UsageError) as refused:
         replay(reads, OTHERWISE, read_only=given)
     assert message in str(refused.value)
-
-
-# --- agent= -------------------------------------------------------------------------------------------------------------
-
-
-def code(*, lookup_reads: bool = True) -> list[Any]:
-    """Return the code of the three tools, of which `save` may change something; none may run."""
-
-    @tool(read_only=True)
-    def search(words: str) -> str:
-        """Search."""
-        raise AssertionError(words)
-
-    @tool(read_only=lookup_reads)
-    def lookup(key: str) -> str:
-        """Look up."""
-        raise AssertionError(key)
-
-    @tool
-    def save(note: str) -> str:
-        """Save."""
-        raise AssertionError(note)
-
-    return [search, lookup, save]
-
-
-def test_what_the_code_declares_holds_for_an_import(reads: Path):
-    """With `agent=` the tools of an import only read as far as the code says so, and each difference is a note."""
-    result = replay(reads, agent=agent(OTHERWISE, code()))
-    assert answers(result) == [
-        ("search", "reordered", "two"),
-        ("lookup", "reordered", "low"),
-        ("lookup", "reordered", "high"),
-    ]
-    notes = " ".join(result.notes)
-    assert "the tool search is not the one that was recorded" in notes
-    assert "another description, parameters, read_only, timeout_s" in notes
-    with pytest.raises(UsageError, match="agent= brings code, which declares it"):
-        replay(reads, agent=agent(OTHERWISE, code()), read_only=["search"])
-
-
-# --- the command line ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_on_the_command_line(reads: Path, tmp_path: Path):
-    """`--read-only` is repeatable, and says in its summary and its JSON what was declared."""
-    said = [
-        saying("", search={"words": "inns"}),
-        saying("", lookup={"key": "Quill"}),
-        saying("", lookup={"key": "Zed"}),
-        saying("done"),
-    ]
-    server = ChatServer([*said, *said])
-    try:
-        asked = ("replay", reads, "--model", "ollama/m", "--api-base", server.address, "--trace-dir", tmp_path)
-        declared = (*asked, "--read-only", "search", "--read-only", "lookup")
-        shown, plain = cli(*declared, "--json"), cli(*asked)
-    finally:
-        server.shutdown()
-        server.server_close()
-    outcome = json.loads(shown.stdout)
-    assert (shown.returncode, outcome["verdict"], outcome["rungs"]) == (0, "changed", {"reordered": 3})
-    assert "declared read-only for this replay, not by the recording: lookup, search" in outcome["notes"]
-    assert plain.returncode == 4

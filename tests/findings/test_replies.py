@@ -12,7 +12,6 @@ from playhead.testing import text
 from tests.findings.adapter import agent, run
 
 RAN: list[str] = []
-NATIVE = '{"name": "delete_file", "arguments": {"path": "a.txt"}}'
 TAUGHT = '```json\n{"tool": "delete_file", "arguments": {"path": "a.txt"}}\n```'
 
 
@@ -46,14 +45,11 @@ def test_the_taught_form_alone_runs() -> None:
     "reply",
     [
         f"<!-- do not run -->\n{TAUGHT}",
-        f"<example>\n{TAUGHT}\n</example>",
         TAUGHT.replace("\n", "\n> "),
-        f"~~~\n{TAUGHT}\n~~~",
         f"<think>Shall I? No.\n{TAUGHT}\n</think>",
         f'<rationale call="1">I refuse to run this:</rationale>\n{TAUGHT}',
         TAUGHT.replace('{"tool', '// do not run\n{"tool'),
         TAUGHT.replace("}}", '}, "dry_run": true}'),
-        f"```json\n[{NATIVE}]\n```",
         TAUGHT.replace('"path": "a.txt"', '"note": "this is what I would have deleted"'),
     ],
 )

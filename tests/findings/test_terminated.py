@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.trace.control import FOLDER, Control
-from tests.findings.adapter import cli
 from tests.findings.terminating import WHAT
 from tests.proving import sample
 
@@ -19,19 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROUNDS = int(os.environ.get("PLAYHEAD_TEST_ROUNDS", "1"))
-HOLDS = """
-import os, signal, sys
-from playhead import Agent, tool
-from playhead.testing import ScriptedModel, call, text
-
-@tool
-def work() -> str:
-    "Hold the interpreter in C, in which no handler of Python's can run."
-    print("working", flush=True)
-    return str(sum(range(10**12)))
-
-Agent(ScriptedModel([call("work"), text("never")]), tools=[work], trace=sys.argv[1]).run_sync("go", run_id="run")
-"""
 CREATES = """
 import os, sys
 from pathlib import Path
@@ -55,19 +40,6 @@ def test_a_signal_at_any_moment(how, signal):
     (kinds,) = done.stdout.splitlines()
     assert done.returncode == 0
     assert ("'closed'" in kinds, "'open'" in kinds) == (True, signal == "SIGKILL" or how == "in_threads")
-
-
-@pytest.mark.slow
-def test_code_that_holds_the_interpreter(tmp_path):
-    """Such a process has to be killed; its trace has no end and loads as interrupted."""
-    with subprocess.Popen([sys.executable, "-c", HOLDS, tmp_path], stdout=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
-        program.stdout.readline()
-        program.terminate()
-        program.kill()
-    checked, shown = cli("check", "--json", tmp_path / "run.jsonl"), cli("show", tmp_path / "run.jsonl")
-    assert (checked.returncode, json.loads(checked.stdout)["verdict"]) == (1, "open")
-    assert (shown.returncode, "tool-call-started" in shown.stdout) == (0, True)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import anyio.lowlevel
 import pytest
 
 from playhead import Agent, Context, tool
-from playhead.compose.killswitches import tool_limit
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay import load_recording
 from playhead.replay.backtest import Figures, Summary, backtest
@@ -163,14 +162,6 @@ async def test_a_request_that_would_have_waited(tmp_path: Path):
     assert (enough.verdict, enough.notes) == ("untouched", ())
 
 
-async def test_a_run_that_its_own_switch_ended(tmp_path: Path):
-    """What would have come after that is not known: a note says so."""
-    run = await record(tmp_path, SCRIPT, look, compose=[tool_limit("look", 2)])
-    other = told(run.recording, "max_iterations(4)")
-    assert (other.verdict, other.ended_by, other.ended_well) == ("untouched", "tool_limit", False)
-    assert other.notes == ("the run ended by tool_limit; what would have come after that is not known",)
-
-
 async def test_files_that_are_not_whole(tmp_path: Path):
     """What has no end is told as far as it goes; what is damaged is not judged."""
     whole = (await recording_of(tmp_path)).path
@@ -190,13 +181,6 @@ async def test_files_that_are_not_whole(tmp_path: Path):
         )
     damaged = told(load_recording(bent), "max_iterations(1)")
     assert (damaged.verdict, damaged.why_unknown) == ("unknown", "the file is damaged")
-
-
-async def test_a_tool_that_the_run_had_not(tmp_path: Path):
-    """A name that guards nothing is said, with the nearest one."""
-    run = told(await recording_of(tmp_path), "tool_limit('lok', 1)")
-    assert run.verdict == "untouched"
-    assert run.notes == ("no agent that ran had a tool 'lok'. Did you mean 'look'? Known: look.",)
 
 
 @pytest.mark.parametrize(

@@ -55,14 +55,6 @@ async def test_a_replay_is_itself_a_recording(tmp_path: Path) -> None:
     assert (dict(third.rungs), third.run.trace_path) == ({"exact": 1}, None)
 
 
-async def test_code_that_is_not_what_was_recorded(tmp_path: Path) -> None:
-    """With `agent=` the code's prompt counts, and a note says what is different."""
-    recording = await recorded(tmp_path, system_prompt="Old.")
-    result = await replay(recording, agent=make_agent(None, SCRIPT, lookup, system_prompt="New."), trace=None)
-    assert result.notes == ("agent= is not the agent that was recorded: system_prompt",)
-    assert result.recording.header.agent.system_prompt == "New."
-
-
 async def test_a_failing_model_ends_the_replay_and_not_the_caller(tmp_path: Path) -> None:
     """What the live model's failure left is the result; the verdict is that nothing can be said."""
     recording = await recorded(tmp_path)

@@ -84,16 +84,6 @@ async def test_nothing_new_passes_a_required_hook_that_is_not_there(tmp_path: Pa
         assert "agent=" in outcome.stopped
 
 
-async def test_with_the_code_its_hooks_are_asked(tmp_path: Path):
-    """`agent=` brings the hooks: they see what is new, too; no tool's body runs."""
-    recording, agent = await record(tmp_path, redacted())
-    override = ResultOverride("lookup", {"key": "b"}, result="new@example.org")
-    model = script()
-    outcome = await replay(recording, {"model": model, "tool_results": [override]}, agent=agent, trace=tmp_path)
-    assert sent(model) == ["Go.", "a: ***", "***"]
-    assert outcome.stopped is None
-
-
 async def test_a_hook_that_is_not_required_is_missed_aloud(tmp_path: Path):
     """What a hook would have made of another prompt is not known: the replay goes on, and says so in notes and trace."""
 
@@ -110,15 +100,6 @@ async def test_a_hook_that_is_not_required_is_missed_aloud(tmp_path: Path):
     told = "tenant changed prompt.system in the recorded run, and was not called for what is new in the replay"
     assert told in changed.notes
     assert told in [each.event.what for each in changed.recording.records if isinstance(each.event, ReplayDiverged)]
-
-
-async def test_a_killswitch_stops_the_replay_in_the_same_turn(tmp_path: Path):
-    """A recorded stop is done again at its place, recorded as such, and said."""
-    recording, _ = await record(tmp_path, max_iterations(1))
-    outcome = await replay(recording, {"model": script()}, trace=tmp_path)
-    assert (outcome.run.terminated_by, outcome.run.terminated_source) == ("max_iterations", "killswitch:max_iterations")
-    assert any("the replay did the same" in note for note in outcome.notes)
-    assert outcome.verdict == "same"
 
 
 async def test_what_was_emitted_at_the_start_is_emitted_again(tmp_path: Path):

@@ -11,7 +11,7 @@ from playhead import Approval, tool
 from playhead.replay import MissedCall, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ApprovalDecided
-from tests.kernel.runs import make_agent, record
+from tests.kernel.runs import record
 from tests.replay.stores import ScriptsModel, record_store, root_rungs
 
 if TYPE_CHECKING:
@@ -140,22 +140,3 @@ async def test_an_overridden_call_needs_no_approval(tmp_path: Path) -> None:
     result = await replay(recording, {"model": model, "tool_results": {"pay": "paid"}}, trace=tmp_path)
     assert root_rungs(result) == [("pay", "override", "paid")]
     assert (await reproduce(result.recording)).identical
-
-
-async def test_a_fact_that_was_never_asked_for_stops_loudly(tmp_path: Path) -> None:
-    """With code that asks more than was recorded there is no answer, whatever the policy: nobody is asked instead."""
-
-    @tool(name="pay", read_only=True)
-    def free(amount: int) -> str:
-        """Pay."""
-        return "paid"
-
-    recording = (await record(tmp_path, [call("pay", amount=5), text("done")], free)).recording
-
-    def refuse(_: Any) -> bool:
-        raise AssertionError("asked")
-
-    agent = make_agent(None, [call("pay", amount=5), text("done")], pay, approver=refuse)
-    result = await replay(recording, agent=agent, on_missing="lenient", trace=None)
-    assert result.stopped is not None
-    assert "asks for the fact 'approval', which was not recorded for it; a replay asks nobody" in result.stopped

@@ -26,7 +26,6 @@ def system_prompt_of(result: Any) -> str:
     [
         ("New.", "New."),
         ({"append": " Now."}, "Old one. Now."),
-        ({"prepend": "So: "}, "So: Old one."),
         ({"replace": ["Old", "New"]}, "New one."),
         ({"replace": ["one", "two"], "append": "!"}, "Old two.!"),
         (str.upper, "OLD ONE."),

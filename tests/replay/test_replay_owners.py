@@ -131,17 +131,6 @@ async def test_a_new_task_is_entered_and_never_given_a_choice(tmp_path: Path) ->
     assert children(await replay(two, overrides, trace=None)) == [("root/researcher@0.0", "override", "x for west")]
 
 
-async def test_a_new_task_gets_nothing_of_one_that_is_found_again(tmp_path: Path) -> None:
-    """What was recorded for a task that the replay has too belongs to that one, wherever it stands in the turn."""
-    recording = await record_tasks(tmp_path, tasks("north", "south"))
-    turns = [tasks("west", "south", "north"), text("done")]
-    result = await replay(recording, {"model": _Leading(turns)}, on_missing="lenient", trace=None)
-    assert children(result)[1:] == [
-        ("root/researcher@0.1", "exact", "x for south"),
-        ("root/researcher@0.2", "exact", "x for north"),
-    ]
-
-
 async def test_an_agent_that_was_never_recorded_is_a_miss(tmp_path: Path) -> None:
     """There is no header to build it from: strict stops, lenient tells the model, a function may answer for it."""
     turns = [tasks("north"), text("done")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import tool
-from playhead.replay import replay, reproduce
+from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ReplayServed
 from tests.kernel.runs import record
@@ -29,29 +29,6 @@ def lookup(key: str) -> str:
 def write(key: str) -> str:
     """Write."""
     return f"wrote {key}"
-
-
-def describing(harness: Harness) -> None:
-    """Tell the model of tools in other words."""
-
-    def other(specs: Any, _: Any) -> Any:
-        return [spec.model_copy(update={"description": "Better."}) for spec in specs]
-
-    harness.on("prompt.tools", other)
-
-
-async def test_what_a_hook_says_of_a_tool_is_not_the_tool(tmp_path: Path) -> None:
-    """A replay has the agent's own tools; its model is told of them as the recorded one was."""
-    turns = [call("write", key="a"), call("lookup", key="a"), text("done")]
-    run = await record(tmp_path, turns, lookup, write, compose=[describing])
-    own = {spec.name: spec for spec in run.events("tools-defined")[0].tools}
-    assert {spec.name: spec for spec in run.recording.root.own_tools.values()} == own
-    assert (await reproduce(run.recording)).divergences == ()
-    model = ScriptedModel(turns)
-    result = await replay(run.recording, {"model": model}, trace=None)
-    assert (result.verdict, result.stopped, dict(result.rungs)) == ("same", None, {"exact": 2})
-    assert {each.description for each in model.requests[-1].tools} == {"Better."}
-    assert list(result.recording.root.own_tools.values()) == list(own.values())
 
 
 def renaming(**keys: str) -> Any:

@@ -11,12 +11,10 @@ import pytest
 
 from playhead import Agent, Context, load_recording, tool
 from playhead.compose.killswitches import (
-    FREE,
     Budget,
     budget_limit,
     circuit_breaker,
     kill_file,
-    max_iterations,
     require_approval_for,
     stop_when,
     timeout_after,
@@ -67,16 +65,9 @@ FAILS = [call("look", key="a"), calls(call("fail", key="a"), call("look", key="b
 PAYS = [call("pay", to="ann"), call("pay", to="bob"), text("done")]
 
 AT_PORTS: dict[str, tuple[list[Any], list[Any], str, dict[str, Any]]] = {
-    "tools": (LOOKS, [tool_limit("look", 1)], "tool_limit", {}),
     "tools, in a batch": (LOOKS, [tool_limit("*", 2, on_trigger="terminate")], "tool_limit", {}),
     "tools, refused": ([*LOOKS, text("done")], [tool_limit("look", 2, on_trigger="refuse")], "end_turn", {}),
     "tokens": (SPENDING, [budget_limit(max_tokens=1_000, output_cap=64)], "budget_limit", {}),
-    "tokens and money": (
-        LOOKS,
-        [budget_limit(max_tokens=10_000), budget_limit(max_cost_usd=1.0, prices={"scripted/model": FREE})],
-        "max_iterations",
-        {"max_iterations": 3},
-    ),
     "tools that fail": (FAILS, [circuit_breaker(2)], "circuit_breaker", {}),
     "a provider that fails": (
         [LOOKS[0], *[error("down", retryable=True)] * 9],
@@ -85,21 +76,13 @@ AT_PORTS: dict[str, tuple[list[Any], list[Any], str, dict[str, Any]]] = {
         {"retries": 5},
     ),
     "approvals": (PAYS, [require_approval_for("pay", lambda request: "ann" in str(request.arguments))], "end_turn", {}),
-    "approvals, the tool's own too": (
-        PAYS,
-        [require_approval_for("pay", lambda _: True)],
-        "end_turn",
-        {"approver": lambda _: True},
-    ),
     "a denial that stops": (
         PAYS,
         [require_approval_for("*", lambda _: False, on_trigger="stop")],
         "require_approval_for",
         {},
     ),
-    "turns": (LOOKS, [max_iterations(2)], "max_iterations", {}),
     "a predicate": (LOOKS, [stop_when(lambda context: context.iteration == 1 and "enough")], "stop_when", {}),
-    "stacked": (LOOKS, [tool_limit(total=3), budget_limit(max_tokens=50_000), max_iterations(9)], "tool_limit", {}),
 }
 
 

@@ -64,14 +64,6 @@ async def test_a_request_in_flight_may_have_been_billed(tmp_path: Path) -> None:
     assert tight.terminated_by == "budget_limit"
 
 
-async def test_calls_before_count_for_limits_of_calls(tmp_path: Path) -> None:
-    """A tool that was called as often as it may be is not called again."""
-    turns = script(call("look", key="a"), call("look", key="b"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns), "llm-responded", 2)
-    result = await resume(make(None, turns, compose=[ks.tool_limit("look", 1)]), path)
-    assert (result.terminated_by, DONE) == ("tool_limit", [])
-
-
 async def test_failures_before_count_for_the_circuit_breaker(tmp_path: Path) -> None:
     """Also the last one, after which the run died before the breaker could fire."""
 
