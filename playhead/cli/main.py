@@ -14,7 +14,7 @@ import click
 
 from playhead.cli import exits
 from playhead.diagnose.terminal import escape
-from playhead.errors import did_you_mean
+from playhead.errors import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,10 +85,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the nearest one that does no harm."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            meant = did_you_mean(args[0], COMMANDS)
-            guess = meant if any(f"{name!r}?" in meant for name in HARMLESS) else ""
-            looking = ", ".join(name for name in COMMANDS if name in HARMLESS)
-            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Safe ones: {looking}")
+            raise click.UsageError(f"there is no command {args[0]!r}.{nearest(args[0], HARMLESS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
