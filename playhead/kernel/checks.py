@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from playhead.errors import UsageError, first_problem, nearest, nearest_name
 from playhead.trace import parameters as recorded
-from playhead.trace.store import TraceStore
 from playhead.trace.types import AgentHeader, Message, TextPart
 from playhead.trace.values import scrub, to_json
 
@@ -138,6 +137,8 @@ def checked_density(density: object) -> Any:  # noqa: ANN401 - a `Density`
 
 def checked_id(run_id: str) -> str:
     """Return the id of a run, which has to be able to name a file whether or not this run gets one."""
+    from playhead.trace.store import TraceStore  # noqa: PLC0415 - few runs are given an id
+
     TraceStore(Path()).path_for(run_id)
     return run_id
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import time
 from itertools import count
 from typing import Final
@@ -67,7 +67,7 @@ def new_run_id() -> str:
 
     The ids that a process makes in one millisecond are told apart by a number, in their order, and by 64 random bits.
     """
-    number = time.time_ns() // 1_000_000 << 80 | next(_numbers) % 2**16 << 64 | secrets.randbits(64)
+    number = time.time_ns() // 1_000_000 << 80 | next(_numbers) % 2**16 << 64 | int.from_bytes(os.urandom(8))
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 

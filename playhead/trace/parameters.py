@@ -11,7 +11,6 @@ import hmac
 import logging
 import os
 import re
-import secrets
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -118,7 +117,7 @@ def _key_in(folder: Path) -> bytes | None:
         if not path.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):  # another process has just made one
-                os.close(create_file(path, secrets.token_bytes(KEY_BYTES)))
+                os.close(create_file(path, os.urandom(KEY_BYTES)))
         key = path.read_bytes()
     except OSError as error:
         log.warning("no fingerprints of unrecorded values are made: %s: %s", path, error.strerror or error)
