@@ -99,7 +99,8 @@ class AgentTool:
             return self.header.sources
         state = (self.hooks(), self.guards())
         if self._sources is None or self._sources[0] != state:
-            self._sources = state, sources_of(self)
+            found = tuple(each for each in _sources(self) if each.fingerprint != "" or each.values)
+            self._sources = state, found
         return self._sources[1]
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
@@ -179,11 +180,6 @@ async def prices_of(model: Model) -> Prices | None:
 def _ends_the_whole_run(error: BaseException | None) -> TypeGuard[BaseException]:
     """Return whether the error is not this agent's alone: a cancellation, a lost event, a replay that left its path."""
     return isinstance(error, (ReplayError, TraceWriteError)) or (error is not None and not isinstance(error, Exception))
-
-
-def sources_of(agent: AgentTool) -> tuple[SourceInfo, ...]:
-    """Return the fingerprints of the caller's code that a recording of the agent answers for."""
-    return tuple(each for each in _sources(agent) if each.fingerprint != "" or each.values)
 
 
 def _sources(agent: AgentTool) -> Iterator[SourceInfo]:

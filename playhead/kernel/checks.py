@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.session import Tool
-    from playhead.trace.types import Content, Part
+    from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 
 
@@ -168,12 +168,12 @@ def checked_examples(examples: Iterable[Message], tool_format: str) -> tuple[Mes
 
 def _scrubbed(message: Message) -> Message:
     content = message.content
-    scrubbed = scrub(content) if isinstance(content, str) else tuple(map(_scrubbed_part, content))
+    scrubbed = (
+        scrub(content)
+        if isinstance(content, str)
+        else tuple(TextPart(text=scrub(part.text)) if isinstance(part, TextPart) else part for part in content)
+    )
     return message if scrubbed == content else message.model_copy(update={"content": scrubbed})
-
-
-def _scrubbed_part(part: Part) -> Part:
-    return part.model_copy(update={"text": scrub(part.text)}) if isinstance(part, TextPart) else part
 
 
 def checked_parameters(

@@ -194,17 +194,14 @@ class Plan:
         made = Step(type="plan", content=json.dumps(content, ensure_ascii=False), iteration=self.state.iteration)
         self.reach(steps=(*self.state.steps, made))
 
-    def change(self, step: PlanStep, status: StepStatus, reason: str | None = None) -> None:
+    def change(
+        self, step: PlanStep, status: StepStatus, reason: str | None = None, *, result: JsonValue = None
+    ) -> None:
         """Change the state of a step, and say so; of one that is not carried out the reason stays."""
-        step.status = status
+        step.status, step.result = status, result
         if status in ("failed", "skipped"):
             step.error = reason
         self.session.emit(PlanStepChanged(plan_id=self.id, step_id=step.id, status=status, reason=reason))
-
-    def complete(self, step: PlanStep, result: JsonValue, reason: str | None = None) -> None:
-        """Note what a step returned."""
-        step.result = result
-        self.change(step, "completed", reason)
 
     def skip_the_rest(self) -> None:
         """Skip what is pending: it needs a step that is not completed, or there are no turns left for it."""
@@ -298,19 +295,14 @@ def _problems_of(step: PlanStep, tools: Mapping[str, ToolSpec]) -> Iterator[str]
             lacking = [each for each in tools[name].parameters.get("required", ()) if each not in step.tool_args]
             if lacking:
                 yield f"tool_args of {name} lacks {', '.join(lacking)}"
-    if (wrong := misspelled(step.instruction, step.tool_args)) is not None:
-        yield f"{wrong!r} is no reference; write {{{{from_step:s1}}}}"
+    written = json.dumps([step.instruction, step.tool_args], ensure_ascii=False)
+    if wrong := _LOOKS_LIKE_ONE.search(_REFERENCE.sub("|", written)):
+        yield f"{wrong[0]!r} is no reference; write {{{{from_step:s1}}}}"
 
 
 def references(*values: JsonValue) -> Iterable[str]:
     """Return the ids of the steps that values refer to, in order."""
     return _REFERENCE.findall(json.dumps(values, ensure_ascii=False))
-
-
-def misspelled(*values: JsonValue) -> str | None:
-    """Return the beginning of what looks like a reference and is none, or None."""
-    found = _LOOKS_LIKE_ONE.search(_REFERENCE.sub("|", json.dumps(values, ensure_ascii=False)))
-    return None if found is None else found[0]
 
 
 def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:

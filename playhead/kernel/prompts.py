@@ -7,19 +7,19 @@ message of the user's.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.schemas import Schema, facts, options, properties, required
 from playhead.kernel.state import Thread
 from playhead.kernel.strategies.base import strategy_if_known
-from playhead.trace.types import Message, TextPart
+from playhead.trace.types import text_of
 from playhead.trace.values import as_text, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.kernel.ports import ThreadPort
-    from playhead.trace.types import AgentHeader, Content, Range, ToolSpec
+    from playhead.trace.types import AgentHeader, Message, Range, ToolSpec
 
 
 DEFAULT: Final = (
@@ -82,17 +82,7 @@ def tool_lines(spec: ToolSpec) -> str:
 def _parameter(name: str, schema: Schema, spec: ToolSpec, *, is_required: bool) -> str:
     default = schema.get("default")
     told = f"{name}{'' if is_required else '?'}: {facts(schema, spec.parameters)}"
-    return told if default is None else f"{told} = {_as_json(default)}"
-
-
-def _as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    return json.dumps(untagged(value), ensure_ascii=False)
-
-
-def _joined(content: Content, more: str) -> Content:
-    if isinstance(content, str):
-        return f"{content}\n{more}" if content else more
-    return (*content, TextPart(text=more))
+    return told if default is None else f"{told} = {json.dumps(untagged(default), ensure_ascii=False)}"
 
 
 class ToolsInText:
@@ -107,11 +97,7 @@ class ToolsInText:
         first = thread.messages[0] if thread.messages and thread.messages[0].role == "system" else None
         key = (None if first is None else first.id, ids)
         if key not in self._told:
-            self._told[key] = self._message(first, catalogue(tools))
+            told = "\n\n".join(filter(None, ["" if first is None else text_of(first.content), catalogue(tools)]))
+            replaced = {} if first is None else {"replaces": (first.id,)}
+            self._told[key] = self._messages.add("system", told, transient=True, **replaced)
         return Thread().add(self._told[key], *thread.messages[0 if first is None else 1 :])
-
-    def _message(self, first: Message | None, text: str) -> Message:
-        if first is None:
-            return self._messages.add("system", text, transient=True)
-        content = _joined(first.content, f"\n{text}")
-        return self._messages.add("system", content, transient=True, replaces=(first.id,))

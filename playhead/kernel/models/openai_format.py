@@ -89,15 +89,14 @@ def copied(value: JsonValue) -> JsonValue:
 
 def _content(message: Message) -> JsonValue:
     if not isinstance(message.content, str):
-        return [_part(part) for part in message.content]
+        return [
+            {"type": "image_url", "image_url": {"url": part.url}}
+            if isinstance(part, ImagePart)
+            else {"type": "text", "text": scrub(part.text)}
+            for part in message.content
+        ]
     # Beside tool calls no content is None: for "" litellm tells Anthropic "[System: Empty message content …]".
     return scrub(message.content) or (None if message.tool_calls else "")
-
-
-def _part(part: Any) -> dict[str, Any]:  # noqa: ANN401 - a `Part`
-    if isinstance(part, ImagePart):
-        return {"type": "image_url", "image_url": {"url": part.url}}
-    return {"type": "text", "text": scrub(part.text)}
 
 
 def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: ANN401 - litellm's ModelResponse

@@ -222,7 +222,7 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> None:
             result = completed.result if completed.ok else completed.observation()
             seen = session.messages.changed_results.get(call.id, result)
         if completed is not None and completed.ok:
-            plan.complete(step, seen)
+            plan.change(step, "completed", result=seen)
         else:
             plan.change(step, "failed", as_text(seen))
     plan.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
@@ -247,7 +247,7 @@ async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> None:
     new = plan.state.steps[done_before:]
     plan.note_calls(step, new)
     if conclusion.answered and conclusion.text:
-        plan.complete(step, conclusion.output)
+        plan.change(step, "completed", result=conclusion.output)
         plan.reach(output=conclusion.output)
         return
     found = [each.content for each in new if each.type == "observation"]
@@ -265,7 +265,7 @@ def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
         return ToolCall(id=f"{plan.id}_{step.id}", name=step.tool_name, arguments=repair_json(arguments))
     made_in, result = earlier[0].id, earlier[1]
     if result is not None:
-        plan.complete(step, result, f"the same call was made in {made_in}")
+        plan.change(step, "completed", f"the same call was made in {made_in}", result=result)
         plan.reach(output=result)
     else:
         why = f"the same call failed in {made_in} and may have had its effect; it is not made again"
