@@ -23,8 +23,9 @@ help:  ## list the targets
 demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff and debrief it; no key, no network
 	$(RUN)playhead demo $(ARGS)
 
+# Three workers on two cores: while one waits for a process, another one works.
 test: $(DEV)  ## run the tests; of campaigns and bounds of time, a sample
-	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
+	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 3 --dist worksteal $(ARGS)
 
 quick: $(DEV)  ## run the tests that start no process and wait for nothing
 	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal -m "not (slow or real or phoenix or mlflow)" $(ARGS)

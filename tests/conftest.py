@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 import signal
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+import playhead
 from playhead.trace import parameters
 from tests.proving import PROVE
 
@@ -21,6 +23,9 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # as a shell starts what is in the background: programs would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Each of the hundreds of processes that tests start would compile the package anew where no bytecode may be written.
+compileall.compile_dir(Path(playhead.__file__).parent, quiet=2)
 
 settings.register_profile("same", derandomize=True, deadline=None)
 if not PROVE:  # the same examples each time: what fails has failed because of a change
