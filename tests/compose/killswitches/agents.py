@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anyio.lowlevel import checkpoint
@@ -21,20 +21,6 @@ BODIES = ("read", "write", "ask", "fail")
 
 
 @dataclass
-class Switches:
-    """What an agent is stacked with, as the oracle has to know it."""
-
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
-    min_output_tokens: int = 0
-    shared: bool = False
-    """Whether several runs share the budget."""
-    limits: dict[str, int] = field(default_factory=dict)
-    total: int | None = None
-    refuses: bool = False
-
-
-@dataclass
 class Schedule:
     """A random tree of agents, and how it is made."""
 
@@ -47,8 +33,6 @@ class Schedule:
     """What several runs share."""
     outside: bool = False
     """Whether switches that look at the time are among the stacked."""
-    switches: dict[str, Switches] = field(default_factory=dict)
-    """By name of the agent."""
 
     def agent(self, folder: Path | None, name: str = "agent", depth: int = 0) -> Agent:
         """Return an agent, and those below it."""
@@ -66,20 +50,18 @@ class Schedule:
             execution=Execution(retries=chance.randint(0, 2), retry_delay_s=0, max_parallel=chance.randint(1, 5)),
             context=Context(rationale=False, meta_tools=()),
             parameters=chance.choice(({}, {}, {"max_tokens": chance.choice((5, 100, 1000))})),
-            compose=self._stack(name, depth),
+            compose=self._stack(depth),
             trace=folder,
         )
 
-    def _stack(self, name: str, depth: int) -> list[Any]:
-        chance, mine = self.chance, self.switches.setdefault(name, Switches())
-        blocks: list[Any] = []
+    def _stack(self, depth: int) -> list[Any]:
+        chance, blocks = self.chance, list[Any]()
         if chance.random() < (0.75 if depth == 0 else 0.35):
-            blocks.append(self._budget(mine))
+            blocks.append(self._budget())
         if self.budget is not None and (depth == 0 or chance.random() < 0.2):
-            mine.shared = True
             blocks.append(ks.budget_limit(self.budget, prompt_bound=self.bound))  # type: ignore[arg-type]
         if chance.random() < 0.4:
-            blocks.append(self._tool_limit(mine))
+            blocks.append(self._tool_limit())
         if chance.random() < 0.25:
             blocks.append(ks.circuit_breaker(chance.randint(1, 3), on_trigger=self._trigger()))
         if chance.random() < 0.2:
@@ -97,31 +79,27 @@ class Schedule:
     def _trigger(self) -> Any:
         return self.chance.choice(("stop", "stop", "terminate"))
 
-    def _budget(self, mine: Switches) -> Any:
-        chance = self.chance
+    def _budget(self) -> Any:
+        chance, max_tokens, max_cost_usd = self.chance, None, None
         if chance.random() < 0.8:
             most = 60_000 if self.bound == "bytes" else 6_000
-            mine.max_tokens = chance.choice((0, chance.randint(0, 300), chance.randint(0, most), most))
-        if mine.max_tokens is None or chance.random() < 0.3:
-            mine.max_cost_usd = chance.choice((0, 0.01, round(chance.random() / 5, 6)))
-        mine.min_output_tokens = chance.choice((1, 16, 50))
+            max_tokens = chance.choice((0, chance.randint(0, 300), chance.randint(0, most), most))
+        if max_tokens is None or chance.random() < 0.3:
+            max_cost_usd = chance.choice((0, 0.01, round(chance.random() / 5, 6)))
         return ks.budget_limit(
-            max_tokens=mine.max_tokens,
-            max_cost_usd=mine.max_cost_usd,
+            max_tokens=max_tokens,
+            max_cost_usd=max_cost_usd,
             prompt_bound=self.bound,  # type: ignore[arg-type]
-            min_output_tokens=mine.min_output_tokens,
+            min_output_tokens=chance.choice((1, 16, 50)),
             on_trigger=self._trigger(),
         )
 
-    def _tool_limit(self, mine: Switches) -> Any:
+    def _tool_limit(self) -> Any:
         chance = self.chance
         trigger: Any = chance.choice(("stop", "terminate", "refuse"))
-        mine.refuses = trigger == "refuse"
         if chance.random() < 0.7:
-            mine.limits = {"*": chance.randint(0, 4)}
-            return ks.tool_limit(mine.limits, on_trigger=trigger)
-        mine.total = chance.randint(0, 5)
-        return ks.tool_limit(total=mine.total, on_trigger=trigger)
+            return ks.tool_limit({"*": chance.randint(0, 4)}, on_trigger=trigger)
+        return ks.tool_limit(total=chance.randint(0, 5), on_trigger=trigger)
 
     def _approval(self) -> Any:
         chance = self.chance

@@ -7,11 +7,13 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS
 from playhead.trace.integrity import check_trace
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
-    from tests.compose.killswitches.agents import Schedule, Switches
+    from playhead.trace.types import AgentHeader
+    from tests.compose.killswitches.agents import Schedule
     from tests.compose.killswitches.provider import Asked
 
 ENDS = {
@@ -53,13 +55,17 @@ def _key(record: Any, kind: str) -> tuple[Any, ...]:
     return kind, record.owner, event.call_id if kind == "tool-call-started" else None
 
 
-def agents(recording: Recording) -> dict[str, tuple[str, Any]]:
-    """Return name and end of every agent that ran, by owner."""
-    return {
-        name: ((recording.header if owner.started is None else owner.started).agent.name, owner.completed)
-        for name, owner in recording.owners.items()
-        if name == "root" or owner.started is not None
-    } | {"root": (recording.header.agent.name, recording.ending)}
+def agents(recording: Recording) -> dict[str, tuple[AgentHeader, Any]]:
+    """Return header and end of every agent that ran, by owner."""
+    below = {name: owner for name, owner in recording.owners.items() if owner.started is not None}
+    return {name: (owner.started.agent, owner.completed) for name, owner in below.items()} | {  # type: ignore[union-attr]
+        "root": (recording.header.agent, recording.ending)
+    }
+
+
+def switches(header: AgentHeader, name: str) -> list[dict[str, Any]]:
+    """Return the settings of an agent's switches of this name, as the trace has them."""
+    return [each.settings or {} for each in header.hooks if (each.role, each.name) == ("guard", name)]
 
 
 def check_causes(recording: Recording) -> None:
@@ -119,51 +125,45 @@ def check_calls(recording: Recording, schedule: Schedule) -> None:
         if record.kind == "tool-call-completed" and record.event.ended == "cancelled"  # type: ignore[attr-defined]
     }
     assert {key: count for key, count in ran.items() if key not in unsure} == dict(said)
-    for owner, (name, _) in agents(recording).items():
-        _check_limits(schedule.switches[name], Counter(tool for (o, _, tool) in ran.elements() if below(o, owner)))
+    for owner, (header, _) in agents(recording).items():
+        calls = Counter(tool for (o, _, tool) in ran.elements() if below(o, owner))
+        for limit in switches(header, "tool_limit"):
+            assert calls.total() <= limit.get("total", calls.total()), (owner, calls, limit)
+            each = limit.get("tool", {}).get("*", calls.total())
+            assert all(count <= each for count in calls.values()), (owner, calls, limit)
 
 
 def _ran(event: Any) -> bool:
     return event.ended is None and (event.ok or event.error.type not in NOT_RUN)
 
 
-def _check_limits(switches: Switches, calls: Counter) -> None:
-    for tool, count in calls.items():
-        limit = switches.limits.get(tool, switches.limits.get("*"))
-        assert limit is None or count <= limit, (tool, count, limit)
-    assert switches.total is None or calls.total() <= switches.total, (calls, switches.total)
-
-
 def check_spending(recording: Recording, schedule: Schedule, slack: int = 0) -> None:
-    """No agent, with those below it, was billed more than its budget; and none was ended that could have gone on."""
+    """No agent, with those below it, was billed more than its budget."""
     asked = owners_of(recording, schedule.provider.asked)
-    for owner, (name, _) in agents(recording).items():
-        mine = [each for who, each in asked if below(who, owner)]
-        switches = schedule.switches[name]
-        tokens = sum(each.tokens for each in mine)
-        usd = sum((each.usd for each in mine), Decimal())
-        if switches.max_tokens is not None:
-            assert tokens <= switches.max_tokens + slack, (owner, tokens, switches)
-        if switches.max_cost_usd is not None:
-            assert usd <= Decimal(str(switches.max_cost_usd)) + slack * Decimal("0.00000375"), (owner, usd, switches)
-        if switches.max_tokens is not None or switches.max_cost_usd is not None or switches.shared:
-            assert all(each.capped for each in mine), owner
+    for owner, (header, _) in agents(recording).items():
+        mine, budgets = [each for who, each in asked if below(who, owner)], switches(header, "budget_limit")
+        tokens, usd = sum(each.tokens for each in mine), sum((each.usd for each in mine), Decimal())
+        for budget in budgets:
+            if "shared" in budget:
+                continue
+            assert tokens <= budget.get("max_tokens", tokens) + slack, (owner, tokens, budget)
+            most = Decimal(str(budget.get("max_cost_usd", usd)))
+            assert usd <= most + slack * Decimal("0.00000375"), (owner, usd, budget)
+        assert not budgets or all(each.capped for each in mine), owner
 
 
 def check_refusals(recording: Recording, schedule: Schedule) -> None:
     """No budget ended an agent that had enough left: what was refused did not fit, with nobody else under way."""
-    asked = owners_of(recording, schedule.provider.asked)
-    names = {owner: name for owner, (name, _) in agents(recording).items()}
+    asked, headers = owners_of(recording, schedule.provider.asked), agents(recording)
     for record in recording.records:
         event: Any = record.event
         if record.kind != "killswitch-fired" or event.switch != "budget_limit":
             continue
-        switches = schedule.switches[names[event.ends]]
-        found = REASON.fullmatch(event.reason)
-        if found is None or switches.shared or switches.max_tokens is None:
-            continue  # of money
+        (budget, *more), found = switches(headers[event.ends][0], "budget_limit"), REASON.fullmatch(event.reason)
+        if found is None or more or "max_tokens" not in budget or "shared" in budget:
+            continue  # of money, or of several runs
         spent, prompt = (int(each.replace(",", "")) for each in found.groups())
         billed = sum(each.tokens for who, each in asked if below(who, event.ends))
         # What time cuts off may have been answered a moment before, and keeps all that was set aside for it.
         assert spent >= billed if schedule.outside else spent == billed, (event.ends, spent, billed)
-        assert spent + prompt + switches.min_output_tokens > switches.max_tokens
+        assert spent + prompt + budget.get("min_output_tokens", MIN_OUTPUT_TOKENS) > budget["max_tokens"]
