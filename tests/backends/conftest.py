@@ -13,9 +13,8 @@ import pytest
 
 from tests.backends.mlflow_server import mlflow
 from tests.backends.phoenix import phoenix
-from tests.backends.scenes import record_all
+from tests.backends.scenes import TREES, record_all
 from tests.backends.servers import ROOT
-from tests.backends.trees import tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -84,7 +83,7 @@ def sent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp(request.param)
     runs = record_all(_made(folder / "traces"))
     with SERVERS[request.param](_made(folder / "server")) as server:
-        backend = Sent(request.param, server, server.place(PLACE), runs, sum(len(tree_of(scene)) for scene in runs))
+        backend = Sent(request.param, server, server.place(PLACE), runs, sum(len(TREES[scene]) for scene in runs))
         backend.export()
         yield backend
 

@@ -88,18 +88,6 @@ class Phoenix:
         found = self.asked(SESSIONS)[project]["sessions"]["edges"]
         return {each["node"]["sessionId"]: each["node"] for each in found}
 
-    def stored(self, project: str) -> list[dict[str, Any]]:
-        """Return the spans of a project as the REST API has them."""
-        found: list[dict[str, Any]] = []
-        cursor = None
-        while True:
-            page = {"limit": 1000} | ({"cursor": cursor} if cursor else {})
-            answer = httpx.get(f"{self.endpoint}/v1/projects/{project}/spans", params=page, timeout=60)
-            found += answer.raise_for_status().json()["data"]
-            cursor = answer.json().get("next_cursor")
-            if cursor is None:
-                return found
-
 
 @contextmanager
 def phoenix(folder: Path) -> Iterator[Phoenix]:

@@ -13,6 +13,7 @@ import zlib
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.instrumentation import using_metadata, using_session, using_tags, using_user
@@ -25,10 +26,10 @@ from playhead.trace.types import ImagePart, Message, Prices, TextPart, Usage
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
 from tests.kernel.strategies.looking import score, thoughts
 from tests.options import grouped
+from tests.spans.spans import trees_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from playhead.trace.types import Completion, Content, Request
 
@@ -229,6 +230,8 @@ OTHERS: Final[dict[str, Callable[[Path, str], RunResult]]] = {
 """What else is apt to be shown wrongly."""
 
 SCENES: Final = STRATEGIES | OTHERS
+TREES: Final = trees_in(Path(__file__).with_name("trees.txt"))
+"""The spans of each scene: a line for each, below its parent and in the order in which they began."""
 
 
 def record_all(folder: Path) -> dict[str, RunResult]:

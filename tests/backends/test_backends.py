@@ -10,8 +10,7 @@ import pytest
 
 from playhead.trace.events import LlmFailed, LlmResponded
 from tests.backends.recorded import answer, calls, exchanges, message, shown
-from tests.backends.scenes import ANSWER, HOSTILE, LIVE, MODEL, SCENES, SESSION, TASK, USER
-from tests.backends.trees import tree_of
+from tests.backends.scenes import ANSWER, HOSTILE, LIVE, MODEL, SCENES, SESSION, TASK, TREES, USER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +36,7 @@ def test_one_trace_for_each_run(sent: Sent, seen: dict[str, SeenTrace]) -> None:
 @pytest.mark.parametrize("scene", SCENES)
 def test_tree(seen: dict[str, SeenTrace], scene: str) -> None:
     """Each span has its parent, its kind, its name, and its error where it failed."""
-    assert seen[scene].tree() == tree_of(scene)
+    assert seen[scene].tree() == TREES[scene]
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -136,7 +135,7 @@ def test_live(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
     """A program that knows nothing of it sends its run while it goes on, because the environment says so."""
     printed = sent.play([sys.executable, "-c", LIVE, str(tmp_path)])
     assert printed.splitlines() == [ANSWER]
-    check_same(sent.one_more("live", len(tree_of("reactive"))), seen["reactive"])
+    check_same(sent.one_more("live", len(TREES["reactive"])), seen["reactive"])
 
 
 def test_second_set(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ def test_second_set(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> N
     run = SCENES["reactive"](tmp_path, "gen-ai")
     assert run.trace_path is not None
     sent.export("--gen-ai", paths=[run.trace_path])
-    check_same(sent.one_more("gen-ai", len(tree_of("reactive"))), seen["reactive"])
+    check_same(sent.one_more("gen-ai", len(TREES["reactive"])), seen["reactive"])
 
 
 def test_dead(sent: Sent, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What Phoenix alone shows: projects, sessions, and how its REST API tells spans."""
+"""What Phoenix alone shows: projects and sessions."""
 
 from __future__ import annotations
 
@@ -43,19 +43,3 @@ def test_sessions(sent: Sent, seen: dict[str, SeenTrace]) -> None:
     assert both["tokenUsage"]["total"] == seen["session-1"].tokens + seen["session-2"].tokens
     failed = {name for name, session in sessions.items() if session["numTracesWithError"]}
     assert failed - {*MORE} == {"failed-model", "failed-tool", "retried-model"}
-
-
-def test_rest(sent: Sent, seen: dict[str, SeenTrace]) -> None:
-    """The REST API has the same spans, each under the trace, the parent and the kind that its pages show."""
-    assert isinstance(sent.server, Phoenix)
-    stored = {
-        each["context"]["span_id"]: (each["context"]["trace_id"], each["parent_id"], each["name"], each["span_kind"])
-        for each in sent.server.stored(PLACE)
-        if each["attributes"]["session.id"] not in MORE
-    }
-    shown = {
-        span.span_id: (span.trace_id, span.parent_id, span.name, span.kind)
-        for trace in seen.values()
-        for span in trace.spans
-    }
-    assert stored == shown

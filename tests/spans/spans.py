@@ -124,6 +124,12 @@ def tree_of(spans: Sequence[ReadableSpan]) -> list[str]:
     return list(lines(None, 0))
 
 
+def trees_in(path: Path) -> dict[str, list[str]]:
+    """Return the trees of a file, in which `# name` stands above each."""
+    blocks = [block.rstrip().splitlines() for block in path.read_text().split("# ")[1:]]
+    return {name: lines for name, *lines in blocks}
+
+
 def check_sound(records: Sequence[Record], spans: Sequence[ReadableSpan]) -> None:
     """Assert what is true of the spans of every run that is over."""
     by_id = {each.context.span_id: each for each in spans}

@@ -59,33 +59,24 @@ def test_a_request_is_as_the_protocol_wants_it(collector: Collector) -> None:
     assert second.headers == first.headers
 
 
-@pytest.mark.parametrize("compression", ["gzip", "none"])
-def test_a_request_is_packed_as_asked(collector: Collector, compression: Any) -> None:
-    """The collector reads the same spans, however they were packed."""
-    Otlp(Destination(collector.address, compression=compression)).deliver(spans(3))
+def test_a_request_is_packed_as_asked(collector: Collector) -> None:
+    """Without compression the collector reads the same spans."""
+    Otlp(Destination(collector.address, compression="none")).deliver(spans(3))
     assert collector.requests[0].ids == ids(1, 2, 3)
+    assert "content-encoding" not in collector.requests[0].headers
 
 
-@pytest.mark.parametrize(
-    ("status", "meaning"),
-    [
-        (200, "accepted"),
-        (202, "accepted"),
-        (307, "unusable"),
-        (400, "refused"),
-        (401, "unusable"),
-        (403, "unusable"),
-        (404, "unusable"),
-        (408, "unavailable"),
-        (413, "too-large"),
-        (415, "unusable"),
-        (422, "refused"),
-        (429, "unavailable"),
-        (500, "failed"),
-        (502, "unavailable"),
-        (503, "unavailable"),
-    ],
-)
+MEANINGS = {
+    "accepted": (200, 202),
+    "unusable": (307, 401, 403, 404, 415),
+    "refused": (400, 422),
+    "too-large": (413,),
+    "unavailable": (408, 429, 502, 503),
+    "failed": (500,),
+}
+
+
+@pytest.mark.parametrize(("status", "meaning"), [(each, meaning) for meaning in MEANINGS for each in MEANINGS[meaning]])
 def test_an_answer_means_what_its_status_says(collector: Collector, status: int, meaning: str) -> None:
     """What is wrong for now, what is wrong with these spans, and what is wrong with the endpoint are told apart."""
     collector.usual = Reply(status, {"Location": "http://127.0.0.1:9/"})
@@ -94,18 +85,10 @@ def test_an_answer_means_what_its_status_says(collector: Collector, status: int,
     assert len(collector.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("7", 7.0),
-        ("0", 0.0),
-        ("100000", 300.0),
-        (formatdate(0), 0.0),
-        ("nonsense", None),
-        ("nan", None),
-        (None, None),
-    ],
-)
+RETRY_AFTER = {"7": 7.0, "0": 0.0, "100000": 300.0, formatdate(0): 0.0, "nonsense": None, "nan": None, None: None}
+
+
+@pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER.items())
 def test_a_collector_says_when_it_wants_to_be_asked_again(
     collector: Collector, header: str | None, seconds: float | None
 ) -> None:

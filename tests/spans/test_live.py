@@ -19,8 +19,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from playhead import Agent, tool
 from playhead.errors import UsageError
-from playhead.spans import SpanBuilder, SpanOptions, delivery, export_to, live, live_export, sources
-from playhead.spans.delivery import Delivered, Otlp, Pump, Sink
+from playhead.spans import LiveExport, SpanBuilder, SpanOptions, export_to, live, live_export, sources
+from playhead.spans.delivery import Otlp
 from playhead.spans.destination import named
 from playhead.spans.run_export import Cursor, RunExport, Undelivered, count_undelivered, message
 from playhead.spans.sources import QueueSource, TraceSource
@@ -33,36 +33,41 @@ from tests.spans.spans import agent, id_of, ids_of, record_run
 from tests.trace.traces import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
 
-ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 DEAD = "http://127.0.0.1:9"
 
 
-def exported() -> live.LiveExport:
-    """Return the live export of this process."""
-    assert live._Current.export is not None
-    return live._Current.export
+@pytest.fixture
+def handle(collector: Collector) -> LiveExport:
+    """Export to the collector, live."""
+    return live_export(collector.address)
+
+
+def run(folder: Path) -> Path:
+    """Run an agent, and return its trace."""
+    path = agent(folder).run_sync("Find it.").trace_path
+    assert path is not None
+    return path
 
 
 def test_a_run_is_sent_when_an_endpoint_is_set(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every span arrives once, and the cursor says so."""
-    monkeypatch.setenv(ENDPOINT, collector.address)
-    path = agent(tmp_path).run_sync("Find it.").trace_path
-    assert path is not None
-    assert exported().flush(5)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+    path = run(tmp_path)
+    assert live._Current.export is not None
+    assert live._Current.export.flush(5)
     assert collector.counts == Counter(ids_of(path))
     assert Cursor(path, named(collector.address)).load(read(path)[0][0].h).complete
 
 
-async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collector: Collector) -> None:
+async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collector: Collector, handle: LiveExport) -> None:
     """One that has closed need not wait for the end of the run."""
-    handle = live_export(collector.address)
     waiting = anyio.Event()
 
     @tool
@@ -81,18 +86,18 @@ async def test_spans_arrive_while_the_run_goes_on(tmp_path: Path, collector: Col
     assert collector.counts == Counter(ids_of(path))
 
 
-def test_a_run_whose_tracing_is_suppressed_is_not_sent(tmp_path: Path, collector: Collector) -> None:
+def test_a_run_whose_tracing_is_suppressed_is_not_sent(
+    tmp_path: Path, collector: Collector, handle: LiveExport
+) -> None:
     """Nor is one inside a trace of the application that is not sampled; the next one is."""
-    handle = live_export(collector.address)
     token = otel_context.attach(otel_context.set_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY, True))
-    agent(tmp_path).run_sync("Find it.")
+    run(tmp_path)
     otel_context.detach(token)
     outer = otel_trace.SpanContext(1, 1, is_remote=False, trace_flags=otel_trace.TraceFlags(0))
     with otel_trace.use_span(otel_trace.NonRecordingSpan(outer)):
-        agent(tmp_path).run_sync("Find it.")
+        run(tmp_path)
     assert not handle.pending
-    path = agent(tmp_path).run_sync("Find it.").trace_path
-    assert path is not None
+    path = run(tmp_path)
     assert handle.flush(5)
     assert collector.counts == Counter(ids_of(path))
 
@@ -101,7 +106,7 @@ def test_a_setting_that_cannot_be_is_said_once_and_hurts_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An agent does not fail because of its spans."""
-    monkeypatch.setenv(ENDPOINT, "localhost:4318")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318")
     for _ in range(2):
         assert agent(tmp_path).run_sync("Find it.").output == "done"
     (said,) = caplog.messages
@@ -114,11 +119,10 @@ def test_a_setting_that_cannot_be_is_said_once_and_hurts_no_run(
     ids=["breaks", "refuses", "throttles", "hangs up", "slow"],
 )
 def test_a_collector_that_takes_nothing_hurts_no_run_and_what_is_missing_is_said(
-    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture, usual: Reply
+    tmp_path: Path, collector: Collector, handle: LiveExport, caplog: pytest.LogCaptureFixture, usual: Reply
 ) -> None:
     """How many spans, of which run, to where, why, and the command that sends them; within the time that is given."""
     collector.usual = usual
-    handle = live_export(collector.address)
     result = agent(tmp_path).run_sync("Find it.")
     assert result.output == "done"
     time.sleep(0.1)
@@ -130,21 +134,20 @@ def test_a_collector_that_takes_nothing_hurts_no_run_and_what_is_missing_is_said
     assert said.endswith(f"playhead export {result.trace_path} --resume --to {collector.address}/v1/traces")
 
 
-def test_a_collector_that_fails_for_a_moment_gets_everything(tmp_path: Path, collector: Collector) -> None:
+def test_a_collector_that_fails_for_a_moment_gets_everything(
+    tmp_path: Path, collector: Collector, handle: LiveExport
+) -> None:
     """It is asked again, and nothing is said; where its answer was lost, it has the same spans twice."""
     collector.replies = [Reply(503, {"Retry-After": "0"}), Reply(429, {"Retry-After": "0"}), Reply(hang_up=True)]
-    handle = live_export(collector.address)
-    path = agent(tmp_path).run_sync("Find it.").trace_path
-    assert path is not None
+    path = run(tmp_path)
     for _ in range(3):
         handle.flush(0.2)
     assert handle.flush(5)
     assert collector.counts.keys() == set(ids_of(path))
 
 
-def test_a_run_without_a_trace_is_sent_from_memory(collector: Collector) -> None:
+def test_a_run_without_a_trace_is_sent_from_memory(collector: Collector, handle: LiveExport) -> None:
     """As one with a trace is: the same spans, for they follow from the events."""
-    handle = live_export(collector.address)
     agent(None).run_sync("Find it.", run_id="01M81D74MPJV3BNR36438FYQGA")
     assert handle.flush(5)
     assert len(collector.counts) == 8
@@ -152,12 +155,11 @@ def test_a_run_without_a_trace_is_sent_from_memory(collector: Collector) -> None
 
 
 def test_a_queue_that_overflows_loses_spans_and_says_so(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    collector: Collector, handle: LiveExport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Only a run without a trace has a queue; what came before the loss is delivered, and nothing wrong after it."""
     monkeypatch.setattr(sources, "MAX_QUEUED", 10)
     monkeypatch.setattr(live.LiveExport, "_start", lambda _: None)  # a thread that is never scheduled
-    handle = live_export(collector.address)
     result = agent(None).run_sync("Find it.")
     monkeypatch.undo()
     handle._start()
@@ -168,15 +170,9 @@ def test_a_queue_that_overflows_loses_spans_and_says_so(
     ]
 
 
-def test_many_runs_at_once_are_all_sent(tmp_path: Path, collector: Collector) -> None:
+def test_many_runs_at_once_are_all_sent(tmp_path: Path, collector: Collector, handle: LiveExport) -> None:
     """Each of them whole, from several threads."""
-    handle = live_export(collector.address)
-
-    def run() -> None:
-        for _ in range(3):
-            agent(tmp_path).run_sync("Find it.")
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [run(tmp_path) for _ in range(3)]) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
@@ -189,8 +185,7 @@ def test_spans_go_through_a_processor_of_the_applications_own(tmp_path: Path) ->
     """Each is handed over once, whatever kind of processor it is; `flush` flushes that, too."""
     memory = InMemorySpanExporter()
     handle = export_to(BatchSpanProcessor(memory))
-    path = agent(tmp_path).run_sync("Find it.").trace_path
-    assert path is not None
+    path = run(tmp_path)
     assert handle.flush(5)
     assert Counter(map(id_of, memory.get_finished_spans())) == Counter(ids_of(path))
     assert not (tmp_path / ".export").exists()
@@ -220,16 +215,17 @@ def test_what_spans_show_can_be_said(tmp_path: Path, collector: Collector) -> No
         assert b"A secret task." not in received.request.SerializeToString()
 
 
-def test_a_second_export_is_refused_until_the_first_is_shut_down(collector: Collector) -> None:
+def test_a_second_export_is_refused_until_the_first_is_shut_down(handle: LiveExport) -> None:
     """Else half of the runs would go where nobody looks."""
-    first = live_export(collector.address)
     with pytest.raises(UsageError, match=r"spans are exported to http://127\.0\.0\.1:"):
         live_export(DEAD)
-    first.shutdown()
+    handle.shutdown()
     live_export(DEAD).shutdown()
 
 
-def test_what_sends_spans_makes_no_spans(tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_sends_spans_makes_no_spans(
+    tmp_path: Path, collector: Collector, handle: LiveExport, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An application that instruments its HTTP client does not see the requests of the export."""
     seen: list[Any] = []
     before = Otlp.post
@@ -239,8 +235,7 @@ def test_what_sends_spans_makes_no_spans(tmp_path: Path, collector: Collector, m
         return before(self, body, **options)
 
     monkeypatch.setattr(Otlp, "post", post)
-    handle = live_export(collector.address)
-    agent(tmp_path).run_sync("Find it.")
+    run(tmp_path)
     assert handle.flush(5)
     assert set(seen) == {True}
 
@@ -251,7 +246,7 @@ def test_no_log_line_holds_a_key(tmp_path: Path, collector: Collector, caplog: p
     caplog.set_level(logging.DEBUG)
     collector.usual = Reply(401, body=key.encode())
     handle = live_export(f"{collector.address}/?token={key}", headers={"x-api-key": key})
-    agent(tmp_path).run_sync("Find it.")
+    run(tmp_path)
     time.sleep(0.1)
     handle.shutdown(1.0)
     assert "could not be delivered" in caplog.text
@@ -298,13 +293,13 @@ def busy(folder: Path | None) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("in_file", [True, False], ids=["in files", "without a trace"])
-def test_it_returns_however_busy_the_application_is(tmp_path: Path, collector: Collector, in_file: bool) -> None:
+def test_it_returns_however_busy_the_application_is(
+    tmp_path: Path, collector: Collector, handle: LiveExport, in_file: bool
+) -> None:
     """While every request takes long enough for new spans to come, it is done once those before it are there."""
     collector.usual = Reply(delay_s=0.03)
-    handle = live_export(collector.address)
     with busy(tmp_path / "busy" if in_file else None):
-        path = agent(tmp_path).run_sync("Find it.").trace_path
-        assert path is not None
+        path = run(tmp_path)
         started = time.monotonic()
         assert handle.flush(10)
         assert time.monotonic() - started < bound(5)
@@ -312,55 +307,35 @@ def test_it_returns_however_busy_the_application_is(tmp_path: Path, collector: C
     handle.shutdown(0.2)
 
 
-def test_it_returns_when_its_time_is_over(tmp_path: Path, collector: Collector) -> None:
+def test_it_returns_when_its_time_is_over(tmp_path: Path, collector: Collector, handle: LiveExport) -> None:
     """And says that not everything has arrived."""
     collector.usual = Reply(503)
-    handle = live_export(collector.address)
-    agent(tmp_path).run_sync("Find it.")
+    run(tmp_path)
     started = time.monotonic()
     assert not handle.flush(0.1)
     assert time.monotonic() - started < bound(1)
     handle.shutdown(0.2)
 
 
-class Processor(SpanProcessor):
-    """Takes spans; what its `force_flush` does is said."""
-
-    def __init__(self, flush: Callable[[int], bool]) -> None:
-        self.flush = flush
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self.flush(timeout_millis)
-
-
-def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path) -> None:
-    """It gets the time that is left."""
+def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It gets the time that is left; what it answers or raises reaches nobody but `flush` and the log."""
     given: list[int] = []
+    answers: list[object] = [True, RuntimeError("broken"), False]
 
-    def flush(milliseconds: int) -> bool:
-        given.append(milliseconds)
-        return True
+    class Processor(SpanProcessor):
+        def force_flush(self, timeout_millis: int = 30_000) -> bool:
+            given.append(timeout_millis)
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return bool(answer)
 
-    handle = export_to(Processor(flush))
-    agent(tmp_path).run_sync("Find it.")
-    assert handle.flush(5)
+    handle = export_to(Processor())
+    run(tmp_path)
+    assert [handle.flush(5) for _ in range(3)] == [True, False, False]
     assert 3000 < given[0] <= 5000
-    handle.shutdown(0.1)
-
-
-def test_what_a_processor_raises_when_flushed_reaches_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It was not flushed, which `flush` returns and the log says; one that says so itself is believed."""
-
-    def flush(_: int) -> bool:
-        if not caplog.messages:
-            raise RuntimeError("broken")
-        return False
-
-    handle = export_to(Processor(flush))
-    agent(tmp_path).run_sync("Find it.")
-    assert not handle.flush(5)
     assert caplog.messages == ["the span processor Processor could not be flushed: RuntimeError"]
-    assert not handle.flush(5)
+    answers.append(True)
     handle.shutdown(0.2)
 
 
@@ -425,11 +400,14 @@ def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
 
 
 def test_runs_that_are_not_taken_are_named_by_a_command_that_sends_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collector: Collector, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    collector: Collector,
+    handle: LiveExport,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Memory is bounded, however long a collector is away: once, with the address and the time of the first of them."""
     monkeypatch.setattr(live, "MAX_RUNS", 0)
-    handle = live_export(collector.address)
     paths = [record_run(tmp_path, name) for name in "abcd"]
     handle.shutdown(0.5)
     (said,) = caplog.messages
@@ -462,11 +440,10 @@ def test_every_lost_span_of_a_run_without_a_trace_is_counted(caplog: pytest.LogC
 
 
 def test_refused_spans_are_named_by_their_reason(
-    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, collector: Collector, handle: LiveExport, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The run's other spans arrive, and the spans of one reason are one line."""
     collector.rule = _no_tools
-    handle = live_export(collector.address)
     result = agent(tmp_path, 7).run_sync("Find it.")
     assert handle.flush(5)
     assert {each.name.partition(":")[0] for each in collector.taken} == {"llm", "agent"}
@@ -479,50 +456,27 @@ def _no_tools(received: Received) -> Reply:
     return Reply(422 if any(span.name.startswith("tool:") for span in received.spans) else 200)
 
 
-def test_a_warning_of_a_collector_that_takes_everything_is_passed_on_once(
-    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+def test_warnings_of_a_collector_that_takes_everything_are_passed_on(
+    tmp_path: Path, collector: Collector, handle: LiveExport, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A partial success that rejects nothing has a text all the same; each text once, as one plain line."""
-    collector.replies, collector.usual = [rejecting(0, "kept for \x1b[1m1 hour\nonly")], rejecting(0, "cut")
-    handle = live_export(collector.address)
-    for _ in range(3):
-        agent(tmp_path).run_sync("Find it.")
+    """A partial success that rejects nothing has a text all the same; each text once, as one plain line, and ten at most."""
+    texts = ["kept for \x1b[1m1 hour\nonly", "cut", "cut", *map(str, range(9))]
+    collector.replies = [rejecting(0, said) for said in texts]
+    for _ in texts:
+        run(tmp_path)
         assert handle.flush(5)
-    assert caplog.messages == [
-        f"{handle.name} takes the spans, and says: kept for  [1m1 hour only",
-        f"{handle.name} takes the spans, and says: cut",
-    ]
-
-
-def test_warnings_of_a_collector_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that counts something in each is not passed on for ever."""
-    monkeypatch.setattr(delivery, "MAX_SPANS", 1)
-
-    class Talkative(Sink):
-        calls = 0
-
-        def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
-            self.calls += 1
-            return Delivered(len(spans), remarks=[f"{self.calls} cut"] * 2)
-
-        def close(self) -> None:
-            """Nothing is open."""
-
-    pump = Pump(Talkative())
-    pump.runs.append(export_of("run", record_run(tmp_path, steps=20)))
-    while pump.step() == "sent":
-        pass
-    assert pump.remarks == [f"{number} cut" for number in range(1, delivery.MAX_REMARKS + 1)]
+    said = ["kept for  [1m1 hour only", "cut", *map(str, range(8))]
+    assert caplog.messages == [f"{handle.name} takes the spans, and says: {each}" for each in said]
 
 
 def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_alike(
     tmp_path: Path,
     collector: Collector,
+    handle: LiveExport,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Damage, and events that belong to nothing that began."""
-    handle = live_export(collector.address)
     path = tmp_path / "run.jsonl"
 
     @tool
