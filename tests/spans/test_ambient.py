@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from openinference.instrumentation import (
-    using_attributes,
     using_metadata,
     using_prompt_template,
     using_session,
@@ -23,7 +22,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
+from opentelemetry.trace import SpanContext, get_current_span
 
 from playhead import Agent, load_recording, tool
 from playhead.agent.ambient import ambient_telemetry
@@ -194,14 +193,6 @@ async def test_an_application_without_a_name_is_nobody(tmp_path: Path, monkeypat
     assert next(spans_of(records)).resource.attributes["service.name"] == "playhead"
 
 
-def test_a_span_of_another_process() -> None:
-    """The recording says that the span above is remote."""
-    remote = NonRecordingSpan(SpanContext(1, 2, is_remote=True, trace_flags=TraceFlags(1)))
-    with use_span(remote):
-        found = ambient_telemetry()
-    assert found == TelemetryContext(trace_id=f"{1:032x}", span_id=f"{2:016x}", remote=True)
-
-
 CONTEXT = {"session.id": "s", "user.id": "u", "tag.tags": ["a"], "metadata": '{"team": "x"}'}
 
 
@@ -234,13 +225,6 @@ def test_a_value_that_cannot_be_read_costs_no_other(
     read |= {"trace_id": f"{outer.trace_id:032x}", "span_id": f"{outer.span_id:016x}"}
     assert found == TelemetryContext(**read, service={"service.name": "shop"})
     assert f"the value {name!r} of its context cannot be read" in caplog.text
-
-
-def test_half_a_character_in_a_value_is_replaced() -> None:
-    """What no text can hold does not keep an agent from running."""
-    with using_attributes(session_id="\ud800", user_id="7", tags=["a", "\udc00"]):
-        found = ambient_telemetry()
-    assert found == TelemetryContext(session_id="\ufffd", user_id="7", tags=("a", "\ufffd"))
 
 
 def test_a_resource_that_cannot_be_read_costs_no_span(

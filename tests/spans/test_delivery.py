@@ -248,9 +248,6 @@ def test_a_pause_grows_unless_the_collector_says_how_long_it_is() -> None:
             answer = answers.pop(0)
             return Delivered(0 if answer else len(spans), stopped=answer)
 
-        def close(self) -> None:
-            """Nothing is open."""
-
     pump, pauses = Pump(Backend()), []
     builder = SpanBuilder()
     queue = QueueSource(lambda: True)

@@ -18,12 +18,11 @@ from playhead.spans.delivery import Answer, Otlp, ToFile
 from playhead.spans.destination import Destination
 from playhead.spans.encoding import encode
 from playhead.spans.masking import masking_of_environment
-from playhead.spans.thread import Opening
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import events as e
-from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, MessageRef, RunStarted, ToolsDefined
+from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, ToolsDefined
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall
+from playhead.trace.types import ImagePart, Message, TextPart, ToolCall
 from tests.options import grouped
 from tests.spans.planted import SECRET, kinds_in, planted
 from tests.spans.spans import RUNS, golden, recorded, spans_in
@@ -213,15 +212,6 @@ def test_only_messages_about_tools_are_hidden() -> None:
     assert said == ["Use look_up.", "__REDACTED__", "Go on."]
 
 
-async def test_phases_hide_what_they_quote(tmp_path: Path) -> None:
-    """Steps of a plan hold arguments, results and errors, and hide them all."""
-    plan = '{"steps": [{"id": "s1", "type": "tool_call", "tool_name": "look", "tool_args": {"key": "SECRETARGUMENT"}}]}'
-    agent = Agent(ScriptedModel([text(plan)] * 9), tools=[look], strategy="plan-execute-reflect", trace=tmp_path)
-    recording, _ = await recorded(agent, tmp_path)
-    said = ("step:s1", "SECRET", "tool_args")
-    assert shown(recording.records, said, hide_inputs=True, hide_outputs=True) == {"step:s1"}
-
-
 async def test_what_a_sub_agent_is_asked_are_the_arguments_of_a_call(tmp_path: Path) -> None:
     """Its task and its prompts are hidden with either switch, its answer as an answer."""
     below = Agent(ScriptedModel([text("SECRETRESULT")]), name="below", description="Ask.", system_prompt="SECRETBELOW")
@@ -261,19 +251,6 @@ async def test_examples_are_hidden_as_what_they_are(tmp_path: Path) -> None:
     said = {"SECRETARGUMENT", "SECRETRESULT", "SECRETSAID", "An example.", "Do it."}
     assert shown(recording.records, said) == said
     assert shown(recording.records, said, hide_outputs=True) == {"An example.", "Do it."}
-
-
-def test_texts_of_the_beginning_may_come_again() -> None:
-    """A message cannot quote what was not said yet; later, one that says the same as such a message cannot, either."""
-    opening = Opening(RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="m/x"), task="Go."))
-    system = MessageAdded(id=0, role="system", content="Be short.")
-    user = MessageAdded(id=1, role="user", content="Go.")
-    assert opening.holds(system, "Be short.")
-    opening.take(LlmResponded(request=0, text="No."))
-    assert [opening.holds(system, said) for said in ("Be short.", "Be short.\n\nNo.")] == [True, False]
-    assert [opening.holds(user, said) for said in ("Go.", "You said: No.")] == [True, False]
-    assert not opening.holds(user.model_copy(update={"ref": MessageRef(call="c")}), "Go.")
-    assert not opening.holds(user.model_copy(update={"role": "assistant"}), "Go.")
 
 
 async def test_a_large_image_is_no_part_of_a_span(tmp_path: Path) -> None:

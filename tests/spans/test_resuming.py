@@ -43,9 +43,6 @@ class Backend(Sink):
         stopped = None if len(ids) == len(spans) else Answer("unavailable", "full")
         return Delivered(len(ids), refused, stopped=stopped)
 
-    def close(self) -> None:
-        """Nothing is open."""
-
 
 def export(path: Path, backend: Backend, *, resume: bool = True, over: bool = True) -> RunExport:
     """Export a run; when it is not over, as its own process would."""
@@ -218,20 +215,6 @@ def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None
     run = export(path, Backend())
     assert run.cursor is not None
     assert (run.accepted, run.cursor.error) == (8, "others can write into it")
-
-
-def test_a_damaged_trace_is_sent_as_far_as_it_can_be_read(tmp_path: Path) -> None:
-    """And what is wrong with it is told."""
-    path = record_run(tmp_path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:9], b"junk\n", *lines[10:]]))
-    source = TraceSource(path)
-    seen = [record.seq for record in source.new()]
-    assert seen == [*range(9), *range(10, len(lines))]
-    assert [problem.kind for problem in source.problems] == ["bad-line", "chain", "gap"]
-    assert source.over
-    run = export(path, Backend())
-    assert run.done
 
 
 def test_several_runs_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

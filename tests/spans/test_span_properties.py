@@ -107,15 +107,6 @@ def test_no_order_of_events_raises(records: list[Record], chance: Any) -> None:
             assert builder.left_out
 
 
-def test_a_second_beginning_is_left_out() -> None:
-    """Events that start what was started already give no second span."""
-    records = golden("reactive-tools").records
-    twice = [each for record in records for each in (record, record)]
-    builder, spans = built(twice)
-    assert encode(spans) == encode(built(records)[1])
-    assert builder.left_out > 0
-
-
 def test_hostile_numbers_stay_bounded() -> None:
     """Ranges over billions of messages cost nothing, and what the file does not hold is said."""
     far = 2**62

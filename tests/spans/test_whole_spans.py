@@ -266,17 +266,6 @@ def test_session_user_tags_and_metadata_are_on_every_span() -> None:
     assert attributes_of(span)["metadata"]["playhead"]["chat_turn"] == 2
 
 
-def test_a_run_inside_an_application() -> None:
-    """A run that began in a span of the application's belongs to its trace, below it."""
-    telemetry = TelemetryContext(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331", remote=True)
-    asked = LlmRequested(request=0, model="m/x", messages=())
-    inner, root = built(records_of(started(telemetry=telemetry), asked))[0].interrupted()
-    assert {f"{span.context.trace_id:032x}" for span in (inner, root)} == {telemetry.trace_id}
-    assert root.parent is not None
-    assert (f"{root.parent.span_id:016x}", root.parent.is_remote) == (telemetry.span_id, True)
-    assert inner.parent == root.context
-
-
 def test_a_resumed_run_links_to_the_one_before() -> None:
     """A resumed run is a trace of its own and names the run that it continues, wherever that one's trace is."""
     earlier = "01KBBBBBBBBBBBBBBBBBBBBBBB"
@@ -407,10 +396,3 @@ def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
     }
     assert resource(**application) == expected
     assert resource("given", **application) == {**expected, "service.name": "given"}
-
-
-def test_more_may_come() -> None:
-    """What is still open when more may come is not yielded."""
-    records = records_of(started(), LlmRequested(request=0, model="m/x", messages=()))
-    assert spans_in(records, finished=False) == []
-    assert [span.name for span in spans_in(records, finished=True)] == ["llm:m/x", "agent:agent"]
