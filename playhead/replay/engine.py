@@ -236,13 +236,8 @@ class ReplayWorld(World):
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
         """Notes made while the replay ran."""
-        self.answers = Answers(
-            plan.recording,
-            plan.past,
-            on_missing=plan.on_missing,
-            results=plan.overrides.tool_results,
-            rebinding=plan.rebinding,
-        )
+        results = plan.overrides.tool_results
+        self.answers = Answers(plan.recording, plan.past, plan.on_missing, results, plan.rebinding)
 
     def fallbacks_for(
         self,

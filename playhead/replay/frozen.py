@@ -33,23 +33,14 @@ if TYPE_CHECKING:
 
 
 class FrozenWorld(World):
-    """Serves a recording. `on_end` takes each owner that asks for something after the end of the recording.
+    """Serves a recording. With `tools_from_code` agents have the tools of their code, even if it has none; else the recorded ones."""
 
-    With `tools_from_code` agents have the tools of their code, even if it has none; else the recorded ones.
-    """
-
-    def __init__(
-        self,
-        recording: Recording,
-        on_end: Callable[[str], None],
-        *,
-        tools_from_code: bool,
-        passed: Passed | None = None,
-    ) -> None:
-        self._recording = recording
+    def __init__(self, recording: Recording, *, tools_from_code: bool, passed: Passed | None = None) -> None:
+        self.recording = recording
+        self.after_end: list[str] = []
+        """Owners that asked for something after the end of the recording."""
         self._passed = passed
         self._tools_from_code = tools_from_code
-        self._on_end = on_end
         self._facts = facts_of(recording)
         self._calls: dict[tuple[str, int | None, int], RecordedCall] = {}
         self._approvals = {
@@ -89,7 +80,7 @@ class FrozenWorld(World):
 
     def root_model(self) -> FrozenModel:
         """Return the recorded answers of the root agent."""
-        return FrozenModel(self, self._recording.root, self._recording.header.agent.model)
+        return FrozenModel(self, self.recording.root, self.recording.header.agent.model)
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
@@ -99,7 +90,7 @@ class FrozenWorld(World):
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return what this owner's hooks did, in their place, and its policies."""
-        recorded = self._recording.owners.get(session.owner)
+        recorded = self.recording.owners.get(session.owner)
         if recorded is None:
             return None
         hooks = RecordedHooks(recorded, self._passed)
@@ -107,7 +98,7 @@ class FrozenWorld(World):
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return guards that repeat what this owner's killswitches did."""
-        recorded = self._recording.owners.get(session.owner)
+        recorded = self.recording.owners.get(session.owner)
         return () if recorded is None else recorded_guards(session, recorded, self._fired)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
@@ -122,7 +113,7 @@ class FrozenWorld(World):
 
     def of(self, owner: str) -> OwnerRecording:
         """Return what was recorded of an owner."""
-        found = self._recording.owners.get(owner)
+        found = self.recording.owners.get(owner)
         if found is None:
             raise self.unanswered(owner, f"{owner} is entered, which the recording does not hold")
         return found
@@ -141,7 +132,7 @@ class FrozenWorld(World):
         """Return whether a replay, of which this is the recording, ended the call before anything was asked or entered."""
         done = call.completed
         ended = done is None or done.rung is not None or done.ended == "cancelled"
-        return ended and self._recording.header.replay_of is not None and not self.was_asked_about(context)
+        return ended and self.recording.header.replay_of is not None and not self.was_asked_about(context)
 
     def declared(self, context: ToolContext, agent: AgentTool, then: AgentHeader) -> AgentHeader:
         """Return the header of an agent that code declares, with its hooks; how its own code differs is noted."""
@@ -152,7 +143,7 @@ class FrozenWorld(World):
 
     def enters(self, owner: str) -> bool:
         """Return whether an agent runs again; all else is served as a whole."""
-        return owner in self._recording.owners and owner not in self.races.inside
+        return owner in self.recording.owners and owner not in self.races.inside
 
     def spent_in(self, scope: str) -> Sequence[EventBase]:
         """Return the events that tell what was spent inside a call that is served as a whole."""
@@ -160,14 +151,14 @@ class FrozenWorld(World):
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for an answer that the recording ends before."""
-        self._on_end(owner)
+        self.after_end.append(owner)
         return RecordingEndedError(message)
 
     def unanswered(self, owner: str, message: str) -> PlayheadError:
         """Return the error for an answer that is not recorded: the recording ends before it, or the run differs."""
-        if self._recording.status in ("open", "truncated"):
-            return self.ended(owner, f"{message}: the recording is {self._recording.status}, it ends before that")
-        ending = self._recording.ending
+        if self.recording.status in ("open", "truncated"):
+            return self.ended(owner, f"{message}: the recording is {self.recording.status}, it ends before that")
+        ending = self.recording.ending
         cancelled = ending is not None and ending.terminated_by == "cancelled"
         if cancelled or any(is_within(owner, each) for each in self.races.until):
             return self.ended(owner, f"{message}: its run was ended from outside, or beside other calls, before that")

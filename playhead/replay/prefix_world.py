@@ -90,15 +90,8 @@ class _Agent:
 class PrefixWorld(FrozenWorld):
     """Serves the prefix of a recording; from its end on, another world answers at the ports."""
 
-    def __init__(
-        self,
-        prefix: Prefix,
-        then: World,
-        rebinding: Rebinding,
-        *,
-        tools_from_code: bool,
-    ) -> None:
-        super().__init__(prefix.recording, lambda _: None, tools_from_code=tools_from_code)
+    def __init__(self, prefix: Prefix, then: World, rebinding: Rebinding) -> None:
+        super().__init__(prefix.recording, tools_from_code=True)
         self.prefix = prefix
         self.rebinding = rebinding
         self.follower = Follower(prefix)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from playhead.agent.running import record_run
-from playhead.diagnose.divergence import Comparison, Divergence, Parting, is_ending
+from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import NotReplayableError, PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.replay.frozen import FrozenWorld, as_declared
-from playhead.replay.guards import Races, recorded_stops
+from playhead.replay.guards import recorded_stops
 from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import without_end
@@ -29,7 +29,7 @@ from playhead.trace.parameters import comparable
 from playhead.trace.recorder import Recorder, Subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from playhead.agent.agent import Agent
     from playhead.kernel.session import Tool
@@ -133,24 +133,16 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent)
-    races = Races(recording)
-    stopped = recording.ending is not None and recording.ending.terminated_by in (STOPPED, "cancelled")
+    ending = recording.ending
+    stopped = ending is not None and ending.terminated_by in (STOPPED, "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
-    recorded = (
-        record
-        for record in known.records
-        if record.owner not in races.inside
-        and (record.owner not in races.until or _before(record, races.until[record.owner], known))
-    )
-    cancelled = recording.ending is not None and recording.ending.terminated_by == "cancelled"
-    open_ended = known.status in ("open", "truncated") or cancelled
-    follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=races.until), races)
-    world = await run_frozen(known, agent, follower, follower.ended.append, passed=passed)
+    world = FrozenWorld(known, tools_from_code=agent is not None, passed=passed)
+    follower = _Follower(world)
+    await run_frozen(world, agent, follower)
     if follower.errors:
         raise follower.errors[0]
-    cut_short = bool(follower.ended) or known is not recording
-    partings = follower.comparison.partings(cut_short=cut_short)
-    divergences = tuple(each.divergence() for each in partings if not follower.may_miss(each))
+    cut_short = bool(world.after_end) or known is not recording
+    divergences = follower.divergences(cut_short=cut_short)
     return Reproduction(
         run_id=recording.run_id,
         identical=not divergences,
@@ -159,8 +151,8 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
         status=recording.status,
         cut_short=cut_short,
         redacted=recording.header.redacted,
-        not_entered=tuple(sorted(set(races.inside.values()))),
-        raced=tuple(sorted(races.until)),
+        not_entered=tuple(sorted(set(world.races.inside.values()))),
+        raced=tuple(sorted(world.races.until)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
         changed_sources=tuple(_changed_sources(recording, world.sources)),
     )
@@ -171,19 +163,6 @@ def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = N
     return run_blocking(lambda: reproduce(recording, agent=agent))
 
 
-def _before(record: Record, fired: int, recording: Recording) -> bool:
-    """Return whether an agent that was ended beside a switch had come so far before it fired.
-
-    What was set aside for a request that was then not sent is no place that it came to.
-    """
-    event = record.event
-    if isinstance(event, BudgetReserved):
-        sent = recording.owners[record.owner].exchanges
-        if not any((each.requested.request, each.requested.attempt) == (event.request, event.attempt) for each in sent):
-            return False
-    return record.seq <= fired
-
-
 class _Follower:
     """Compares the events of a reproduction as they come.
 
@@ -191,13 +170,31 @@ class _Follower:
     that was not compared must not count as the same.
     """
 
-    def __init__(self, comparison: Comparison, races: Races) -> None:
-        self.comparison = comparison
-        self._races = races
+    def __init__(self, world: FrozenWorld) -> None:
+        self._world = world
         self._over: set[str] = set()
-        self.ended: list[str] = []
-        """Owners that reached a question which the recording ends before."""
+        recording, races = world.recording, world.races
+        ending = recording.ending
+        open_ended = recording.status in ("open", "truncated") or (
+            ending is not None and ending.terminated_by == "cancelled"
+        )
+        given = (record for record in recording.records if self._is_given(record))
+        self.comparison = Comparison(given, open_ended=open_ended, open_owners=races.until)
         self.errors: list[Exception] = []
+
+    def _is_given(self, record: Record) -> bool:
+        """Return whether the event has to come again: not what is served as a whole, nor what came after a race.
+
+        What was set aside for a request that was then not sent is no place that an agent came to.
+        """
+        event, until = record.event, self._world.races.until.get(record.owner)
+        if until is not None and isinstance(event, BudgetReserved):
+            sent = self._world.recording.owners[record.owner].exchanges
+            if not any(
+                (each.requested.request, each.requested.attempt) == (event.request, event.attempt) for each in sent
+            ):
+                return False
+        return record.owner not in self._world.races.inside and (until is None or record.seq <= until)
 
     def __call__(self, record: Record) -> None:
         try:
@@ -208,9 +205,9 @@ class _Follower:
 
     def _is_timing(self, record: Record) -> bool:
         """Return whether an agent wrote this because its recording ends, or after a switch fired beside it."""
-        if is_ending(record) and any(is_within(owner, record.owner) for owner in self.ended):
+        if is_ending(record) and any(is_within(owner, record.owner) for owner in self._world.after_end):
             return True  # what runs beside it may go on properly, and is compared
-        race = next((each for each in self._races.beside if is_within(record.owner, each)), None)
+        race = next((each for each in self._world.races.beside if is_within(record.owner, each)), None)
         if race is None or race in self._over:
             return race is not None
         fired = isinstance(record.event, KillswitchFired) and record.event.ends == race
@@ -218,29 +215,29 @@ class _Follower:
             self._over.add(race)
         return not fired and race in self._over
 
-    def may_miss(self, parting: Parting) -> bool:
-        """Return whether an event did not come again that came before a switch fired beside it: that is timing, too."""
-        recorded = parting.recorded
-        return (
-            parting.now is None
-            and recorded is not None
-            and any(is_within(recorded.record.owner, each) for each in self._races.beside)
+    def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
+        """Return what differs; that an event is missing from before a switch fired beside it is timing, too."""
+        beside = self._world.races.beside
+        return tuple(
+            each.divergence()
+            for each in self.comparison.partings(cut_short=cut_short)
+            if each.now is not None
+            or each.recorded is None
+            or not any(is_within(each.recorded.record.owner, race) for race in beside)
         )
 
 
-async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
-    recording: Recording,
+async def run_frozen(
+    world: FrozenWorld,
     agent: Agent | None,
     hear: OnRecord,
-    on_end: Callable[[str], None],
     task: Content | None = None,
     redactor: Redactor | None = None,
-    passed: Passed | None = None,
-) -> FrozenWorld:
-    """Run a recording again with nothing live; `on_end` takes owners that ask for something after its end."""
+) -> None:
+    """Run the recording of a world again, with nothing live."""
+    recording = world.recording
     subscriptions = Subscriptions()
     subscriptions.add(None, hear)
-    world = FrozenWorld(recording, on_end, tools_from_code=agent is not None, passed=passed)
     recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = recording.header.agent, dict[str, "Tool"]()
@@ -258,7 +255,6 @@ async def run_frozen(  # noqa: PLR0913, PLR0917 - what a frozen run is made of
             replay_of=recording.run_id,
             replay_mode="reproduce",
         )
-    return world
 
 
 def _changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:

@@ -21,18 +21,14 @@ from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.session import World
+from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import recorded_stops
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import Follower, PrefixWorld
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
-from playhead.trace.events import (
-    EmissionChanged,
-    FactRecorded,
-    LlmResponded,
-    ToolCallCompleted,
-)
+from playhead.trace.events import EmissionChanged, FactRecorded, LlmResponded, ToolCallCompleted
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
@@ -138,7 +134,7 @@ async def _resume(
         prefix = resolve(prefix, options.get("unresolved"))
         secrets = tuple(rebinding.values.items())
         await _rehearse(agent, prefix, task, secrets)
-        world = PrefixWorld(prefix, World(), rebinding, tools_from_code=True)
+        world = PrefixWorld(prefix, World(), rebinding)
         heard = filter(None, [world.follower, options.get("on_record")])
         stops = recorded_stops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
@@ -155,7 +151,8 @@ async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterab
     follower, redactor = Follower(prefix), redactor_of(agent.as_tool())
     for name, value in secrets:
         redactor.add_secret(value, name)
-    await run_frozen(prefix.recording, agent, follower, lambda _: None, task, redactor)
+    world = FrozenWorld(prefix.recording, tools_from_code=True)
+    await run_frozen(world, agent, follower, task, redactor)
     follower.require_same(complete=True)
 
 

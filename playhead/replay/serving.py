@@ -165,7 +165,6 @@ class Answers:
         self,
         recording: Recording,
         past: Past,
-        *,
         on_missing: OnMissing,
         results: tuple[ResultOverride, ...],
         rebinding: Rebinding,
