@@ -47,6 +47,11 @@ async def run_with(folder: Path, turns: Any, *blocks: Block, tools: Any = (looku
     return run
 
 
+async def run_all(folder: Path, *blocks: Block, **options: Any) -> Ran:
+    """Run what passes every chokepoint."""
+    return await run_with(folder, everything(), *blocks, **EVERYTHING, **options)
+
+
 def sent(run: Ran) -> list[Request]:
     """Return every request of the run as its trace says it."""
     owners = run.recording.owners
@@ -140,7 +145,7 @@ def everything() -> list[Any]:
     ]
 
 
-EVERYTHING: dict[str, Any] = {"tools": (lookup, broken, save), "required_tools": ["save"]}
+EVERYTHING: dict[str, Any] = {"tools": (lookup, broken, save), "required_tools": ["save"], "rationale": True}
 """The options that go with it."""
 EMITTED = (
     "prompt.system", "prompt.task", "prompt.tools", "llm.request", "llm.response", "message.assistant", "message.user",

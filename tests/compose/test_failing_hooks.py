@@ -15,8 +15,8 @@ from playhead import load_recording
 from playhead.compose import PHASES, Harness, Skip, Stop, runtime
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, TextPart, ToolCall, ToolSpec
-from tests.compose.hooked import EMITTED, EVERYTHING, account, everything, failures, run_with
-from tests.kernel.runs import Ran, ending, make_agent
+from tests.compose.hooked import EMITTED, EVERYTHING, account, everything, failures, run_all
+from tests.kernel.runs import ending, make_agent
 from tests.proving import sample
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ def where(place: str) -> str:
     """Return how the trace calls a place."""
     role, at = place.split(" ")
     return at if role in ("on", "tap") else place
-
-
-async def run_all(folder: Path, *blocks: Block) -> Ran:
-    """Run what passes every chokepoint."""
-    return await run_with(folder, everything(), *blocks, rationale=True, **EVERYTHING)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +159,7 @@ async def test_a_required_hook_that_fails_ends_the_run(tmp_path: Path, place: st
 
 def agent_with(folder: Path, place: str, hook: Any) -> Any:
     """Return an agent that passes every chokepoint, with a hook at one place."""
-    options = {**EVERYTHING, "rationale": True, "compose": [placed(place, hook)]}
+    options = {**EVERYTHING, "compose": [placed(place, hook)]}
     return make_agent(folder, everything(), *options.pop("tools"), **options)
 
 

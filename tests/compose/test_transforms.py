@@ -15,15 +15,15 @@ from playhead.testing import call, calls, text
 from playhead.trace.types import Message, Rationale, ToolCall
 from tests.compose.hooked import (
     EMITTED,
-    EVERYTHING,
     TEXT_CALL,
+    broken,
     changes,
     contents,
-    everything,
     failures,
     lookup,
     on,
     open_calls,
+    run_all,
     run_with,
     save,
     sent,
@@ -296,12 +296,8 @@ async def test_calls_that_hooks_gave_side_effects_run_alone(tmp_path: Path):
     turns = [calls(*(call("look", key=key) for key in "abcd")), text("done")]
     run = await run_with(tmp_path, turns, on("tool.call", change), tools=[look, pay], max_parallel=4)
     assert overlaps == [("pay a",), ("pay b",), ("c",), ("d",)]
-    assert [content for role, content in contents(run.model.requests[1]) if role == "tool"] == [
-        "pay a",
-        "pay b",
-        "c",
-        "d",
-    ]
+    told = [content for role, content in contents(run.model.requests[1]) if role == "tool"]
+    assert told == ["pay a", "pay b", "c", "d"]
 
 
 async def test_lifecycle_events(tmp_path: Path):
@@ -312,9 +308,7 @@ async def test_lifecycle_events(tmp_path: Path):
         harness.tap("lifecycle.*", lambda event, context: seen.append((context.tag, event)))
         harness.on("lifecycle.completed", lambda event, _: {**event, "more": 1}, name="hook")
 
-    run = await run_with(
-        tmp_path, [call("broken", key="a"), text("done")], block, **EVERYTHING | {"required_tools": []}
-    )
+    run = await run_with(tmp_path, [call("broken", key="a"), *DONE], block, tools=[broken])
     assert seen == [
         ("lifecycle.started", {"task": "Do it.", "agent": "agent"}),
         ("lifecycle.failure", {"reason": "tool-error", "error_message": "error: no a", "attempt_number": 1, "failure_streak": 1, "current_strategy": "reactive"}),
@@ -324,30 +318,18 @@ async def test_lifecycle_events(tmp_path: Path):
     assert [each[:3] for each in changes(run)] == [("lifecycle.completed", "0", "hook")]
 
 
-async def test_the_script_passes_every_tag(tmp_path: Path):
-    """A test that uses the script covers every chokepoint."""
-    seen: set[str] = set()
-    run = await run_with(
-        tmp_path,
-        everything(),
-        lambda harness: harness.tap("**", lambda _, context: seen.add(context.tag)),
-        rationale=True,
-        **EVERYTHING,
-    )
-    assert (seen, run.result.output, failures(run)) == (set(EMITTED), "done", [])
-
-
 async def test_keeping_changes_nothing(tmp_path: Path):
-    """Returning None, the payload or an equal one records no change."""
+    """Returning None, the payload or an equal one records no change; the script of these tests passes every chokepoint."""
+    seen: set[str] = set()
 
     def block(harness: Harness) -> None:
-        for tag in EMITTED:
-            harness.on(tag, lambda _, __: None)
-            harness.on(tag, lambda payload, _: payload)
-            harness.on(tag, lambda payload, _: payload.model_copy() if hasattr(payload, "model_copy") else payload)
+        harness.tap("**", lambda _, context: seen.add(context.tag))
+        harness.on("**", lambda _, __: None)
+        harness.on("**", lambda payload, _: payload)
+        harness.on("**", lambda payload, _: payload.model_copy() if hasattr(payload, "model_copy") else payload)
 
-    run = await run_with(tmp_path, everything(), block, rationale=True, **EVERYTHING)
-    assert (changes(run), failures(run), run.result.output) == ([], [], "done")
+    run = await run_all(tmp_path, block)
+    assert (seen, changes(run), failures(run), run.result.output) == (set(EMITTED), [], [], "done")
 
 
 @pytest.mark.parametrize("tag", EMITTED)
@@ -360,7 +342,7 @@ async def test_nothing_follows_a_suppressed_payload(tmp_path: Path, tag: str):
         harness.on(tag, lambda payload, _: seen.append(payload))
         harness.tap(tag, lambda payload, _: seen.append(payload))
 
-    run = await run_with(tmp_path, everything(), block, rationale=True, **EVERYTHING)
+    run = await run_all(tmp_path, block)
     assert (seen, failures(run), run.error) == ([], [], None)
     assert {each[0] for each in suppressions(run)} == {tag}
     assert open_calls(run) == []
@@ -399,7 +381,7 @@ async def test_requests_of_the_whole_script(tmp_path: Path):
         )
         harness.on("tool.result", lambda result, _: result.model_copy(update={"result": f"{result.result} ~"}))
 
-    run = await run_with(tmp_path, everything(), block, rationale=True, parameters={"a": 1}, **EVERYTHING)
+    run = await run_all(tmp_path, block, parameters={"a": 1})
     assert [request.parameters for request in run.model.requests] == [{"seed": 1}] * len(run.model.requests)
     assert sent(run) == run.model.requests
     assert all(message.content.endswith("~") for request in run.model.requests for message in request.messages)
