@@ -122,6 +122,8 @@ class Progress:
         """Tell what is left, and leave the terminal as it was."""
         self._restore.close()
         self._ended.set()
+        with suppress(Full):  # then it is awake
+            self._waiting.put_nowait(lambda: None)
         self._thread.join()
         if self._failure is not None and not isinstance(self._failure, OSError):
             note(f"what the run did could not be shown: {type(self._failure).__name__}: {self._failure}")
@@ -203,7 +205,7 @@ class Progress:
     def _write_next(self) -> None:
         """Wait for something to write, but not longer than the status line may stand still."""
         with suppress(Empty):
-            item = self._waiting.get(timeout=0.01 if self._ended.is_set() else REFRESH_S)
+            item = self._waiting.get(timeout=REFRESH_S)
             self._erase()
             item()
         if self.live and self._waiting.empty():

@@ -150,6 +150,7 @@ def test_the_tools_of_an_mcp_server_are_offered_and_the_server_ends(chat: ChatSe
     assert gone(mark)
 
 
+@pytest.mark.slow
 def test_an_mcp_server_that_cannot_be_started_is_one_line(chat: ChatServer) -> None:
     """No traceback, and the reason."""
     result = run(chat, "--mcp", "no-such-program-at-all --quick")
