@@ -15,12 +15,13 @@ from playhead import Agent, load_recording
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief import DebriefFold, build_debrief
 from playhead.diagnose.debrief_account import TERMINATED_BY
+from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.numbers import MOST
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.reader import Problem
 from playhead.trace.types import Alternative, Rationale, ToolSpec, Usage
-from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, lookup, made, sample
+from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, lookup, made, printed, sample
 from tests.kernel.runs import make_agent, record_agent
 
 VALIDATOR = Draft202012Validator(debrief_schema())
@@ -61,6 +62,8 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     meaning = TERMINATED_BY.get(name, f"{debrief.termination.source} ended it")
     assert debrief.termination.meaning == meaning
     assert debrief.caveats == ()
+    (line,) = [line for line in printed(debrief_document(debrief)).splitlines() if line.startswith("Termination: ")]
+    assert line.startswith(f"Termination: {name} ")
 
 
 async def test_the_whole_account(tmp_path: Path):

@@ -15,11 +15,9 @@ from playhead.diagnose.document import MOST, wrap
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import Alternative, Rationale
-from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, printed, sample
+from tests.diagnose.recordings import SAMPLES, made, printed, sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playhead.trace.recording import Recording
 
 ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Termination: ")
@@ -32,27 +30,17 @@ def plain(recording: Recording, width: int = 80) -> str:
 
 def check(shown: str) -> None:
     """All sections are there, in order; no line is too wide."""
-    places = [
-        next(number for number, line in enumerate(shown.splitlines()) if line.startswith(each)) for each in ALWAYS
-    ]
+    lines = shown.splitlines()
+    places = [next(number for number, line in enumerate(lines) if line.startswith(each)) for each in ALWAYS]
     assert places == sorted(places)
-    assert any(line.startswith(("Agent's claim: success | ", "Outcome: ")) for line in shown.splitlines())
-    assert max(map(cell_len, shown.splitlines())) <= 80
+    assert any(line.startswith(("Agent's claim: success | ", "Outcome: ")) for line in lines)
+    assert max(map(cell_len, lines)) <= 80
 
 
 def test_every_sample_is_readable():
     """At 80 columns, without colour."""
     for path in SAMPLES:
         check(plain(load_recording(path)))
-
-
-@pytest.mark.parametrize("name", ENDINGS)
-async def test_every_kind_of_ending_is_readable(tmp_path: Path, name: str):
-    """At 80 columns, without colour, with the reason code and what it means or why it came."""
-    shown = plain(await ended_by(name, tmp_path))
-    check(shown)
-    (line,) = [line for line in shown.splitlines() if line.startswith("Termination: ")]
-    assert line.startswith(f"Termination: {name} ")
 
 
 def test_an_open_run_is_readable():
@@ -120,38 +108,6 @@ def test_the_whole_page():
         'Termination: budget by killswitch:budget_limit — "50,000 tokens are used up"',
         "Outcome: partial | 0 tok | 2500ms | $0",
     ]
-
-
-EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b" + "W" * 200
-
-
-@pytest.mark.slow
-def test_nothing_raw_in_any_field():
-    """Owner, tool, reason, error, override, run id: all of it is made safe, and none of it makes a line of its own."""
-    reason = Rationale(
-        why=EVIL, refs=(EVIL,), confidence=0.5, alternatives=(Alternative(option=EVIL, rejected_because=EVIL),)
-    )
-    started = e.ToolCallStarted(
-        call_id=EVIL, tool=EVIL, position=0, args={EVIL: EVIL}, args_hash=EVIL, rationale=reason
-    )
-    failed = e.ToolCallCompleted(
-        call_id=EVIL, tool=EVIL, position=0, ok=False, error=ErrorInfo(type=EVIL, message=EVIL)
-    )
-    recording = made(
-        started, failed, (f"root/{EVIL}", started),
-        e.HookFired(hook=EVIL, phase=EVIL, timing="before", action=EVIL, reason=EVIL),
-        e.CuratorDecision(action="kept", ref=EVIL, rationale=EVIL),
-        e.ApprovalDecided(call_id="?", approved=False, why=EVIL, by=EVIL),
-        e.AssumptionRecorded(request=0, assumption=EVIL),
-        e.UnknownEvent(kind=EVIL),
-        header={"run_id": EVIL, "task": EVIL, "replay_of": EVIL, "overrides": {EVIL: EVIL}},
-        end=e.RunCompleted(status="failed", terminated_by=EVIL, terminated_source=EVIL, error=EVIL, output=EVIL),
-    )  # fmt: skip
-    for width in (80, 30, 5):
-        shown = plain(recording, width)
-        assert sum(line.startswith("Outcome: ") for line in shown.splitlines()) == (width > 5)  # there it is cut
-    wide = plain(recording).splitlines()[10:]  # the id above is never cut
-    assert max(map(cell_len, wide)) <= 80
 
 
 def test_long_runs_are_cut_and_say_so():
