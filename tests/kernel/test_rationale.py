@@ -188,7 +188,6 @@ class Order(BaseModel):
         ('{"count": 1}', 1, []),
         ('Sure! Here it is:\n```json\n{"count": 2, "parts": [{"name": "a"}]}\n```\nAnything else?', 2, ["a"]),
         ("{'count': 3, 'parts': [{'name': 'it\\'s'}, {'name': \"b\"}]}", 3, ["it's", "b"]),
-        ('I think {this} of [it]: {"count": 7}', 7, []),
         ('{"count": "many"} or rather {"count": 8}', 8, []),
         ('{"count": 11, "parts": [{"name": "\\ud800", "size": None}]}', 11, ["\ufffd"]),
     ],
@@ -205,7 +204,6 @@ def test_json_is_found_and_repaired(written: str, count: int, names: list[str]):
     [
         ("no idea", "it holds no JSON"),
         ('{"count": 1, "parts": [{"name": "half a na', CUT_OFF),
-        ('{"count": 1, "parts": [{"name": ', CUT_OFF),
         ('{"count": 1 kind": 2}', "the JSON is broken at 'kind'"),
         (
             '{"count": "x", "kind": "huge"}',

@@ -26,7 +26,6 @@ from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
 from playhead.trace.types import Usage
-from playhead.trace.values import content_hash
 from tests.kernel.hung import hanging
 from tests.kernel.runs import data, make_agent, record
 from tests.proving import bound
@@ -366,41 +365,6 @@ async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, 
 
     run = await record(tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer",))
     assert (heard, run.result.output) == ([message], "done")
-
-
-async def test_a_call_is_two_events(tmp_path: Path):
-    """The first is written before the body starts, the second after it ended."""
-    during: list[str] = []
-
-    @tool
-    def look(key: str) -> dict[str, Any]:
-        """Look."""
-        during.extend((tmp_path / "run.jsonl").read_text().splitlines())
-        return {"key": key, "height": 8848}
-
-    run = await record(tmp_path, [call("look", key="Everest"), text("8848")], look)
-    started, completed = run.events("tool-call-started", "tool-call-completed")
-    assert data(started) == {
-        "call_id": "call_0_0",
-        "tool": "look",
-        "position": 0,
-        "args": {"key": "Everest"},
-        "args_hash": content_hash({"key": "Everest"}),
-        "request": 0,
-    }
-    assert data(completed) == {
-        "call_id": "call_0_0",
-        "tool": "look",
-        "position": 0,
-        "ok": True,
-        "result": {"key": "Everest", "height": 8848},
-    }
-    assert '"kind":"tool-call-started"' in during[-1]
-    assert [record.iteration for record in run.recording.records if "tool-call" in record.kind] == [0, 0]
-    assert run.steps() == [
-        ("action", "look", '{"key": "Everest"}'),
-        ("observation", "look", '{"key": "Everest", "height": 8848}'),
-    ]
 
 
 class Unspeakable(Exception):  # noqa: N818 - a tool may raise anything

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import ToolContext, tool
+from playhead import tool
 from playhead.replay import reproduce
 from playhead.testing import Turn, text
 from tests.kernel.runs import record
@@ -34,23 +33,11 @@ async def pay(amount: int, to: str = "Ann") -> dict[str, Any]:
     return {"paid": amount, "to": to}
 
 
-@tool
-async def broken() -> str:
-    """Fail."""
-    raise OSError("no disk")
-
-
 @tool(requires_approval=True)
 async def guarded() -> str:
     """Ask first."""
     RAN.append("guarded")
     return "ran"
-
-
-@tool(read_only=True)
-async def where(context: ToolContext) -> str:
-    """Tell where it runs."""
-    return f"{context.owner} {os.getpid()}"
 
 
 def program(code: str) -> Turn:
