@@ -242,12 +242,6 @@ def test_losses_are_told_from_deletions(path: Path, lines: list[bytes]):
         read_recording(path)
 
 
-def test_events_after_the_end(path: Path, lines: list[bytes]):
-    """A line after `run-completed` does not belong, even when it is chained to it."""
-    extra = lines[1].replace(b'{"seq":1,', b'{"seq":%d,' % COUNT)
-    assert said(changed(path, rehashed([*lines, extra]))) == [("after-end", COUNT + 1)]
-
-
 def erase(path: Path, *seqs: int, said: bool = True) -> None:
     """Write a trace of eight events, erase what these say, and append the event that names them."""
     path.unlink(missing_ok=True)

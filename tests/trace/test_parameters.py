@@ -78,14 +78,6 @@ def test_what_a_container_holds_is_looked_at_by_its_own_name() -> None:
     assert known(given) == {"extra_body": {"min_p": 0.1}, "seed": 1}
 
 
-def test_a_program_may_name_more_parameters() -> None:
-    """Names that are given besides are recorded whole, or one inside a container alone."""
-    given = {"metadata": {"team": "x"}, "extra_body": {"route": "a", "key": "b"}}
-    kept = recorded(given, ["metadata", "extra_body.route"])
-    assert (kept["metadata"], kept["extra_body"]["route"]) == ({"team": "x"}, "a")
-    assert [path for path, _ in unrecorded(kept)] == ["extra_body.key"]
-
-
 def test_equal_values_have_equal_fingerprints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same value has the same fingerprint, another value another one; those of two keys cannot be compared."""
     monkeypatch.setenv("HOME", str(tmp_path))
