@@ -11,16 +11,7 @@ from operator import add, itemgetter
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, scrub
@@ -36,25 +27,22 @@ _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
 """Marks a field that the same run may have otherwise the next time: an id, a time, that it is a replay, or what follows from
 another field. `reproduce` and `diff` do not compare it."""
-_FROZEN: Final = ConfigDict(
-    frozen=True, extra="allow", defer_build=True, allow_inf_nan=False, ser_json_inf_nan="constants"
-)
 
 
 class Value(BaseModel):
     """A frozen value. Fields that a newer minor format added are kept."""
 
-    model_config: ClassVar[ConfigDict] = _FROZEN
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="allow", defer_build=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
 
 
-class EventBase(BaseModel):
+class EventBase(Value):
     """A fact that happened: frozen, and complete when it is written.
 
     A thing that takes time is two facts (started, completed), never one that changes. The envelope (`seq`, `ts`,
-    `owner`, `iteration`, `h`) belongs to the line, not to the event. Fields of a newer minor format are kept.
+    `owner`, `iteration`, `h`) belongs to the line, not to the event.
     """
-
-    model_config: ClassVar[ConfigDict] = _FROZEN
 
     incidental: ClassVar[bool]
     """Whether the kind tells of observers, of the clock or of whoever holds the run, not of what the agent did: such events
@@ -201,7 +189,7 @@ class Usage(Value):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _believed(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - whatever is said
+    def _believed(cls, given: Any, handler: Callable[[Any], Self]) -> Self:  # noqa: ANN401 - whatever is said
         try:
             return handler(given)
         except ValidationError as error:
@@ -227,13 +215,10 @@ class Usage(Value):
         return None if self.unknown and not count else count
 
     def __add__(self, other: "Usage") -> Self:
-        """Return the sum, field by field; one that is too large stays at the largest number, and is at least that."""
+        """Return the sum, field by field."""
         sums = dict(zip(_COUNTS, map(add, _counts_of(self.__dict__), _counts_of(other.__dict__)), strict=True))
         unknown = (self.unknown or 0) + (other.unknown or 0)
-        if max(sums.values()) > LARGEST_COUNT:
-            sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}
-            unknown = unknown or 1
-        return altered(self, {**sums, "unknown": min(unknown, LARGEST_COUNT) or None, "not_believed": None})
+        return altered(self, {**sums, "unknown": unknown or None, "not_believed": None})
 
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
