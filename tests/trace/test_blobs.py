@@ -15,6 +15,7 @@ from playhead.errors import MissingBlobError
 from playhead.trace.blobs import BLOB_BYTES, BlobFolder
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
+from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, unknown
 
 if TYPE_CHECKING:
@@ -73,12 +74,13 @@ def test_a_blob_is_read_back(tmp_path: Path, value: Any):
 
 
 def test_a_field_up_to_the_limit_stays_in_its_line(tmp_path: Path):
-    """Only what is longer than the limit moves; several smaller fields stay, however long their line is."""
+    """Only what is longer than the limit moves; several smaller fields stay; a result of any size is never clipped."""
     value = "x" * (BLOB_BYTES - 2)  # two quotes
     record(tmp_path / "run.jsonl", [header(task=value), result(value), ending()])
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
-    record(tmp_path / "more.jsonl", [header(task=value + "x"), ending()])
-    assert len(list((tmp_path / "more.blobs").iterdir())) == 1
+    events = [header(task=value + "x"), result("0123456789" * sample(10_000_000, 300_000)), ending()]
+    assert record(tmp_path / "more.jsonl", events) == events_of(tmp_path / "more.jsonl")
+    assert len(list((tmp_path / "more.blobs").iterdir())) == 2
 
 
 def test_threads_that_store_the_same_value(tmp_path: Path):
