@@ -25,7 +25,6 @@ from playhead.errors import (
 from playhead.trace import VERSION, reader
 from playhead.trace.format import FORMAT
 from playhead.trace.integrity import check_trace
-from playhead.trace.line import Record
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recording import read_recording
 from playhead.trace.store import RunSummary, TraceStore, summarise
@@ -234,16 +233,3 @@ def test_an_endless_line_does_not_fill_the_memory(path: Path, content: bytes, mo
         file.truncate(16_000_000)  # a hole: zeros without a newline
     assert peak_of_reading(path) < 10_000_000
     assert list(scan(path))[1:] == [Problem("bad-line", 2, "it is longer than 4000000 bytes")]
-
-
-def test_a_file_that_grows_while_it_is_read(path: Path, content: bytes):
-    """A run can be read while it goes on: what is whole is read."""
-    lines = content.splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:100]))
-    seen = scan(path)
-    first = next(seen)
-    with path.open("ab") as file:
-        file.write(lines[100] + lines[101][:20])
-    *rest, last = seen
-    assert [each.event for each in [first, *rest] if isinstance(each, Record)] == thoughts(200)[:101]
-    assert last == Problem("truncated", 102, "it ends after 20 bytes without a newline")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +17,7 @@ from playhead.trace.recorder import Subscriptions
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash
 from tests.proving import sample
-from tests.trace.strategies import events, json_values, no_constants
+from tests.trace.strategies import events, no_constants
 from tests.trace.traces import ending, events_of, header, read, recorder_of, thought
 
 if TYPE_CHECKING:
@@ -110,20 +108,6 @@ class _Unredactable(str):
 
 
 @pytest.mark.slow
-@given(json_values)
-def test_the_hash_of_a_recorded_value_needs_only_the_file(value: Any):
-    """The hash of `identity_of` is the SHA-256 of the RFC 8785 form of what stands in the file, 1.0 tagged: any language can check it."""
-    assert recorder_of(None).identity_of(value)[0] == hashlib.sha256(rfc8785.dumps(_tagged(value))).hexdigest()
-
-
-def _tagged(value: Any) -> Any:
-    if isinstance(value, float) and value == int(value):
-        return {"$type": "float", "value": repr(value)}
-    if isinstance(value, list):
-        return [_tagged(each) for each in value]
-    return {key: _tagged(each) for key, each in value.items()} if isinstance(value, dict) else value
-
-
 def test_subscribers_hear_what_they_asked_for(path: Path):
     """One kind or all kinds, in order of registration; the records are those of the file; after the seal nobody hears any.
 
