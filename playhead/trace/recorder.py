@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final, Literal
@@ -27,22 +28,17 @@ OnRecord = Callable[[Record], None]
 Undo = Callable[[], None]
 OBSERVER_TIMEOUT_S: Final = 0.02
 """Seconds that an event waits for each observer inside `observer_timeout`."""
-_state = threading.local()
+_bounded: Final = ContextVar("bounded", default=False)
 
 
 @contextmanager
 def observer_timeout() -> Iterator[None]:
-    """Bound how long each observer of an event may hold up this thread: the run is being ended."""
-    before = _is_bounded()
-    _state.bounded = True
+    """Bound how long each observer of an event may hold up this code: the run is being ended."""
+    token = _bounded.set(True)
     try:
         yield
     finally:
-        _state.bounded = before
-
-
-def _is_bounded() -> bool:
-    return getattr(_state, "bounded", False)
+        _bounded.reset(token)
 
 
 def _call_bounded(action: Callable[[], object]) -> None:
@@ -184,7 +180,7 @@ class Recorder:
         if record is None:
             return
         for function in prepared.listeners:
-            if _is_bounded():
+            if _bounded.get():
                 _call_bounded(partial(self._notify, function, record))
             else:
                 self._notify(function, record)
