@@ -206,6 +206,7 @@ def test_lost_events_redaction_and_unknown_kinds_are_said():
         assert said in caveat
 
 
+@pytest.mark.slow
 def test_too_many_numbers_are_not_checked():
     """A trace with more numbers than are remembered has no flag about them, and says so."""
     numbers = " ".join(map(str, range(1000, 1000 + MOST + 2)))

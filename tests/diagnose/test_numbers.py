@@ -66,6 +66,7 @@ def test_a_text_knows_itself(text: str):
     assert unknown(text, text) == ()
 
 
+@pytest.mark.slow
 @given(st.decimals(min_value=13, max_value=10**9, places=4), st.integers(0, 3))
 def test_rounding_is_known(number: object, places: int):
     """A number, rounded to any number of places, is known."""

@@ -174,6 +174,7 @@ class TestHooks:
             elif row[1].startswith("`"):
                 assert type(payload).__name__ == code(row[1])[0], context.tag
 
+    @pytest.mark.slow
     async def test_suppressing_any_tag(self) -> None:
         """A run without any one emission still ends by itself; only a suppressed request stops it."""
         endings = {}

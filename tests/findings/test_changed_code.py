@@ -225,6 +225,7 @@ def package(folder: Path, name: str, old: str = "", new: str = "") -> Any:
     return importlib.import_module(name)
 
 
+@pytest.mark.slow
 def test_code_includes_what_it_names(tmp_path, monkeypatch):
     """Helpers in other files of the package, multi-line constants, classes and their arguments are compared, too."""
     monkeypatch.syspath_prepend(tmp_path)

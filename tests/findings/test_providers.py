@@ -157,6 +157,7 @@ def addresses(made: Agent) -> list[str | None]:
     return [each.address for each in made.header.fallbacks]
 
 
+@pytest.mark.slow
 def test_a_fallback_of_the_same_provider_has_its_address_and_key() -> None:
     """Prompts of a local server never go to the provider's usual address because that server was down."""
     with serving((500, {}, b"{}"), (200, {}, openai())) as (url, asked):

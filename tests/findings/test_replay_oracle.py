@@ -62,6 +62,7 @@ async def test_only_the_very_same_course_brings_the_same_chance() -> None:
     assert await _wrong(702, 807, 1011, 1348, 2948) == []
 
 
+@pytest.mark.slow
 async def test_the_oracle_sees_answers_of_another_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """It finds a matcher that serves stale answers as if they were fresh."""
     stale = matching.Matcher._stale

@@ -157,6 +157,7 @@ def test_spans_that_come_twice_count_once(tmp_path: Path) -> None:
         assert (run.source.spans, recording.status) == (4, "closed")
 
 
+@pytest.mark.slow
 def test_nesting_has_an_end(tmp_path: Path) -> None:
     """A thousand agents inside one another: the outer ones are agents, the others are counted."""
     trace = Trace()
@@ -227,6 +228,7 @@ def test_json_of_many_values_in_an_attribute_is_a_text(tmp_path: Path, monkeypat
     assert values.parsed_json(bomb) is values.NOTHING
 
 
+@pytest.mark.slow
 def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One document, one message, and a gzip bomb, each with how much may be read."""
     import gzip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
+import pytest
 
 import playhead
 from playhead import Agent, tool
@@ -133,6 +134,7 @@ ROOMS = ("kernel", "compose", "agent", "replay")
 MOST = 15
 
 
+@pytest.mark.slow
 def test_nobody_else_writes_into_a_session():
     """No file assigns to an attribute of a session, or of what hangs on it, that is not its own."""
     written = [

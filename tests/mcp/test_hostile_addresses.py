@@ -53,6 +53,7 @@ ADDRESSES: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "why"), ADDRESSES.values(), ids=ADDRESSES)
 def test_it_is_one_clear_error(answer: Any, why: str) -> None:
     """The reason is given, and the address without what may be secret in it."""

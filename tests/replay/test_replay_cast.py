@@ -77,6 +77,7 @@ async def test_one_address_is_for_one_provider(tmp_path: Path) -> None:
         await replay(recording, overrides, api_base="http://127.0.0.1:9/v1", trace=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [

@@ -78,6 +78,7 @@ async def test_a_damaged_recording_is_refused_and_a_cut_one_is_not(tmp_path: Pat
         await replay(damaged, {"model": ScriptedModel(SCRIPT)}, trace=None)
 
 
+@pytest.mark.slow
 async def test_every_place_where_a_recording_can_be_cut(tmp_path: Path) -> None:
     """A replay of a run that was killed goes as far as there are answers, and stops loudly."""
     child = Agent(

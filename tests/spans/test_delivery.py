@@ -211,6 +211,7 @@ def test_a_span_that_never_fits_is_refused(collector: Collector) -> None:
     assert sink.deliver([span(4, text="x" * 5000)]) == Delivered(1, {0: too_large})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("usual", "stopped"),
     [

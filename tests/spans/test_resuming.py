@@ -97,6 +97,7 @@ def test_a_process_that_is_killed_at_any_event_loses_no_span(tmp_path: Path, lin
             assert export(path, backend).accepted == 0  # it is known to be there, too
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_after_all_sends_its_spans_when_they_close(tmp_path: Path, lines: list[bytes]) -> None:
     """They were sent as interrupted before, under the same ids; the others are not sent again."""
     for end in range(1, len(lines)):

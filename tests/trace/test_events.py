@@ -158,6 +158,7 @@ def test_the_schema_is_one():
     assert {name for name in SCHEMA["$defs"] if name not in names} == set()
 
 
+@pytest.mark.slow
 @settings(max_examples=sample(150, 25))
 @given(events())
 def test_every_event_keeps_to_the_schema(event: EventBase):

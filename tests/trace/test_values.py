@@ -272,6 +272,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_raises(make: Any):
     """Whatever the object does when it is looked at, it becomes strict JSON beside its neighbours, and has a hash.
