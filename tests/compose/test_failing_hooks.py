@@ -245,19 +245,6 @@ async def test_what_a_hook_writes_into_its_arguments_stays_there(tmp_path: Path,
     assert failures(run) == []
 
 
-async def test_a_context_is_read_only(tmp_path: Path, plain: Any):
-    """Setting a field of a context is an error, recorded like any other error of the hook."""
-    names = ("tag", "run_id", "owner", "iteration", "phase", "agent", "strategy", "state", "made_up")
-
-    def block(harness: Harness) -> None:
-        for name in names:
-            harness.tap("**", lambda _, context, name=name: setattr(context, name, "x"), name=name)  # type: ignore[misc]
-
-    run = await run_all(tmp_path, block)
-    assert account(run) == plain
-    assert sorted(failures(run)) == sorted((name, tag) for tag in EMITTED for name in names)
-
-
 # --- hooks that return what cannot be used ---------------------------------------------------------------------------
 
 

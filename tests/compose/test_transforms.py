@@ -268,38 +268,6 @@ async def test_parallel_calls(tmp_path: Path):
     assert contents(run.model.requests[1])[-3:] == [("tool", f"found {each}") for each in ("x0", "y1", "z2")]
 
 
-async def test_calls_that_hooks_gave_side_effects_run_alone(tmp_path: Path):
-    """Where hooks give one call of a batch side effects, each of them runs alone, for what it is after the hooks."""
-    inside: list[str] = []
-    overlaps: list[tuple[str, ...]] = []
-
-    async def body(name: str) -> str:
-        inside.append(name)
-        overlaps.append(tuple(inside))
-        await anyio.sleep(0.005)
-        inside.remove(name)
-        return name
-
-    @tool(read_only=True)
-    async def look(key: str) -> str:
-        """Look."""
-        return await body(key)
-
-    @tool
-    async def pay(key: str) -> str:
-        """Pay."""
-        return await body(f"pay {key}")
-
-    def change(asked: ToolCall, _: Any) -> ToolCall | None:
-        return asked.model_copy(update={"name": "pay"}) if asked.arguments in ({"key": "a"}, {"key": "b"}) else None
-
-    turns = [calls(*(call("look", key=key) for key in "abcd")), text("done")]
-    run = await run_with(tmp_path, turns, on("tool.call", change), tools=[look, pay], max_parallel=4)
-    assert overlaps == [("pay a",), ("pay b",), ("c",), ("d",)]
-    told = [content for role, content in contents(run.model.requests[1]) if role == "tool"]
-    assert told == ["pay a", "pay b", "c", "d"]
-
-
 async def test_lifecycle_events(tmp_path: Path):
     """Lifecycle events are JSON; a changed event changes what later hooks see, and nothing else."""
     seen: list[Any] = []
