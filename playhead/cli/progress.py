@@ -1,8 +1,8 @@
-"""What a run does, told on stderr while it does it: lines, and on a terminal a status line below them.
+"""The progress of a run on stderr: lines, and on a terminal a status line below them.
 
-A thread of its own writes. So a terminal that is slow, or was stopped with Ctrl-S, holds up nobody but that thread: what
-it does not get to show is dropped and counted. The status line is moved with carriage returns and blanks alone: it
-needs no escape sequence, and so it is there under NO_COLOR too.
+A separate thread writes, so a terminal that is slow, or was stopped with Ctrl-S, delays nobody but that thread. The status
+line is moved with carriage returns and blanks alone: it needs no escape sequence, so it is there under NO_COLOR too, and a
+killed process leaves no hidden cursor (`rich.live` writes escape sequences under NO_COLOR, and prints in the caller's thread).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from queue import Empty, Full, Queue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from playhead.cli import exits
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 REFRESH_S: Final = 0.1
-WAITING: Final = 2000
-"""Things that wait to be shown; on a terminal that takes more than that late, nobody could read them."""
 LONGEST: Final = 1 << 16
 """Characters of a line that a tool prints."""
 LOG_WIDTH: Final = 160
@@ -101,8 +99,8 @@ class Progress:
         self._began_us = self._clock.now_us()
         self._lock = threading.Lock()  # tools in threads report too
         self._status = Status()
-        self._waiting: Queue[Callable[[], None]] = Queue(WAITING)
-        self._started_us = self._missing = self._drawn = 0
+        self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._started_us = self._drawn = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._write_all, name="playhead-progress", daemon=True)
         self._restore = ExitStack()
@@ -122,8 +120,7 @@ class Progress:
         """Tell what is left, and leave the terminal as it was."""
         self._restore.close()
         self._ended.set()
-        with suppress(Full):  # then it is awake
-            self._waiting.put_nowait(lambda: None)
+        self._waiting.put(lambda: None)  # wakes the thread
         self._thread.join()
         if self._failure is not None and not isinstance(self._failure, OSError):
             note(f"what the run did could not be shown: {type(self._failure).__name__}: {self._failure}")
@@ -157,7 +154,7 @@ class Progress:
             answers.append(was_answered)
             over.set()
 
-        self._put(stand)
+        self._waiting.put(stand)
         return end
 
     def status(self) -> str:
@@ -167,14 +164,9 @@ class Progress:
             return f"{elapsed:.1f}s  {self._status.text()}"
 
     def _show(self, what: Record | Line) -> None:
-        self._put(lambda: self._console.print(*([what] if isinstance(what, Line) else self._lines(what)), crop=False))
-
-    def _put(self, item: Callable[[], None]) -> None:
-        """Have something written, as soon as the terminal takes it. Never waits, and never raises."""
-        try:
-            self._waiting.put_nowait(item)
-        except Full:
-            self._missing += 1
+        lines = [what] if isinstance(what, Line) else self._lines(what)
+        if self._failure is None:
+            self._waiting.put(lambda: self._console.print(*lines, crop=False))
 
     def _lines(self, record: Record) -> Iterator[Line]:
         """Yield the line of an event, and below a call why the model made it."""
@@ -195,10 +187,6 @@ class Progress:
             while not (self._ended.is_set() and self._waiting.empty()):
                 self._write_next()
             self._erase()
-            if self._missing:
-                self._console.print(
-                    Line((f"… {self._missing:,} lines are missing: the terminal was too slow", "yellow"))
-                )
         except Exception as error:  # noqa: BLE001 - told at the end; the run goes on
             self._failure = error
 

@@ -248,7 +248,6 @@ def _result_change(a: Call, b: Call) -> ResultChange | None:
         original=repair_json(original),
         replay=repair_json(replay),
         rung=other.rung if other else None,
-        differences=differences(original, replay) if one and other else (),
     )
 
 

@@ -109,8 +109,6 @@ class ResultChange(Part):
     """What it returned, or the error's type and message."""
     rung: str | None = None
     """How the replay came by it: `exact`, `override`, `live` …; None when it was no replay."""
-    differences: tuple[Difference, ...] = ()
-    """What differs in them."""
 
 
 class RationaleChange(Part):

@@ -92,21 +92,17 @@ class SeenNumbers:
         """Whether there were too many to remember: then nothing can be said about any."""
         self._seen: set[Decimal] = set()
         self._sorted: list[Decimal] = []
-        """Those of them that were needed in order so far; the others are in `_new`."""
-        self._new: list[Decimal] = []
+        """The same in order, as far as it was needed so."""
 
     def add(self, text: str) -> None:
         """Take in every number of a text."""
         if self.full:
             return
         for match in _TOKEN.finditer(text):
-            for number in _all_readings(match[0]):
-                if number not in self._seen:
-                    self._seen.add(number)
-                    self._new.append(number)
+            self._seen.update(_all_readings(match[0]))
             if len(self._seen) > MOST:
                 self.full = True
-                self._seen, self._sorted, self._new = set(), [], []
+                self._seen, self._sorted = set(), []
                 return
 
     def meant(self, figure: Figure) -> Decimal | None:
@@ -118,10 +114,8 @@ class SeenNumbers:
     def _has(self, number: Decimal) -> bool:
         if number in self._seen:
             return True
-        if self._new:
-            self._sorted.extend(self._new)
-            self._sorted.sort()  # two sorted parts, mostly: as good as linear
-            self._new = []
+        if len(self._sorted) < len(self._seen):
+            self._sorted = sorted(self._seen)
         half = half_of_last_place(number)
         place = bisect_left(self._sorted, number - half)
         return place < len(self._sorted) and self._sorted[place] <= number + half
