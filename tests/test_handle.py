@@ -162,15 +162,6 @@ class TestItsBlock:
         }
         await reproduced(tmp_path)
 
-    async def test_left_before_it_began(self, tmp_path: Path):
-        """Even then the trace is whole: a beginning, a cause and an end."""
-        async with make_agent(tmp_path, LOOKS, lookup).start("Do it.", run_id="run"):
-            pass
-        kinds = [each.kind for each in load_recording(tmp_path / "run.jsonl").records]
-        assert (kinds[:2], kinds[-1]) == (["run-started", "killswitch-fired"], "run-completed")
-        assert "llm-requested" not in kinds
-        await reproduced(tmp_path)
-
 
 class TestPause:
     async def test_pause_and_resume(self, tmp_path: Path):
@@ -205,20 +196,6 @@ class TestPause:
         handle.pause()
         result = await handle
         assert (result.terminated_by, handle.status) == (name, "completed")
-        await reproduced(tmp_path)
-
-    async def test_agents_below_wait_too(self, tmp_path: Path):
-        """An agent that runs beside others waits on its own, and says so under its name."""
-        gate = Gate()
-        below = make_agent(None, [call("gate"), text("below")], gate.tool, name="below")
-        handle = make_agent(tmp_path, [call("below", task="Go."), text("42")], below).start("Do it.", run_id="run")
-        await gate.reached.wait()
-        handle.pause()
-        gate.open.set()
-        await until(lambda: handle.status == "paused")
-        handle.resume()
-        await handle
-        assert [each["owner"] for each in events_of(tmp_path, "run-paused")] == ["root/below@0.0"]
         await reproduced(tmp_path)
 
 
@@ -301,18 +278,6 @@ class TestStop:
             ("root/below@0.0", "stopped"),
             ("root", "stopped"),
         ]
-        await reproduced(tmp_path)
-
-    async def test_terminated_while_it_answers(self, tmp_path: Path):
-        """The second wish is the stronger one."""
-        agent = make_agent(tmp_path, HungModel(anyio.sleep_forever), lookup)
-        handle = agent.start("Do it.", run_id="run")
-        purposes: list[str] = []
-        agent.subscribe("tool-call-completed", lambda _: stopping(handle))
-        agent.subscribe("llm-requested", lambda record: purposes.append(record.event.purpose))  # type: ignore[attr-defined]
-        await until(lambda: purposes == ["think", "synthesis"])
-        assert handle.terminate("at once")
-        assert ((await handle).terminated_by, handle.status) == ("terminated", "terminated")
         await reproduced(tmp_path)
 
 

@@ -194,14 +194,6 @@ class TestSwitches:
         await other.send("POST", f"/approvals/{question['id']}", 404, approved=True)
         await acme.answer(approved=False)
 
-    async def test_timeout_after(self, tmp_path: Path) -> None:
-        """A run that waits for a yes ends at its limit, with what it had; its question goes with it."""
-        client = make_client(tmp_path, run_s=0.1)
-        run = await client.ask()
-        assert ended(run) == ("done", False, "timeout_after", "0.1 s have passed", KNOWN)
-        assert await client.send("GET", "/approvals") == []
-        check(tmp_path, run)
-
     async def test_kill_file(self, tmp_path: Path) -> None:
         """One file ends every run, of all tenants, and none begins while it is there."""
         client = make_client(tmp_path)
@@ -216,13 +208,6 @@ class TestSwitches:
         (tmp_path / "STOP").unlink()
         await client.ask(wait_s=0)
         await client.answer(approved=True)
-
-    async def test_the_five(self, tmp_path: Path) -> None:
-        """Every run has all of them, as its trace says."""
-        run = await make_client(tmp_path).ask(task="Who are you?")
-        started: Any = load_recording(tmp_path / "traces" / f"{run['run_id']}.jsonl").records[0].event
-        stacked = ["budget_limit", "timeout_after", "tool_limit", "require_approval_for", "kill_file"]
-        assert [each.name for each in started.agent.hooks] == stacked
 
 
 class TestRuns:

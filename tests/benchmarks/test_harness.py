@@ -17,7 +17,6 @@ from benchmarks.real_tasks.report import (
     endings,
     paired_report,
     strategies_report,
-    table,
     write_between,
 )
 from benchmarks.real_tasks.tasks import CHOSEN_ON, TASKS, Task
@@ -263,14 +262,6 @@ def test_every_strategy_has_an_arm(name: str, tmp_path: Path):
     arm = of_strategy(name)
     arm.model = lambda: ScriptedModel([text("10063")] * 50)
     assert arm._agent(0, tmp_path).header.strategy == name
-
-
-def test_the_table_is_markdown(tmp_path: Path):
-    """All rows are as wide as the first."""
-    run = Run("a|b", "t", 0, True, "end_turn", "x", 1234, 1, 1, 1, 0.5, "")
-    lines = table([run], "loop").splitlines()
-    assert len({len(line) for line in lines}) == 1
-    assert "1,234" in lines[2]
 
 
 def test_the_guide_names_the_words_that_were_measured():

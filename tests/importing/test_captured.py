@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, tool
-from playhead.errors import NotReplayableError
 from playhead.importing import import_spans, read_source
-from playhead.replay import replay, reproduce
+from playhead.replay import replay
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import AgentCompleted, LlmResponded
 from playhead.trace.integrity import check_trace
@@ -152,14 +151,6 @@ async def test_the_bodies_of_the_canary_do_run_when_they_may() -> None:
     canary = Canary(armed=True)
     await clerk(canary, call("send_mail", to="ann", body="x"), text(".")).run("Mail.")
     assert canary.sang == ["send_mail ann x"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-async def test_is_not_reproduced(name: str, tmp_path: Path) -> None:
-    """Another program's events cannot be done again one by one, which is said, with what can be done."""
-    _, recording = imported(captured(name), tmp_path)
-    with pytest.raises(NotReplayableError, match=r"was imported from otlp-json.*playhead replay"):
-        await reproduce(recording)
 
 
 def test_langgraph_keeps_session_user_tags_and_metadata(tmp_path: Path) -> None:

@@ -86,56 +86,47 @@ def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:
     assert playhead("show", "latest", "--trace-dir", tmp_path).stdout.count(ANSWER) > 0
 
 
-def test_import_of_a_trace_in_two_files_is_one_run(tmp_path: Path) -> None:
-    """As the collector's file exporter splits them."""
-    spans = shop().document["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    for place, part in enumerate((spans[:2], spans[2:])):
-        document = {"resourceSpans": [{"scopeSpans": [{"spans": part}]}]}
-        (tmp_path / f"{place}.json").write_text(json.dumps(document))
-    result = playhead("import", tmp_path / "0.json", tmp_path / "1.json", "--trace-dir", tmp_path / "t", "--json")
-    assert [run["imported"]["spans"] for run in objects(result)] == [4]
-
-
-def test_import_says_what_it_cannot(tmp_path: Path) -> None:
-    """What cannot be read is named and does not keep the others from being imported."""
-    (tmp_path / "notes.txt").write_text("hello")
-    result = playhead("import", tmp_path / "notes.txt", CAPTURED / "langgraph.pb.gz", "--trace-dir", tmp_path / "t")
-    assert result.exit_code == 3
-    assert "notes.txt: it is neither OTLP JSON nor OTLP protobuf" in result.stderr
-    assert ": imported (13 spans of langgraph)" in result.stdout
-
-
-WEB = Trace().add(1, None, "GET /", {"http.request.method": "GET"}).document
-NOTHING_IN_IT: dict[str, tuple[str, str]] = {
-    "no ids": (json.dumps(shop().document).replace(TRACE, "zz"), "left out: 4 spans without a valid trace id"),
-    "a web server's trace": (json.dumps(WEB), "1 traces in which no span is an agent, a model call or a tool call"),
-    "no spans": ('{"resourceSpans": []}', "it holds no spans"),
+SPANS: Final = shop().spans
+WHOLE: Final = json.dumps(shop().document)
+HALVES: Final = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": part}]}]}) for part in (SPANS[:2], SPANS[2:])]
+PAGES: Final = [
+    json.dumps({"data": SPANS[:2], "next_cursor": "x"}),
+    json.dumps({"data": SPANS[2:], "next_cursor": None}),
+]
+WEB: Final = json.dumps(Trace().add(1, None, "GET /", {"http.request.method": "GET"}).document).replace(TRACE, "a" * 32)
+FILES: dict[str, tuple[list[str], int, int, str]] = {
+    "a trace in two files": (HALVES, 0, 1, ""),
+    "all pages of an API as files": (PAGES, 0, 1, ""),
+    "all pages of an API in one file": (["\n".join(PAGES)], 0, 1, ""),
+    "a run beside a web server's traces": (
+        [f"{WEB}\n{WHOLE}\n"],
+        0,
+        1,
+        "left out: 1 traces in which no span is an agent",
+    ),
+    "an incomplete line": ([f"{WHOLE}\n{WHOLE[:-20]}\n"], 1, 1, "left out: 1 lines that are not JSON"),
+    "a first page": ([json.dumps({"data": SPANS, "next_cursor": "x"})], 1, 1, "left out: 1 pages of the API"),
+    "a span without an id": ([WHOLE.replace(f"{1:016x}", "?", 1)], 1, 1, "left out: 1 spans without a valid trace id"),
+    "a file that is none": (["hello", WHOLE], 3, 1, "0: it is neither OTLP JSON nor OTLP protobuf"),
+    "no ids": ([WHOLE.replace(TRACE, "zz")], 3, 0, "left out: 4 spans without a valid trace id"),
+    "a web server's trace": ([WEB], 3, 0, "1 traces in which no span is an agent, a model call or a tool call"),
+    "no spans": (['{"resourceSpans": []}'], 3, 0, "it holds no spans"),
 }
 
 
-@pytest.mark.parametrize("name", list(NOTHING_IN_IT))
-def test_import_of_nothing_is_no_success(name: str, tmp_path: Path) -> None:
-    """Where no run came of a file, the exit code says so, and words why; no recording is made."""
-    content, why = NOTHING_IN_IT[name]
-    path = tmp_path / "file.json"
-    path.write_text(content)
-    result = playhead("import", path, "--trace-dir", tmp_path / "t")
-    assert (result.exit_code, why in " ".join(result.stderr.split()), result.stdout) == (3, True, "")
-    assert list((tmp_path / "t").iterdir()) == []
-    with pytest.raises(NotImportableError, match="nothing was imported"):
-        import_file(path, tmp_path / "t")
-
-
-def test_a_web_servers_traces_beside_a_run_are_left_out(tmp_path: Path) -> None:
-    """A file of everything that a service does: the runs are imported, the others are counted."""
-    web = json.dumps(WEB).replace(TRACE, TRACE[::-1])
-    (tmp_path / "all").write_text(f"{web}\n{json.dumps(shop().document)}\n")
-    result = playhead("import", tmp_path / "all", "--trace-dir", tmp_path / "t")
-    assert (result.exit_code, result.stdout.count(": imported (")) == (0, 1)
-    assert "left out: 1 traces in which no span is an agent" in " ".join(result.stderr.split())
-    result = playhead("import", tmp_path / "all", "--trace-dir", tmp_path / "t", "--json")
-    assert [Path(each["path"]).exists() for each in objects(result)] == [True]
-    assert len(import_file(tmp_path / "all", tmp_path / "u")) == 1
+@pytest.mark.parametrize(("contents", "code", "runs", "said"), FILES.values(), ids=FILES)
+def test_import_says_what_it_left_out(contents: list[str], code: int, runs: int, said: str, tmp_path: Path) -> None:
+    """What can be read is imported; exit code and words say whether that was all, a part, or nothing."""
+    paths = [tmp_path / str(number) for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(content)
+    result = playhead("import", *paths, "--trace-dir", tmp_path / "t")
+    assert (result.exit_code, result.stdout.count(": imported (")) == (code, runs)
+    assert said in " ".join(result.stderr.split())
+    if not runs:
+        assert (result.stdout, list((tmp_path / "t").iterdir())) == ("", [])
+        with pytest.raises(NotImportableError, match="nothing was imported"):
+            import_file(paths[0], tmp_path / "t")
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
@@ -187,34 +178,6 @@ def test_import_of_other_spans_says_what_to_do(tmp_path: Path) -> None:
     assert (result.exit_code, f"move {path} away, and import again" in " ".join(result.stdout.split())) == (1, True)
     path.unlink()
     assert playhead("import", whole, "--trace-dir", tmp_path / "t").exit_code == 0
-
-
-@pytest.mark.parametrize("packed", ["a torn line", "a first page", "a span without an id"])
-def test_import_of_a_part_is_no_success(packed: str, tmp_path: Path) -> None:
-    """What could be read is imported, and a cron job notices that it was not all."""
-    document = json.dumps(shop().document)
-    content = {
-        "a torn line": f"{document}\n{document[:-20]}\n",
-        "a first page": json.dumps({"data": shop().spans, "next_cursor": "x"}),
-        "a span without an id": document.replace(f"{1:016x}", "?", 1),
-    }[packed]
-    (tmp_path / "part").write_text(content)
-    result = playhead("import", tmp_path / "part", "--trace-dir", tmp_path / "t")
-    assert (result.exit_code, result.stdout.count(": imported ("), "left out: 1 " in result.stderr) == (1, 1, True)
-
-
-@pytest.mark.parametrize("together", ["files", "lines"])
-def test_all_pages_of_an_api_are_a_whole(together: str, tmp_path: Path) -> None:
-    """The last one says that none comes after it: as files of one import, or one after the other in a file."""
-    pages = [{"data": shop().spans[:2], "next_cursor": "x"}, {"data": shop().spans[2:], "next_cursor": None}]
-    texts = [json.dumps(page) for page in pages]
-    paths = [tmp_path / str(number) for number in range(len(texts))]
-    for path, page in zip(paths, texts, strict=True):
-        path.write_text(page)
-    (tmp_path / "all").write_text("\n".join(texts))
-    given = paths if together == "files" else [tmp_path / "all"]
-    result = playhead("import", *given, "--trace-dir", tmp_path / "t")
-    assert (result.exit_code, result.stdout.count(": imported (4 spans)")) == (0, 1)
 
 
 def test_import_without_protobuf_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
