@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playhead.diagnose.diff_calls import Alignment
-    from playhead.diagnose.divergence import Parting
-    from playhead.diagnose.lanes import Placed
+    from playhead.diagnose.divergence import Parting, Placed
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.diagnose.divergence import is_ending
-from playhead.diagnose.lanes import call_of
+from playhead.diagnose.divergence import call_of, is_ending
 from playhead.errors import NotReplayableError, UnresolvedCallError, UsageError, nearest
 from playhead.replay.calls import inside_bodies, scope_of
 from playhead.replay.guards import Races

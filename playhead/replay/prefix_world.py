@@ -17,8 +17,7 @@ import anyio
 
 from playhead.compose.again import joined
 from playhead.compose.runtime import ComposedHooks
-from playhead.diagnose.divergence import Comparison
-from playhead.diagnose.lanes import call_of
+from playhead.diagnose.divergence import Comparison, call_of
 from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.guards import fire
 from playhead.kernel.lifecycle.threads import running_loop

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playhead.diagnose.lanes import call_of
+from playhead.diagnose.divergence import call_of
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, NudgeIssued, ToolCallCompleted
 from playhead.trace.events import ToolCallStarted as Started
 from playhead.trace.line import Record, decode_data
