@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -81,8 +82,7 @@ class ComposedHooks(Hooks):
         self.registrations = registrations
         self.live: Hooks = live or self
         self._first = first
-        self._by_tag: dict[str, _Route | None] = {}
-        self._by_phase: dict[tuple[str, str], tuple[Registration, ...]] = {}
+        self._route, self._at = cache(self._find_route), cache(self._find)
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
@@ -119,13 +119,11 @@ class ComposedHooks(Hooks):
 
     def wants(self, tag: str) -> bool:
         """Return whether anybody listens to this tag."""
-        if self._first is not None and self._first.wants(tag):
-            return True
-        return (self._by_tag[tag] if tag in self._by_tag else self._route(tag)) is not None
+        return (self._first is not None and self._first.wants(tag)) or self._route(tag) is not None
 
     def may_withhold(self, tag: str) -> bool:
         """Return whether what passes under this tag may not leave as it is: it is changed, or has to be looked at."""
-        route = self._by_tag[tag] if tag in self._by_tag else self._route(tag)
+        route = self._route(tag)
         return route is not None and bool(route.transforms or any(tap.required for tap in route.taps))
 
     def requires(self, phase: PhaseName) -> bool:
@@ -142,7 +140,7 @@ class ComposedHooks(Hooks):
         details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Let the transforms change the payload, one after the other, and the taps see what came of it."""
-        route = self._by_tag[tag] if tag in self._by_tag else self._route(tag)
+        route = self._route(tag)
         if self._first is not None and self._first.wants(tag):
             payload = await self._first.offer(session, tag, payload, key, details)
         if route is None or payload is SUPPRESS or type(payload) is Refuse:
@@ -214,23 +212,17 @@ class ComposedHooks(Hooks):
     def _blocks(self) -> dict[Policy, None]:
         return dict.fromkeys(each.block for each in self.registrations if each.block is not None)
 
-    def _route(self, tag: str) -> _Route | None:
+    def _find_route(self, tag: str) -> _Route | None:
         listening = [each for each in self.registrations if each.matcher is not None and each.role != "emit"]
         matching = [each for each in listening if each.matcher is not None and each.matcher.matches(tag)]
         transforms = [each for each in matching if each.role == "on"]
         # Stable: ties as registered. What policies look at is as the caller's hooks left it.
         transforms.sort(key=lambda each: (each.policy is not None, each.matcher.breadth if each.matcher else 0))
         taps = tuple(each for each in matching if each.role == "tap")
-        route = self._by_tag[tag] = _Route(tuple(transforms), taps, chokepoint(tag)) if matching else None
-        return route
+        return _Route(tuple(transforms), taps, chokepoint(tag)) if matching else None
 
-    def _at(self, timing: str, phase: str) -> tuple[Registration, ...]:
-        found = self._by_phase.get((timing, phase))
-        if found is None:
-            found = self._by_phase[timing, phase] = tuple(
-                each for each in self.registrations if each.role == timing and each.phase in (None, phase)
-            )
-        return found
+    def _find(self, timing: str, phase: str) -> tuple[Registration, ...]:
+        return tuple(each for each in self.registrations if each.role == timing and each.phase in (None, phase))
 
 
 def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any:  # noqa: ANN401 - by tag

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -85,10 +86,10 @@ def validate_by(validators: list[str], given: tuple[Validator, ...] = ()) -> Pol
     """Return the policy `validate` with functions of these names; without them a replay serves what they said."""
 
     def register(harness: Harness) -> None:
-        for place, name in enumerate(validators):
-            _ask_code(harness, name, given[place] if given else None, f"{name} does not accept it.")
+        for name, function in zip_longest(validators, given):
+            _ask_code(harness, name, function, f"{name} does not accept it.")
 
-    held = tuple(("validator", name, each) for name, each in zip(validators, given, strict=False))
+    held = tuple(("validator", *each) for each in zip(validators, given, strict=False))
     return Policy("validate", {"validators": validators}, register, stacks=True, functions=held)
 
 
