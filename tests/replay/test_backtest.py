@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from playhead.replay import load_recording
 from playhead.replay.backtest import Figures, Summary, backtest
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.clock import SystemClock
+from playhead.trace.events import KillswitchFired
 from playhead.trace.types import Prices, Usage
 from tests.kernel.runs import record
 from tests.proving import sample
@@ -268,3 +270,69 @@ async def test_files_that_make_no_sense(tmp_path: Path, seed: int):
     run = backtest(recording, [*pair.switches, parse_switch("timeout_after(0.02)"), parse_switch("watchdog(1)")])
     assert run.verdict in ("untouched", "stopped", "unknown")
     run.model_dump_json()
+
+
+# --- random runs, with and without their switches ---------------------------------------------------------------------
+
+
+SEEDS = range(sample(220, 30))
+FOUND = (
+    "none", "below", "budget_limit request", "tool_limit call", "circuit_breaker result", "circuit_breaker response",
+    "max_iterations phase",
+)  # fmt: skip
+"""What has to be among all of them: each kind of stop, some in agents below, and runs that no switch stops."""
+
+
+@pytest.mark.slow
+async def test_a_backtest_stops_where_the_live_switch_stops(tmp_path: Path):
+    """Over random scripts and stacks of switches: same switch, agent, turn, request or call; or neither stops."""
+    seen: Counter[str] = Counter()
+    for seed in SEEDS:
+        pair = await run_pair(seed, tmp_path)
+        live = live_stop(pair.switched)
+        told = backtest(pair.plain, pair.switches)
+        if told.verdict == "unknown":  # a budget would have let a request wait for others
+            seen["unknown"] += 1
+            continue
+        assert told_stop(told) == live, (seed, [each.text for each in pair.switches], told)
+        assert told.verdict == ("untouched" if live is None else "stopped")
+        assert left(told) == spent(backtest(pair.switched, [])), (seed, [each.text for each in pair.switches], told)
+        seen[live["switch"] + " " + live["at"] if live else "none"] += 1
+        seen["below"] += live is not None and live["owner"] != "root"
+    assert min(seen[each] for each in FOUND) > sample(2, -1), seen
+    assert seen["unknown"] < len(SEEDS) / 8
+
+
+def live_stop(recording: Recording) -> dict[str, Any] | None:
+    """Return where a switch ended the run."""
+    for each in recording.records:
+        event = each.event
+        if isinstance(event, KillswitchFired) and (event.ends or each.owner) == "root":
+            where = {"owner": each.owner, "turn": each.iteration, "request": event.request}
+            return {**_fired(event), **where, "attempt": event.attempt, "call_id": event.call_id or None}
+    return None
+
+
+def told_stop(told: RunBacktest) -> dict[str, Any] | None:
+    """Return where the backtest says that it would have."""
+    if told.stop is None:
+        return None
+    return {
+        **_fired(told.stop),
+        **told.stop.model_dump(include={"owner", "turn", "request", "attempt", "call_id"}),
+    }
+
+
+def _fired(fired: Any) -> dict[str, Any]:
+    return {"switch": fired.switch, "on_trigger": fired.on_trigger, "at": fired.at, "reason": fired.reason}
+
+
+def left(told: RunBacktest) -> tuple[int, ...]:
+    """Return the tokens, requests and calls that the backtest does not count as saved."""
+    return tuple(getattr(told.took, name) - getattr(told.saved, name) for name in ("tokens", "requests", "calls"))
+
+
+def spent(told: RunBacktest) -> tuple[int, ...]:
+    """Return the tokens, requests and calls of a run."""
+    assert told.took.tokens is not None
+    return told.took.tokens, told.took.requests, told.took.calls

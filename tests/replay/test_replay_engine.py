@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,13 +12,16 @@ from playhead.errors import NotReplayableError, UsageError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.events import ReplayServed
-from playhead.trace.integrity import check_trace
+from playhead.trace.types import Completion, Request
 from tests.kernel.runs import make_agent
 from tests.own_strategies import register
 from tests.replay.small_runs import SCRIPT, lookup, recorded
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
+
+    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.trace.types import Prices
 
 
 async def test_a_replay_that_changes_nothing_is_the_same_run(tmp_path: Path) -> None:
@@ -38,21 +42,6 @@ async def test_a_replay_that_changes_nothing_is_the_same_run(tmp_path: Path) -> 
     assert [(each.rung, recording.records[each.source_seq or 0].event) for each in served] == [
         ("exact", answer) for answer in answers
     ]
-
-
-async def test_a_replay_is_itself_a_recording(tmp_path: Path) -> None:
-    """Its trace checks, is read back as it happened, reproduces, and can be replayed in its turn."""
-    recording = await recorded(tmp_path)
-    changed = ScriptedModel([call("lookup", key="b"), call("lookup", key="z"), text("other")])
-    result = await replay(
-        recording, {"system_prompt": "Be brief.", "model": changed}, on_missing="lenient", trace=tmp_path
-    )
-    assert result.run.trace_path is not None
-    assert check_trace(result.run.trace_path).ok
-    again = await reproduce(result.run.trace_path)
-    assert (again.identical, again.status) == (True, "closed")
-    third = await replay(result.recording, {"model": ScriptedModel([call("lookup", key="b"), text("x")])}, trace=None)
-    assert (dict(third.rungs), third.run.trace_path) == ({"exact": 1}, None)
 
 
 async def test_a_failing_model_ends_the_replay_and_not_the_caller(tmp_path: Path) -> None:
@@ -177,3 +166,49 @@ async def test_a_model_that_was_served_elsewhere_is_not_asked_at_its_usual_addre
         await replay(recording, {"system_prompt": "Be brief."}, trace=None)
     elsewhere = await replay(recording, api_base="http://127.0.0.1:10/v1", trace=None)
     assert [change.name for change in elsewhere.diff.inputs] == ["address"]
+
+
+# --- recordings of real models ----------------------------------------------------------------------------------------
+
+
+SAMPLES = sorted((Path(__file__).parents[2] / "traces").glob("*.jsonl"))
+
+
+class Echo:
+    """Says again what was recorded, to each agent by its task."""
+
+    secrets: Mapping[str, str] = {}
+
+    def __init__(self, recording: Recording) -> None:
+        self.name = recording.header.agent.model
+        self._owners: dict[str, OwnerRecording] = {}
+        for owner in recording.owners.values():
+            if owner.started is not None:
+                self._owners.setdefault(str(owner.started.task), owner)
+
+    async def prices(self) -> Prices | None:
+        """Not know."""
+        return None
+
+    async def complete(self, request: Request) -> Completion:
+        """Say it again."""
+        said = self._owners[self._task(request)].responses[request.number]
+        return Completion(**{name: getattr(said, name) for name in Completion.__slots__})
+
+    def _task(self, request: Request) -> str:
+        """Return whose task a request is about: a message is the task, or holds it, as a critic's does."""
+        told = [str(each.content) for each in request.messages]
+        own = [each for each in told if each in self._owners]
+        return own[0] if own else max((task for task in self._owners if any(task in each for each in told)), key=len)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+async def test_a_model_that_repeats_itself_changes_nothing(path: Path) -> None:
+    """Also with approvals that were denied, calls that failed, agents below, and answers that were cut."""
+    recording = load_recording(path)
+    result = await replay(recording, {"model": Echo(recording)}, trace=None)
+    assert result.stopped is None
+    assert set(result.rungs) <= {"exact"}
+    assert result.diff.identical
+    assert result.verdict == "same"
+    assert (await reproduce(result.recording)).identical

@@ -13,16 +13,21 @@ from playhead import Agent, Context, PlayheadError, ResultOverride, load_recordi
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
 from playhead.replay import replay, reproduce
-from playhead.testing import ScriptedModel, call, text
-from playhead.trace.events import ReplayDiverged
+from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.events import ReplayDiverged, ReplayServed
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Request
+from tests.kernel.runs import record as record_run
 from tests.options import grouped
+from tests.replay.small_runs import lookup as find
+from tests.replay.small_runs import write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose import Block, Harness
+    from playhead.replay import ReplayResult
+
 
 SECRET = re.compile(r"\S+@\S+")
 
@@ -255,3 +260,57 @@ async def test_a_guard_of_the_caller_guards_the_agents_below(tmp_path: Path):
     assert sent(live) == ["Look."]
     assert outcome.stopped is not None
     assert "redact_results" in outcome.stopped
+
+
+# --- calls that hooks rewrote -----------------------------------------------------------------------------------------
+
+
+def renaming(**keys: str) -> Any:
+    """Return a block that looks up other keys than it is asked for."""
+
+    def block(harness: Harness) -> None:
+        def other(asked: Any, _: Any) -> Any:
+            key = keys.get(asked.arguments["key"])
+            return asked.model_copy(update={"arguments": {"key": key}}) if key else None
+
+        harness.on("tool.call", other, name="renaming")
+
+    return block
+
+
+def served(result: ReplayResult) -> list[tuple[str, int | None]]:
+    """Return rung and source of each answer."""
+    events = [each.event for each in result.recording.records]
+    return [(each.rung, each.source_seq) for each in events if isinstance(each, ReplayServed)]
+
+
+def observed_in(steps: Any) -> list[str]:
+    """Return what the recorded model was told."""
+    return [content for kind, _, content in steps if kind == "observation"]
+
+
+def observed(result: ReplayResult) -> list[str]:
+    """Return what the model was told."""
+    return [step.content for step in result.run.steps if step.type == "observation"]
+
+
+ORDERS = ["abc", "cba", "bca", "cab", "bac", "acb"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("which", [find, write])
+async def test_calls_that_hooks_rewrote_get_what_was_recorded_for_what_ran(
+    order: str, which: Any, tmp_path: Path
+) -> None:
+    """In any order, beside each other or not; no call keeps what it does not ask for any more."""
+    name = which.spec.name
+    asked = [calls(*[call(name, key=key) for key in "abc"]), text("done")]
+    run = await record_run(tmp_path, asked, which, compose=[renaming(a="b", b="z")])
+    again = [calls(*[call(name, key=key) for key in order]), text("done")]
+    result = await replay(run.recording, {"model": ScriptedModel(again)}, on_missing="lenient", trace=None)
+    answer = dict(zip("abc", observed_in(run.steps()), strict=True))
+    assert observed(result) == [answer[key] for key in order]
+    sources = [source for _, source in served(result)]
+    assert len(set(sources)) == len(order)
+    if which is find:
+        assert {rung for rung, _ in served(result)} <= {"exact", "reordered"}

@@ -100,23 +100,6 @@ async def test_at_the_ports(tmp_path: Path, name: str):
     assert (with_code.divergences, with_code.cut_short) == ((), False)
 
 
-async def test_switches_of_the_agent_above(tmp_path: Path):
-    """A switch of the root that fires in an agent below ends both, in the reproduction as well."""
-    child = Agent(
-        ScriptedModel([call("look", key="a"), call("look", key="b"), text("x")]),
-        name="child",
-        tools=[look],
-        context=Context(rationale=False),
-    )
-    turns = [call("look", key="r"), call("child", task="Go."), text("done")]
-    run = await record(tmp_path, turns, look, child, compose=[tool_limit("look", 2)])
-    assert run.result.terminated_by == "tool_limit"
-    (below,) = run.events("agent-completed")
-    (fired,) = run.events("killswitch-fired")
-    assert (below.terminated_by, fired.ends, fired.at) == ("parent_ended", "root", "call")
-    assert (await reproduce(run.recording)).divergences == ()
-
-
 async def outside(folder: Path, *tools: Any, compose: Any, turns: Any = None, cancel: bool = False) -> Recording:
     """Record a run that something ends from outside."""
     turns = turns or [call("look", key="a"), calls(call("look", key="b"), call("look", key="c")), call("hang")]

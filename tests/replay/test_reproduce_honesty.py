@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from playhead import Agent, Context, Execution, load_recording, tool
-from playhead.errors import ModelUnavailableError
+from playhead.errors import ModelUnavailableError, ReplayError
 from playhead.kernel.state import transition
 from playhead.kernel.tool_port import ToolDoor
-from playhead.replay import reproduce
+from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent
+from tests.kernel.runs import record as record_run
 from tests.options import grouped
 from tests.own_strategies import register
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.replay import Reproduction
+    from playhead.replay import MissedCall, ReplayResult, Reproduction
     from playhead.trace.recording import Recording
 
 
@@ -166,3 +168,76 @@ async def test_an_agent_that_has_lost_its_tools_is_not_given_the_recorded_ones(t
     recording = load_recording(result.trace_path or "")
     assert (await reproduce(recording, agent=parent(write))).identical
     assert not (await reproduce(recording, agent=parent())).identical
+
+
+# --- a replay that was stopped ----------------------------------------------------------------------------------------
+
+
+QUIET: dict[str, Any] = {"rationale": False, "meta_tools": ()}
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look up."""
+    return f"value of {key}"
+
+
+@tool(requires_approval=True)
+def launch(key: str) -> str:
+    """Launch."""
+    return f"launched {key}"
+
+
+async def stopped(result: ReplayResult, why: str) -> Reproduction:
+    """Reproduce a replay that was stopped, and say that it is the same."""
+    assert result.run.terminated_by == "replay_stopped"
+    assert why in str(result.stopped)
+    again = await reproduce(result.recording)
+    assert (again.divergences, again.status, again.cut_short) == ((), "closed", True)
+    return again
+
+
+def looking_up(*keys: str) -> list[Any]:
+    """Return turns that look these up at once, and end."""
+    return [calls(*[call("lookup", key=key) for key in keys]), text("done")]
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [call("lookup", key="new")],
+        looking_up("a", "new", "b"),
+        [calls(call("lookup", key="a"), call("write", key="new"), call("lookup", key="b"))],
+        [call("lookup", key="a"), call("launch", key="new")],
+        [calls(call("child", task="t"), call("lookup", key="a"))],
+        [calls(call("child", task="new"), call("child", task="t"), call("lookup", key="a"))],
+    ],
+)
+async def test_a_call_that_was_not_recorded(turns: list[Any], tmp_path: Path) -> None:
+    """Alone, beside others, before an approval, in an agent."""
+    child = Agent(
+        ScriptedModel([call("lookup", key="a"), text("found")]), **grouped(name="child", tools=[lookup], **QUIET)
+    )
+    first = [calls(call("lookup", key="a"), call("child", task="t")), text("done")]
+    options: dict[str, Any] = {"approver": lambda _: True}
+    recording = (await record_run(tmp_path, first, lookup, write, launch, child, **options)).recording
+    of_child = ScriptedModel([lambda request: text("x") if request.number else call("lookup", key="new")] * 4)
+    overrides = {"model": ScriptedModel([*turns, text("x")]), "agents": {"child": {"model": of_child}}}
+    # Of agents beside each other either may ask first; one that is not recorded has no nearest call.
+    await stopped(await replay(recording, overrides, trace=tmp_path), "record")
+
+
+async def test_a_function_that_gives_up(tmp_path: Path) -> None:
+    """What simulates a call may stop the replay, while others run beside it."""
+
+    async def simulate(missed: MissedCall) -> str:
+        await checkpoint()
+        if missed.arguments["key"] == "no":
+            raise ReplayError("I know nothing of no")
+        return "simulated"
+
+    recording = (await record_run(tmp_path, looking_up("a", "b"), lookup, write)).recording
+    for tools in (["lookup"] * 4, ["lookup", "write", "lookup", "write"]):
+        turns = [calls(*[call(name, key=key) for name, key in zip(tools, ["a", "new", "no", "b"], strict=True)])]
+        result = await replay(recording, {"model": ScriptedModel(turns)}, on_missing=simulate, trace=None)
+        await stopped(result, "I know nothing of no")

@@ -13,7 +13,8 @@ from playhead.compose import killswitches as ks
 from playhead.errors import DivergedError, NotReplayableError, UnresolvedCallError
 from playhead.kernel.session import Session
 from playhead.replay import DID_NOT_HAPPEN, ResultOverride, replay_sync, reproduce, resume, resume_sync
-from playhead.testing import ScriptedModel, call, error, text
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.types import Usage
 from tests.replay.resumed_shop import DONE, SHOP, charge, dead, look, make, once, pay, script
 
 if TYPE_CHECKING:
@@ -330,3 +331,163 @@ def test_sync(tmp_path: Path) -> None:
     """The same, for callers without a loop."""
     path = anyio.run(dead, tmp_path, make(tmp_path), "tool-call-completed", 2)
     assert resume_sync(make(None), path, run_id="on").output == "Charged."
+
+
+# --- one at a time, once, and from all that is known ------------------------------------------------------------------
+
+
+async def test_a_run_is_resumed_once(tmp_path: Path) -> None:
+    """A second time needs the caller's word; and while somebody holds it, nobody else can."""
+    path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
+    await resume(make(None), path, run_id="on")
+    with pytest.raises(UsageError, match=r"has been resumed already, by on\.jsonl"):
+        await resume(make(None), path)
+    assert DONE == ["charged 5"]
+    assert (await resume(make(None), path, again=True)).output == "Charged."
+    assert DONE == ["charged 5"] * 2
+
+
+@pytest.mark.parametrize("name", ["run", "copy"])
+async def test_a_run_that_goes_on_is_not_resumed(tmp_path: Path, name: str) -> None:
+    """Its process holds it, and with it each copy."""
+    refused: list[str] = []
+
+    @tool
+    async def meanwhile() -> str:
+        """Resume the run that this is."""
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes((tmp_path / "run.jsonl").read_bytes())
+        with pytest.raises(UsageError) as caught:
+            await resume(make(None, SHOP, meanwhile), path)
+        refused.append(str(caught.value))
+        return "refused"
+
+    await make(tmp_path, script(call("meanwhile"), text("Done.")), meanwhile).run("Do it.", run_id="run")
+    assert "run is not dead" in refused[0]
+
+
+async def test_a_resumption_that_dies_is_resumed(tmp_path: Path) -> None:
+    """From its own trace when it had gone on; one that had not caught up refers to the run that it continues."""
+    path = await dead(tmp_path, make(tmp_path), "llm-responded", 1)
+    await resume(make(None), path, run_id="on")
+    lines = (path.parent / "on.jsonl").read_bytes().splitlines(keepends=True)
+    live = next(place for place, line in enumerate(lines) if b"caught_up_with" in line)
+    DONE.clear()
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "on.jsonl").write_bytes(b"".join(lines[:live]))
+    with pytest.raises(NotReplayableError, match=r"had not caught up with it.*Resume whole"):
+        await resume(make(None), again / "on.jsonl")
+    (again / "on.jsonl").write_bytes(b"".join(lines[: live + 4]))
+    result = await resume(make(None), again / "on.jsonl")
+    assert (result.output, DONE) == ("Charged.", ["looked b", "charged 5"])
+
+
+async def test_a_copy_that_is_not_all_of_the_run(tmp_path: Path) -> None:
+    """What it does not hold has happened all the same; a copy that holds as much as the others is as good as they are."""
+    path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
+    lines = path.read_bytes().splitlines(keepends=True)
+    backup = path.with_name("backup.jsonl")
+    backup.write_bytes(b"".join(lines[:-2]))
+    with pytest.raises(
+        UsageError, match=r"backup\.jsonl is not all of whole: whole\.jsonl is the same run, with 2 more"
+    ):
+        await resume(make(None), backup)
+    assert DONE == []
+    backup.write_bytes(b"".join(lines))
+    assert (await resume(make(None), backup)).output == "Charged."
+
+
+@pytest.mark.parametrize("trace", [None, "elsewhere"])
+async def test_a_run_is_held_while_nothing_beside_it_tells_of_the_resumption(tmp_path: Path, trace: str | None) -> None:
+    """A resumption that is not recorded beside the dead run keeps others away for as long as it goes on."""
+    folder = None if trace is None else tmp_path / trace
+    refused: list[str] = []
+
+    @tool
+    async def meanwhile() -> str:
+        """Resume the same run a second time, from a copy."""
+        with pytest.raises(UsageError) as caught:
+            await resume(make(None, turns, meanwhile), copy, trace=folder)
+        refused.append(str(caught.value))
+        return "refused"
+
+    turns = script(call("meanwhile"), text("Done."))
+    path = tmp_path / "dead" / "whole.jsonl"
+    path.parent.mkdir()
+    agent = make(tmp_path, script(text("Done.")), meanwhile)
+    whole = await agent.run("Do it.", run_id="whole")
+    assert whole.trace_path is not None
+    lines = whole.trace_path.read_bytes().splitlines(keepends=True)
+    copy = path.with_name("copy (1).jsonl")
+    for each in (path, copy):
+        each.write_bytes(b"".join(lines[:3]))
+    assert (await resume(make(None, turns, meanwhile), path, trace=folder)).output == "Done."
+    assert ["is not dead" in each for each in refused] == [True]
+
+
+async def test_what_a_copy_is_called_does_not_matter(tmp_path: Path) -> None:
+    """Its first line says which run it is; the new run may not take that run's id."""
+    path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
+    copy = path.rename(path.with_name("whole (1).jsonl"))
+    with pytest.raises(UsageError, match="whole is the run that died"):
+        await resume(make(None), copy, run_id="whole")
+    assert (await resume(make(None), copy)).output == "Charged."
+
+
+# --- what counts ------------------------------------------------------------------------------------------------------
+
+
+async def test_more_budget(tmp_path: Path) -> None:
+    """What was spent counts: with the same limit it stops where it stopped, with a higher one it goes on."""
+    spent = {"usage": Usage(input_tokens=1_000, output_tokens=10)}
+    turns = script(
+        calls(call("look", key="a"), **spent), calls(call("charge", amount=5), **spent), text("Charged.", **spent)
+    )
+
+    def limited(tokens: int, folder: Path | None) -> Agent:
+        return make(folder, turns, compose=[ks.budget_limit(max_tokens=tokens, output_cap=50)])
+
+    assert (await limited(3_000, tmp_path).run("Do it.", run_id="run")).terminated_by == "budget_limit"
+    DONE.clear()
+    same = await resume(limited(3_000, None), tmp_path / "run.jsonl", run_id="same")
+    assert (same.terminated_by, DONE) == ("budget_limit", [])
+    more = await resume(limited(30_000, None), tmp_path / "run.jsonl", run_id="more", again=True)
+    assert (more.output, DONE) == ("Charged.", [])
+    assert more.usage.input_tokens == 3_000
+
+
+async def test_a_request_in_flight_may_have_been_billed(tmp_path: Path) -> None:
+    """What was set aside for it counts as spent, and it is asked again with what is left; else the run ends."""
+    turns = script(call("look", key="a"), text("Done."))
+
+    def limited(tokens: int, folder: Path | None) -> Agent:
+        return make(folder, turns, compose=[ks.budget_limit(max_tokens=tokens, output_cap=50)])
+
+    path = await dead(tmp_path, limited(3_500, tmp_path), "llm-requested", 1)
+    recorded = [json.loads(line) for line in path.read_bytes().splitlines()]
+    (reserved,) = [each["data"]["tokens"] for each in recorded if each["kind"] == "budget-reserved"]
+    result = await resume(limited(3_500, None), path)
+    assert result.trace_path is not None
+    left = [
+        record.event.left_tokens  # type: ignore[attr-defined]
+        for record in load_recording(result.trace_path).records
+        if record.kind == "budget-reserved"
+    ]
+    assert left[0] == 3_500 - 2 * reserved
+    tight = await resume(limited(2 * reserved - 100, None), path, again=True)
+    assert tight.terminated_by == "budget_limit"
+
+
+async def test_failures_before_count_for_the_circuit_breaker(tmp_path: Path) -> None:
+    """Also the last one, after which the run died before the breaker could fire."""
+
+    @tool(read_only=True)
+    async def broken() -> str:
+        """Fail."""
+        raise ValueError("no")
+
+    turns = script(call("broken"), call("broken"), text("Done."))
+    path = await dead(tmp_path, make(tmp_path, turns, broken), "tool-call-completed", 2)
+    result = await resume(make(None, turns, broken, compose=[ks.circuit_breaker(2)]), path)
+    assert result.terminated_by == "circuit_breaker"
