@@ -266,18 +266,20 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
 
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
     """Return what a hook returns, an asynchronous one within its time, or None when it failed."""
-    started, scope = perf_counter(), None
+    gate, started, scope = at.session.gate, perf_counter(), None
     arguments[-1].__dict__["_hook"] = hook
+    gate.note_asking((hook.name, at.where))
     try:
-        with at.session.gate.ask(hook.name, at.where):
-            answer = hook.function(*arguments)
-            if hasattr(type(answer), "__await__"):
-                with anyio.move_on_after(hook.timeout_s) as scope:
-                    answer = await answer
+        answer = hook.function(*arguments)
+        if hasattr(type(answer), "__await__"):
+            with anyio.move_on_after(hook.timeout_s) as scope:
+                answer = await answer
     except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
         _raise_unless_failure(error, hook)
         fail(hook, at, described(error))
         return None
+    finally:
+        gate.note_asking(None)
     if scope is not None and scope.cancel_called:
         fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
         return None

@@ -8,7 +8,6 @@ session; `playhead.kernel.opening` builds one.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -25,7 +24,7 @@ from playhead.trace.types import made
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.hooks import PhaseName, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
@@ -254,14 +253,9 @@ class Gate:
         """Reset the count of failed calls in a row."""
         self.failures = 0
 
-    @contextmanager
-    def ask(self, hook: str, where: str) -> Iterator[None]:
-        """Name the hook that runs inside this block."""
-        self.asking = (hook, where)
-        try:
-            yield
-        finally:
-            self.asking = None
+    def note_asking(self, asking: tuple[str, str] | None) -> None:
+        """Name the hook that runs now, and where; None after it."""
+        self.asking = asking
 
     def count(self, tag: str) -> str:
         """Return the number of this emission of a tag, from 0."""
