@@ -30,9 +30,7 @@ class ThreadRecord:
         self._session = session
         self._next = 0
         self._tools: dict[str, int] = {}
-        """Ids of the tools as they are, by name."""
-        self._other_tools: dict[str, int] = {}
-        """Ids of tools as hooks describe them, by their JSON."""
+        """Ids of the recorded tools, by their JSON: as they are, and as hooks describe them."""
         self._offered_tools: tuple[tuple[ToolSpec, ...], tuple[Range, ...]] = ((), ())
         """Those of the last request, and their ids."""
         self.changed_results: dict[str, str] = {}
@@ -136,8 +134,8 @@ class ThreadRecord:
 
     def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
         """Write the agent's tool schemas."""
-        self._tools = {spec.name: number for number, spec in enumerate(specs)}
-        if self._tools:
+        self._tools = {spec.model_dump_json(): number for number, spec in enumerate(specs)}
+        if specs:
             self._session.emit(ToolsDefined(first_id=0, tools=specs))
 
     def tool_ranges(self, specs: tuple[ToolSpec, ...]) -> tuple[Range, ...]:
@@ -147,14 +145,11 @@ class ThreadRecord:
         return self._offered_tools[1]
 
     def _tool_id(self, spec: ToolSpec) -> int:
-        own = self._session.toolset.get(spec.name)
-        if own is not None and spec.name in self._tools and (own.spec is spec or own.spec == spec):
-            return self._tools[spec.name]
         as_json = spec.model_dump_json()
-        if as_json not in self._other_tools:
-            number = self._other_tools[as_json] = len(self._tools) + len(self._other_tools)
-            self._session.emit(ToolsDefined(first_id=number, tools=(spec,), offered=True))
-        return self._other_tools[as_json]
+        if as_json not in self._tools:
+            self._session.emit(ToolsDefined(first_id=len(self._tools), tools=(spec,), offered=True))
+            self._tools[as_json] = len(self._tools)
+        return self._tools[as_json]
 
     def _sent_once(self, message: Message, known: dict[int, Message], gone: set[int]) -> Message:
         own = known.get(message.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter, defaultdict
 from contextlib import suppress
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import anyio
 import anyio.lowlevel
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import Agent, Context, PlayheadError, load_recording, tool
@@ -22,7 +20,6 @@ from playhead.errors import (
 )
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.state import (
-    KernelState,
     PlannedCall,
     Status,
     Step,
@@ -306,17 +303,6 @@ fields: dict[str, st.SearchStrategy[Any]] = {
     "error": st.none() | texts,
     "meta": st.dictionaries(texts, json_values, max_size=3),
 }
-
-states = st.fixed_dictionaries({"task_id": texts, "strategy": texts}, optional=fields).map(KernelState.model_validate)
-
-
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(states)
-def test_a_state_comes_back_from_json(state: KernelState):
-    """Any state round-trips through JSON."""
-    text = json.dumps(state.model_dump(mode="json"), allow_nan=True)
-    assert KernelState.model_validate(json.loads(text)) == state
 
 
 RUNS = sample(1000, 60)

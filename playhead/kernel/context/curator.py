@@ -125,10 +125,9 @@ class Curator:
 
     def _is_untrusted(self, completed: ToolCallCompleted) -> bool:
         """Return whether strangers may have written this result, or one that it reads on in."""
-        if completed.tool == RECALL and self._is_the_kernels(completed.tool):
-            return any(tool.spec.untrusted for tool in self._session.toolset.values())
-        known = self._session.toolset.get(completed.tool)
-        return known is not None and known.spec.untrusted
+        reads_on = completed.tool == RECALL and self._is_the_kernels(completed.tool)
+        tools = self._session.toolset.items()
+        return any(tool.spec.untrusted for name, tool in tools if reads_on or name == completed.tool)
 
     def _is_the_kernels(self, tool: str) -> bool:
         known = self._session.toolset.get(tool)

@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ToolDefinitionError
+from playhead.kernel import isolate
 from playhead.kernel.describe import describe
-from playhead.kernel.isolate import finding, require_guard
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.tools import Arguments, FunctionTool, name_of
@@ -52,7 +52,7 @@ class IsolatedTool(FunctionTool):
 
     async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
         """Run the function in a process of its own and return its outcome when that has ended; None when its time was up first."""
-        require_guard()
+        isolate.require_guard()
         function = self.function
         try:
             found = pkgutil.resolve_name(f"{function.__module__}:{function.__qualname__}")
@@ -134,9 +134,11 @@ def find(name: str, script: str | None) -> Any:  # noqa: ANN401 - a function, or
     The module is imported there again. The main script runs a second time, as when `multiprocessing` spawns a process: under
     another name, so that `if __name__ == "__main__":` does not hold.
     """
-    with finding():
-        if script is not None:
-            main = ModuleType(MAIN)
-            main.__dict__.update(runpy.run_path(script, run_name=MAIN))
-            sys.modules["__main__"] = sys.modules[MAIN] = main
-        return pkgutil.resolve_name(name)
+    isolate.is_finding = True
+    if script is not None:
+        main = ModuleType(MAIN)
+        main.__dict__.update(runpy.run_path(script, run_name=MAIN))
+        sys.modules["__main__"] = sys.modules[MAIN] = main
+    found = pkgutil.resolve_name(name)
+    isolate.is_finding = False  # what fails ends this process
+    return found
