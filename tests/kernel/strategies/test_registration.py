@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead import Agent, Strategy, UsageError, load_recording, register_strategy
+from playhead import Agent, Strategy, UsageError, register_strategy
 from playhead.compose import killswitches as ks
-from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_account import TERMINATED_BY
-from playhead.kernel import Purpose, answer_pass, ask_once, fresh_thread, in_phase
 from playhead.kernel.strategies import Direct
 from playhead.kernel.strategies.base import list_strategies, strategy_class
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.events import Critique
 from playhead.trace.format import ANSWERED
 from tests.kernel.strategies.looking import broken, lookup, run
 from tests.own_strategies import subclass
 from tests.proving import sample
-from tests.spans.spans import spans_in, tree_of
 
 
 class Own(Strategy):
@@ -84,43 +80,6 @@ def test_an_instance_is_registered_by_its_use():
     register_strategy(called("mine"))
     with pytest.raises(UsageError, match="Called cannot be called 'mine'"):
         Agent(ScriptedModel([]), strategy=mine(), trace=None)
-
-
-class Rounds(Strategy):
-    """Draft and judge, twice."""
-
-    name = "rounds"
-    phases: ClassVar[Any] = ("round",)
-    purposes: ClassVar[Any] = (
-        Purpose(name="draft", asks_for="a draft", is_answer=True),
-        Purpose(name="judge", asks_for="whether it is good"),
-    )
-
-    async def run(self, state: Any, session: Any) -> Any:
-        """Draft, judge, draft, judge."""
-        for number in (1, 2):
-            with in_phase(session, "round", number):
-                thread = await fresh_thread(session, f"Draft {number}")
-                state, draft = await answer_pass(state, session, thread, purpose="draft", max_iterations=2)
-                thread = await fresh_thread(session, f"Judge {draft.text}")
-                state, said = await ask_once(state, session, thread, purpose="judge")
-                session.emit(Critique(text=said, satisfied=said == "good"))
-        session.conclude(draft.reason, draft.output)
-        return state
-
-
-def test_spans_and_debrief_use_the_declaration(tmp_path: Path) -> None:
-    """Its phases are spans, and the debrief judges the requests declared as answers."""
-    turns = [text("one"), text("bad"), text("two"), text("good")]
-    result = Agent(ScriptedModel(turns), strategy=Rounds(), trace=tmp_path).run_sync("Write.")
-    recording = load_recording(result.trace_path or "")
-    assert recording.header.agent.strategy_declares == Rounds.declared()
-    asked = [f"    llm:{purpose} scripted/model LLM" for purpose in ("draft", "judge")]
-    rounds = [line for number in (1, 2) for line in (f"  round:{number} CHAIN", *asked)]
-    assert tree_of(spans_in(recording.records)) == ["agent:agent AGENT", *rounds]
-    judged = [(each.what, each.ok) for each in build_debrief(recording).entries]
-    assert judged == [('not satisfied: bad The answer: "one"', False), ('satisfied: good The answer: "two"', True)]
-    assert recording.reproduce_sync().identical
 
 
 TEXTS = (
