@@ -65,7 +65,8 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
             run_id = item.event.run_id
         closed = closed or isinstance(item.event, RunCompleted)
     found = last.h if last else ""
-    verdict = _verdict(problems, closed=closed)
+    kinds = tuple(sorted({problem.kind for problem in problems}))
+    verdict = _VERDICTS.get(kinds, "damaged") if kinds else "ok" if closed else "open"
     if verdict in {"ok", "open"} and expected_run not in {None, run_id}:
         verdict = "other-run"
     lost = sum(problem.events for problem in problems if problem.kind == "lost-events")
@@ -77,16 +78,11 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
 
 _SOUND: Final = ("ok", "open", "lost-events")
 """Verdicts on files in which every line is what was written."""
-
-
-_ALONE: Final[dict[ProblemKind, Verdict]] = {"truncated": "truncated", "erased": "erased", "blob": "missing-blob"}
-"""Verdicts on files in which nothing else is wrong."""
-
-
-def _verdict(problems: list[Problem], *, closed: bool) -> Verdict:
-    kinds = {problem.kind for problem in problems}
-    if not kinds:
-        return "ok" if closed else "open"
-    if len(kinds) == 1 and not _ALONE.keys().isdisjoint(kinds):
-        return _ALONE[kinds.pop()]
-    return "lost-events" if kinds <= {"lost-events", "truncated"} else "damaged"
+_VERDICTS: Final[dict[tuple[ProblemKind, ...], Verdict]] = {
+    ("truncated",): "truncated",
+    ("erased",): "erased",
+    ("blob",): "missing-blob",
+    ("lost-events",): "lost-events",
+    ("lost-events", "truncated"): "lost-events",
+}
+"""Verdicts on files in which no other kind of problem was found."""

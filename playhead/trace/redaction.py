@@ -62,8 +62,8 @@ class Redactor:
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
-        self.active = bool(functions)
-        """Whether there is anything to redact."""
+        self.has_rules = self.active = bool(self._functions)
+        """Whether there are functions of the user's; and whether there is anything to redact."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
         with _lock:
             _redactors.add(self)  # for the log lines of this process, as long as this redactor exists
@@ -92,11 +92,6 @@ class Redactor:
         words = {word: path for word, path in words.items() if len(word) >= MIN_SECRET}
         self._in_errors = _with(self._in_errors, words)
         self._replace({word: path for word, path in words.items() if looks_secret(word)})
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether there are functions of the user's."""
-        return bool(self._functions)
 
     @property
     def secrets(self) -> tuple[str, ...]:

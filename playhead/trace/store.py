@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import re
+from collections import deque
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -320,11 +322,8 @@ def _ends_of_stream(path: Path) -> tuple[bytes, bytes, bytes]:
 
     with open_trace(path) as file:
         lines = iter(Lines(file))
-        first = last = next(lines)
-        before = b""
-        for line in lines:
-            if _is_link(line):
-                before, last = last, line
+        first = next(lines)
+        before, last = deque(filter(_is_link, chain([b"", first], lines)), maxlen=2)
     return first, before, last
 
 
