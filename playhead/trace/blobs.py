@@ -84,16 +84,13 @@ class BlobFolder:
     def _load(self, digest: str, size: int) -> Any:  # noqa: ANN401 - any JSON value
         try:
             content = read_plain(self._path_of(digest), size)
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise ValueError("holds something else than when it was written")
+            return from_json(content)
         except OSError as error:
             raise MissingBlobError(f"blob {digest} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise MissingBlobError(f"blob {digest} {error}") from None
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise MissingBlobError(f"blob {digest} holds something else than when it was written")
-        try:
-            return from_json(content)
-        except ValueError:
-            raise MissingBlobError(f"blob {digest} holds no JSON") from None
 
     def _store_if_large(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         content = to_json(value)
@@ -176,8 +173,14 @@ def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
     descriptor = os.open(draft, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         write_all(descriptor, content)
-        if not replace and _is_linked(draft, path):
-            return descriptor
+        try:
+            if not replace:
+                os.link(draft, path, follow_symlinks=False)
+                return descriptor
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links: the name is reserved first
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         draft.replace(path)
     except BaseException:
         os.close(descriptor)
@@ -186,18 +189,6 @@ def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
         with suppress(OSError):
             draft.unlink()
     return descriptor
-
-
-def _is_linked(draft: Path, path: Path) -> bool:
-    """Give a file its name, which must be free; return False, with the name reserved, where there are no links."""
-    try:
-        os.link(draft, path, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        return False
-    return True
 
 
 def is_reference(value: object) -> bool:

@@ -119,12 +119,12 @@ def _key_in(folder: Path) -> bytes | None:
             with suppress(FileExistsError):  # another process has just made one
                 os.close(create_file(path, os.urandom(KEY_BYTES)))
         key = path.read_bytes()
+        if len(key) == KEY_BYTES:
+            return key
+        problem = "it is not a valid key; remove it"
     except OSError as error:
-        log.warning("no fingerprints of unrecorded values are made: %s: %s", path, error.strerror or error)
-        return None
-    if len(key) == KEY_BYTES:
-        return key
-    log.warning("no fingerprints of unrecorded values are made: %s is not a valid key; remove it", path)
+        problem = error.strerror or str(error)
+    log.warning("no fingerprints of unrecorded values are made: %s: %s", path, problem)
     return None
 
 
