@@ -75,7 +75,7 @@ class BlobFolder:
         return {name: self.load(value) if is_reference(value) else value for name, value in data.items()}
 
     def load(self, reference: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the value of one blob; raises `MissingBlobError` like `resolve`."""
+        """Return the value of one blob; raises `MissingBlobError` like `resolve`, and `ValueError` for one that is no JSON."""
         digest, size = str(reference.get("sha256")), reference.get("bytes")
         if not _DIGEST.fullmatch(digest):  # a name from a hostile file must not leave the folder
             raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is no SHA-256")
@@ -84,13 +84,13 @@ class BlobFolder:
     def _load(self, digest: str, size: int) -> Any:  # noqa: ANN401 - any JSON value
         try:
             content = read_plain(self._path_of(digest), size)
-            if hashlib.sha256(content).hexdigest() != digest:
-                raise ValueError("holds something else than when it was written")
-            return from_json(content)
         except OSError as error:
             raise MissingBlobError(f"blob {digest} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise MissingBlobError(f"blob {digest} {error}") from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise MissingBlobError(f"blob {digest} holds something else than when it was written")
+        return from_json(content)
 
     def _store_if_large(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         content = to_json(value)

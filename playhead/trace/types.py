@@ -56,7 +56,7 @@ class EventBase(Value):
         super().__init_subclass__(**config)
         cls.incidental = incidental
         if kind:
-            cls.kind = kind  # the default of the field
+            cls.kind = Field(default=kind, pattern=f"^{kind}$")
             EVENT_TYPES[kind] = cls
 
 

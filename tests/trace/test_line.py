@@ -120,6 +120,11 @@ def test_a_kind_that_would_break_the_line_is_refused(kind: str):
         ("new-kind", b"[]", "its data are no JSON object"),
         ("new-kind", b"{", "its data are not JSON: EOF"),
         ("new-kind", b'{"kind":"thought"}', "its data hold a 'kind'"),
+        (
+            "thought",
+            b'{"request":1,"k\\u0069nd":"run-completed"}',
+            "its data do not fit 'thought': kind: String should match",
+        ),
         ("new-kind", b"[" * 100_000, "its data are not JSON: recursion"),
         (
             "run-started",
