@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,10 +16,9 @@ from playhead.trace.spending import Spending, Spent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from playhead.trace.line import Record
-    from playhead.trace.recording import Recording
-    from playhead.trace.types import ToolSpec
+    from playhead.trace.recording import OwnerRecording, Recording
 
+Kind = Literal["function", "agent", "meta"]
 NO_END: Final = "(no end)"
 """Stands for the reason code of a run whose end is not in the file."""
 _MOST_IDS: Final = 100
@@ -50,7 +48,7 @@ class Tally:
     """Milliseconds."""
     label: str = ""
     """The agent's name, or what the model said and cannot be believed."""
-    kind: Literal["function", "agent", "meta"] = "function"
+    kind: Kind = "function"
 
 
 class StatisticsFold:
@@ -62,7 +60,7 @@ class StatisticsFold:
         self.recordings: Counter[str] = Counter()
         self.endings: Counter[str] = Counter()
         self.models: defaultdict[str, Tally] = defaultdict(Tally)
-        self.tools: defaultdict[str, Tally] = defaultdict(Tally)
+        self.tools: dict[str, Tally] = {}
         self.agents: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
         """By the root agent's name, and the path of agents below it."""
         self.rungs: Counter[str] = Counter()
@@ -79,12 +77,83 @@ class StatisticsFold:
         self.endings[ending.terminated_by if ending else NO_END] += 1
         self.counts["lost"] += ending.lost_events if ending else 0
         self.counts["replays"] += recording.header.replay_of is not None
-        run, spending = _Run(self), Spending()
+        self.unknown_kinds |= {each.kind for each in recording.records if isinstance(each.event, e.UnknownEvent)}
+        spending = Spending()
         for record in recording.records:
-            run.add(record)
             spending.add(record)
-        run.close()
         self.total.join(spending.spent())
+        self._add_times(recording)
+        for owner in recording.owners.values():
+            agent = self.agents[recording.header.agent.name, agent_path(owner.owner)]
+            self._add_agent(agent, owner)
+            self._add_exchanges(agent, owner)
+            self._add_calls(agent, owner, is_imported=recording.header.imported is not None)
+
+    def _add_times(self, recording: Recording) -> None:
+        """Count each moment once: as the model's, else as a tool's, else as the rest."""
+        attempts, calls, last_us = set[tuple[str, int, int]](), set[tuple[str, str]](), recording.records[0].ts
+        for record in recording.records:
+            owner, event = record.owner, record.event
+            what = "model" if attempts else "tools" if calls else "other"
+            self.times[what] += max(record.ts - last_us, 0)
+            last_us = max(record.ts, last_us)
+            match event:
+                case e.LlmRequested():
+                    attempts.add((owner, event.request, event.attempt))
+                case e.LlmResponded() | e.LlmFailed():
+                    attempts.discard((owner, event.request, event.attempt))
+                case e.ToolCallStarted() if _kind(recording.owners[owner], event.tool) == "function":
+                    calls.add((owner, event.call_id))
+                case e.ToolCallCompleted():
+                    calls.discard((owner, event.call_id))
+
+    def _add_agent(self, agent: Tally, owner: OwnerRecording) -> None:
+        turns = max((each.iteration for each in owner.records if each.iteration is not None), default=-1) + 1
+        agent.counts["iterations"] += owner.completed.iterations if owner.completed else turns
+        if owner.started is not None:
+            agent.label = owner.started.agent.name
+            agent.counts["runs"] += 1
+            agent.codes[owner.completed.terminated_by if owner.completed else NO_END] += 1
+
+    def _add_exchanges(self, agent: Tally, owner: OwnerRecording) -> None:
+        for each in owner.exchanges:
+            model, outcome = self.models[each.requested.model], each.outcome
+            model.counts["retries" if each.requested.attempt else "requests"] += 1
+            agent.counts["model_calls"] += 1
+            for sum_ in (model.spent, agent.spent):
+                sum_.fail() if outcome is None else sum_.take(outcome)
+            if isinstance(outcome, e.LlmResponded):
+                model.counts["answers"] += 1
+                model.times.append(outcome.latency_ms)
+                model.label = model.label or outcome.usage.not_believed or ""
+            else:
+                ended = "unanswered" if outcome is None else "cancelled" if outcome.cancelled else "failed"
+                model.counts[ended] += 1
+
+    def _add_calls(self, agent: Tally, owner: OwnerRecording, *, is_imported: bool) -> None:
+        made: set[tuple[str, str]] = set()
+        is_asked = owner.started is not None and owner.started.agent.rationale and not is_imported
+        for each in owner.calls.values():
+            started, completed = each.started, each.completed
+            kind, same = _kind(owner, started.tool), (started.tool, started.args_hash)
+            tool = self.tools.setdefault(started.tool, Tally(kind=kind))
+            tool.counts.update(calls=1, repeated=int(same in made))
+            made.add(same)
+            agent.counts["tool_calls"] += 1
+            if is_asked and kind != "meta" and started.source != "tool":
+                self.counts.update(expected=1, stated=int(started.rationale is not None))
+            if completed is None:
+                continue
+            ran = completed.end.body_ran
+            ended = "ok" if completed.ok else (completed.ended or "failed") if ran else "refused"
+            flags = {"cached": int(completed.cached), "abandoned": int(completed.abandoned)}
+            tool.counts.update({ended: 1, "ended": 1, **flags})
+            if not completed.ok:
+                tool.codes[completed.error.type[:100] if completed.error else "(no error given)"] += 1
+            if completed.rung is not None:
+                self.rungs[completed.rung] += 1
+            if ran and not completed.cached:
+                tool.times.append(completed.duration_ms)
 
     def result(self) -> m.Statistics:
         """Return the figures of what has been taken in so far."""
@@ -134,130 +203,9 @@ class StatisticsFold:
             yield "events", f"kinds that this version does not know: {', '.join(sorted(self.unknown_kinds)[:8])}"
 
 
-class _Run:
-    """One run on its way into the figures."""
-
-    def __init__(self, fold: StatisticsFold) -> None:
-        self._fold = fold
-        self._root = ""
-        """The root agent's name."""
-        self._specs: dict[tuple[str, str], ToolSpec] = {}
-        self._asked_for_reasons: set[str] = set()
-        self._imported = False
-        self._attempts: dict[tuple[str, int, int], str] = {}
-        """Model of each attempt that is in flight."""
-        self._running: dict[tuple[str, str], bool] = {}
-        """Calls that run; whether their time counts as a tool's own."""
-        self._made: set[tuple[str, str, str]] = set()
-        self._turns: Counter[str] = Counter()
-        """How far each owner has come."""
-        self._told_turns: dict[str, int] = {}
-        """Turns by owner, as its end tells them."""
-        self._open: set[str] = set()
-        self._last_us: int | None = None
-
-    def add(self, record: Record) -> None:
-        """Take the next event."""
-        if self._last_us is not None and record.ts > self._last_us:
-            what = "model" if self._attempts else "tools" if any(self._running.values()) else "other"
-            self._fold.times[what] += record.ts - self._last_us
-        self._last_us = max(record.ts, self._last_us or record.ts)
-        if record.iteration is not None:
-            self._turns[record.owner] = max(self._turns[record.owner], record.iteration + 1)
-        self._take(record.event, record.owner)
-
-    def close(self) -> None:
-        """Take in what the end of the file says."""
-        for (owner, _, _), model in self._attempts.items():
-            self._fold.models[model].counts["unanswered"] += 1
-            self._fold.models[model].spent.fail()
-            self._agent(owner).spent.fail()
-        for owner, turns in (self._turns | self._told_turns).items():
-            self._agent(owner).counts["iterations"] += turns
-        for owner in self._open:
-            self._agent(owner).codes[NO_END] += 1
-
-    def _agent(self, owner: str) -> Tally:
-        return self._fold.agents[self._root, agent_path(owner)]
-
-    @singledispatchmethod
-    def _take(self, event: e.EventBase, owner: str) -> None:  # noqa: ARG002 - as the others
-        if isinstance(event, e.UnknownEvent):
-            self._fold.unknown_kinds.add(event.kind)
-
-    @_take.register(e.RunStarted)
-    @_take.register(e.AgentStarted)
-    def _(self, event: e.RunStarted | e.AgentStarted, owner: str) -> None:
-        self._imported = self._imported or (isinstance(event, e.RunStarted) and event.imported is not None)
-        if event.agent.rationale and not self._imported:
-            self._asked_for_reasons.add(owner)
-        if owner == "root":
-            self._root = event.agent.name
-        agent = self._agent(owner)
-        agent.label = event.agent.name
-        agent.counts["runs"] += 1
-        self._open.add(owner)
-
-    @_take.register(e.RunCompleted)
-    @_take.register(e.AgentCompleted)
-    def _(self, event: e.RunCompleted | e.AgentCompleted, owner: str) -> None:
-        self._told_turns[owner] = event.iterations
-        self._agent(owner).codes[event.terminated_by] += 1
-        self._open.discard(owner)
-
-    @_take.register
-    def _(self, event: e.ToolsDefined, owner: str) -> None:
-        if not event.offered:
-            self._specs.update(((owner, spec.name), spec) for spec in event.tools)
-
-    @_take.register
-    def _(self, event: e.LlmRequested, owner: str) -> None:
-        self._fold.models[event.model].counts["retries" if event.attempt else "requests"] += 1
-        self._attempts[owner, event.request, event.attempt] = event.model
-        self._agent(owner).counts["model_calls"] += 1
-
-    @_take.register(e.LlmResponded)
-    @_take.register(e.LlmFailed)
-    def _(self, event: e.LlmResponded | e.LlmFailed, owner: str) -> None:
-        name = self._attempts.pop((owner, event.request, event.attempt), "(request not in the file)")
-        model = self._fold.models[name]
-        if isinstance(event, e.LlmResponded):
-            model.counts["answers"] += 1
-            model.times.append(event.latency_ms)
-            model.label = model.label or event.usage.not_believed or ""
-        else:
-            model.counts["cancelled" if event.cancelled else "failed"] += 1
-        model.spent.take(event)
-        self._agent(owner).spent.take(event)
-
-    @_take.register
-    def _(self, event: e.ToolCallStarted, owner: str) -> None:
-        spec = self._specs.get((owner, event.tool))
-        kind = spec.kind if spec else "function"
-        is_new = event.tool not in self._fold.tools
-        tool, same = self._fold.tools[event.tool], (owner, event.tool, event.args_hash)
-        tool.kind = kind if is_new else tool.kind
-        tool.counts.update(calls=1, repeated=int(same in self._made))
-        self._made.add(same)
-        self._running[owner, event.call_id] = kind == "function"
-        self._agent(owner).counts["tool_calls"] += 1
-        if owner in self._asked_for_reasons and kind != "meta" and event.source != "tool":
-            self._fold.counts.update(expected=1, stated=int(event.rationale is not None))
-
-    @_take.register
-    def _(self, event: e.ToolCallCompleted, owner: str) -> None:
-        call = (owner, event.call_id)
-        if self._running.pop(call, None) is None:
-            return  # its start stands in a damaged line
-        tool, ran = self._fold.tools[event.tool], event.end.body_ran
-        ended = "ok" if event.ok else (event.ended or "failed") if ran else "refused"
-        tool.counts.update({ended: 1, "ended": 1, "cached": int(event.cached), "abandoned": int(event.abandoned)})
-        if not event.ok:
-            tool.codes[event.error.type[:100] if event.error else "(no error given)"] += 1
-        if event.rung is not None:
-            self._fold.rungs[event.rung] += 1
-        if ran and not event.cached:
-            tool.times.append(event.duration_ms)
+def _kind(owner: OwnerRecording, tool: str) -> Kind:
+    """Return what kind of tool it is; one that nobody declared is a function."""
+    return next((spec.kind for spec in reversed(owner.own_tools.values()) if spec.name == tool), "function")
 
 
 # --- what it comes to -------------------------------------------------------------------------------------------------
