@@ -5,11 +5,8 @@ Everything is scripted, priced and timed, so what a backend has to say of each r
 
 from __future__ import annotations
 
-import base64
 import json
-import struct
 import time
-import zlib
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -146,18 +143,11 @@ def long_thread() -> list[Message]:
     ]
 
 
-def image() -> str:
-    """Return a picture of a green square, as a `data:` URL."""
-    rows = b"".join(b"\x00" + b"\x20\xa0\x40" * 24 for _ in range(24))
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", 24, 24, 8, 2, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    return "data:image/png;base64," + base64.b64encode(png).decode()
-
-
+IMAGE: Final = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABgAAAAYCAIAAABvFaqvAAAAH0lEQVR4nGNQWOBAFcQwatCoQaMGjRo0atCoQQNvEAAyVUAf9kqf5QAA"
+    "AABJRU5ErkJggg=="
+)
+"""A green square."""
 JUDGED: Final = [
     LOOK,
     CALCULATE,
@@ -213,7 +203,7 @@ OTHERS: Final[dict[str, Callable[[Path, str], RunResult]]] = {
     "killswitch": plain([LOOK] * 9, compose=[killswitches.max_iterations(2)]),
     "images": plain(
         [text("A green square.")],
-        task=(TextPart(text="What is this?"), ImagePart(url=image()), ImagePart(url="https://example.org/peak.png")),
+        task=(TextPart(text="What is this?"), ImagePart(url=IMAGE), ImagePart(url="https://example.org/peak.png")),
     ),
     "cached": plain([text(ANSWER, usage=CACHED)]),
     "unknown-model": plain([text(ANSWER)], model="acme/alpha"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.trace.events import LlmFailed, LlmResponded
+from tests.backends.conftest import MORE, PLACE
+from tests.backends.phoenix import Phoenix
 from tests.backends.recorded import answer, calls, exchanges, message, shown
 from tests.backends.scenes import ANSWER, HOSTILE, LIVE, MODEL, SCENES, SESSION, TASK, TREES, USER
 
@@ -157,6 +159,33 @@ def test_dead(sent: Sent, tmp_path: Path) -> None:
     died = "the run had not ended when its recording did"
     expected = [f"AGENT agent:guide ! {died}", f"  LLM llm:{MODEL}", f"  TOOL tool:lookup ! {died}"]
     assert sent.one_more("dead", len(expected)).tree() == expected
+
+
+@pytest.mark.parametrize("sent", [pytest.param("phoenix", marks=pytest.mark.phoenix)], indirect=True)
+def test_the_project_of_phoenix(sent: Sent) -> None:
+    """Everything is in the project that the environment named, and its totals are those of its traces."""
+    assert isinstance(sent.server, Phoenix)
+    query = "{ projects { edges { node { name traceCount tokenCountTotal } } } }"
+    projects = sent.server.asked(query)
+    traces = sent.server.traces(PLACE, sent.spans)
+    assert sorted(projects) == ["default", PLACE]
+    assert (projects["default"]["traceCount"], projects[PLACE]["traceCount"]) == (0, len(traces))
+    assert projects[PLACE]["tokenCountTotal"] == sum(trace.tokens for trace in traces.values())
+
+
+@pytest.mark.parametrize("sent", [pytest.param("phoenix", marks=pytest.mark.phoenix)], indirect=True)
+def test_the_sessions_of_phoenix(sent: Sent, seen: dict[str, SeenTrace]) -> None:
+    """Runs of one session stand together, under their user, with the first input and the last output."""
+    assert isinstance(sent.server, Phoenix)
+    sessions = sent.server.sessions(PLACE)
+    alone = {scene for scene in SCENES if not scene.startswith("session-")}
+    assert sessions.keys() - {*MORE} == {SESSION, *alone}
+    both = sessions[SESSION]
+    said = (both["numTraces"], both["userId"], both["firstInput"]["value"], both["lastOutput"]["value"])
+    assert said == (2, USER, TASK, ANSWER)
+    assert both["tokenUsage"]["total"] == seen["session-1"].tokens + seen["session-2"].tokens
+    failed = {name for name, session in sessions.items() if session["numTracesWithError"]}
+    assert failed - {*MORE} == {"failed-model", "failed-tool", "retried-model"}
 
 
 def check_same(trace: SeenTrace, other: SeenTrace) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
-from playhead import Agent, Execution, tool
+from playhead import Agent, Execution, UsageError, tool
 from playhead.compose.killswitches import max_iterations
+from playhead.spans import SpanBuilder, SpanOptions
 from playhead.spans.builder import resource_of
+from playhead.spans.encoding import encode
+from playhead.spans.masking import MAX_MESSAGES
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
-from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted, ToolsDefined, VerifierVerdict
-from playhead.trace.events.control import GuardrailViolation
+from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.types import (
     AgentHeader,
@@ -29,7 +33,7 @@ from playhead.trace.types import (
     Usage,
 )
 from tests.kernel.runs import make_agent
-from tests.spans.spans import KIND, attributes_of, built, recorded, spans_in
+from tests.spans.spans import KIND, attributes_of, built, decoded, recorded, spans_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +47,9 @@ HEADER = AgentHeader(
 LOOKUP = ToolSpec(name="lookup", description="Look up.", parameters={"type": "object"})
 
 
-def started(**fields: Any) -> RunStarted:
+def started(**fields: Any) -> e.RunStarted:
     """Return the first event of a run."""
-    return RunStarted(**{"format": "2.0", "run_id": RUN, "agent": HEADER, "task": "Go.", **fields})
+    return e.RunStarted(**{"format": "2.0", "run_id": RUN, "agent": HEADER, "task": "Go.", **fields})
 
 
 def records_of(*events: Any, owner: str = "root") -> list[Record]:
@@ -55,8 +59,8 @@ def records_of(*events: Any, owner: str = "root") -> list[Record]:
 
 def test_a_model_call() -> None:
     """A model call shows its prompt, tools, parameters, answer, tokens and costs, each in the words of OpenInference."""
-    asked = LlmRequested(request=0, model=HEADER.model, messages=((0, 1),), tools=((0, 0),), parameters={"top_p": 1})
-    answer = LlmResponded(
+    asked = e.LlmRequested(request=0, model=HEADER.model, messages=((0, 1),), tools=((0, 0),), parameters={"top_p": 1})
+    answer = e.LlmResponded(
         request=0,
         text="I look.",
         thinking="Hm.",
@@ -70,9 +74,9 @@ def test_a_model_call() -> None:
     image = (TextPart(text="What is it?"), ImagePart(url="https://example.com/a.png"))
     events = (
         started(),
-        ToolsDefined(first_id=0, tools=(LOOKUP,)),
-        MessageAdded(id=0, role="system", content="Be brief."),
-        MessageAdded(id=1, role="user", content=image),
+        e.ToolsDefined(first_id=0, tools=(LOOKUP,)),
+        e.MessageAdded(id=0, role="system", content="Be brief."),
+        e.MessageAdded(id=1, role="user", content=image),
         asked,
         answer,
     )
@@ -254,7 +258,7 @@ async def test_retried_and_failed_model_calls(tmp_path: Path) -> None:
 def test_session_user_tags_and_metadata_are_on_every_span() -> None:
     """What the application said with `using_session` and its like is on each span; a chat is a session, too."""
     telemetry = TelemetryContext(session_id="s", user_id="ann", tags=("a", "b"), metadata={"team": "x"})
-    asked = LlmRequested(request=0, model="m/x", messages=())
+    asked = e.LlmRequested(request=0, model="m/x", messages=())
     spans = built(records_of(started(telemetry=telemetry), asked))[0].interrupted()
     assert len(spans) == 2
     for span in spans:
@@ -284,8 +288,8 @@ def test_a_fallback_has_its_own_prices() -> None:
     fallback = FallbackInfo(model="ollama/qwen3", prices=Prices(input_usd=1e-6, output_usd=1e-6))
     header = HEADER.model_copy(update={"fallbacks": (fallback,)})
     for cost, said in ((3e-6, True), (9e-6, False)):
-        asked = LlmRequested(request=0, model="ollama/qwen3", messages=())
-        answer = LlmResponded(request=0, usage=Usage(input_tokens=1, output_tokens=2), cost_usd=cost)
+        asked = e.LlmRequested(request=0, model="ollama/qwen3", messages=())
+        answer = e.LlmResponded(request=0, usage=Usage(input_tokens=1, output_tokens=2), cost_usd=cost)
         (span,) = built(records_of(started(agent=header), asked, answer))[1]
         attributes = span.attributes or {}
         assert attributes["llm.cost.total"] == cost
@@ -297,11 +301,11 @@ def test_checks_are_evaluators_and_guards_guardrails() -> None:
     """A verdict on the answer is an EVALUATOR around the model calls that led to it, a violation a GUARDRAIL."""
     events = (
         started(),
-        LlmRequested(request=0, model="m/x", messages=(), purpose="verify"),
-        LlmResponded(request=0, text="yes"),
-        VerifierVerdict(verified=True, summary="It does."),
-        GuardrailViolation(guard="pii", violations=("an address",), blocked=True),
-        VerifierVerdict(verified=False, summary="It does not."),
+        e.LlmRequested(request=0, model="m/x", messages=(), purpose="verify"),
+        e.LlmResponded(request=0, text="yes"),
+        e.VerifierVerdict(verified=True, summary="It does."),
+        e.GuardrailViolation(guard="pii", violations=("an address",), blocked=True),
+        e.VerifierVerdict(verified=False, summary="It does not."),
     )
     spans = built(records_of(*events))[1]
     told = [(span.name, attributes_of(span)["openinference.span.kind"], span.status.is_ok) for span in spans]
@@ -396,3 +400,111 @@ def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
     }
     assert resource(**application) == expected
     assert resource("given", **application) == {**expected, "service.name": "given"}
+
+
+# --- long prompts ---
+
+
+BEGUN = e.RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")
+
+
+def prompt(roles: list[Any], ranges: Any = None, requests: int = 1) -> list[Record]:
+    """Return the events of a run that sends these messages, all of them unless ranges are given."""
+    added = [e.MessageAdded(id=number, role=role, content=f"m{number}") for number, role in enumerate(roles)]
+    sent = ranges or ((0, len(roles) - 1),)
+    events: list[Any] = [BEGUN, *added]
+    for number in range(requests):
+        events += [
+            e.LlmRequested(request=number, model="p/m", messages=sent),
+            e.LlmResponded(request=number, text="ok", usage=Usage(input_tokens=7, output_tokens=2)),
+        ]
+    return [Record(number, number + 1, "root", 0, event) for number, event in enumerate(events)]
+
+
+def shown(records: list[Record], most: int | None) -> tuple[list[str], dict[str, Any]]:
+    """Return the messages that the span shows, and what its metadata says."""
+    (span,) = built(records, SpanOptions(max_messages=most))[1]
+    attributes = span.attributes or {}
+    sent = json.loads(str(attributes["input.value"]))["messages"]
+    listed = [attributes.get(f"llm.input_messages.{number}.message.content") for number in range(len(sent))]
+    assert [each["content"] for each in sent] == listed
+    assert f"llm.input_messages.{len(sent)}.message.role" not in attributes
+    return [each["content"] for each in sent], json.loads(str(attributes["metadata"]))["playhead"]
+
+
+@pytest.mark.parametrize(
+    ("roles", "ranges", "most", "expected"),
+    [
+        (["system", *["user"] * 9], None, None, [f"m{n}" for n in range(10)]),
+        (["system", *["user"] * 9], None, 10, [f"m{n}" for n in range(10)]),
+        (["system", *["user"] * 9], None, 4, ["m0", "m7", "m8", "m9"]),
+        (["user"] * 10, None, 3, ["m7", "m8", "m9"]),
+        (["system", "system", *["user"] * 8], None, 1, ["m9"]),
+        (["system", "system", *["user"] * 8], None, 2, ["m0", "m9"]),
+        (["system", *["user"] * 7, "system", "user"], None, 3, ["m0", "m8", "m9"]),
+        (["system", *["user"] * 9], ((0, 0), (2, 3), (7, 8)), 3, ["m0", "m7", "m8"]),
+        (["system", *["user"] * 9], ((0, 0), (2, 3), (7, 8)), 5, ["m0", "m2", "m3", "m7", "m8"]),
+    ],
+)
+def test_the_newest_and_those_of_the_system_are_kept(
+    roles: list[str], ranges: Any, most: int | None, expected: list[str]
+) -> None:
+    """A cap keeps the messages of the system and the newest, in order, and says how many were cut."""
+    asked = sum(last - first + 1 for first, last in ranges) if ranges else len(roles)
+    messages, metadata = shown(prompt(roles, ranges), most)
+    assert messages == expected
+    assert metadata.get("messages_cut", 0) == asked - len(expected)
+
+
+def test_a_span_of_200_messages_keeps_its_kind() -> None:
+    """A prompt of 200 messages loses neither kind, model nor tokens: nothing is dropped for being too much."""
+    records = prompt(["system", *["user", "assistant"] * 100])
+    for most in (None, MAX_MESSAGES):
+        (span,) = built(records, SpanOptions(max_messages=most))[1]
+        (read,) = decoded([span]).resource_spans[0].scope_spans[0].spans
+        found = {each.key: each.value for each in read.attributes}
+        assert found["openinference.span.kind"].string_value == "LLM"
+        assert found["llm.model_name"].string_value == "m"
+        assert found["llm.token_count.total"].int_value == 9
+        assert read.dropped_attributes_count == 0
+        assert len([key for key in found if key.endswith("message.role")]) == (most or 201) + 1
+
+
+def test_spans_grow_with_the_run_and_not_with_its_square() -> None:
+    """By default the spans of a run that is four times as long are about four times as large."""
+    sizes = []
+    for steps in (100, 400):
+        events: list[Any] = [BEGUN]
+        for step in range(steps):
+            events += [
+                e.MessageAdded(id=step, role="user", content="x" * 500),
+                e.LlmRequested(request=step, model="p/m", messages=((0, step),)),
+                e.LlmResponded(request=step, text="ok"),
+            ]
+        records = [Record(number, number + 1, "root", 0, event) for number, event in enumerate(events)]
+        sizes.append(len(encode(built(records)[1])))
+    assert sizes[1] < 4.6 * sizes[0]
+
+
+def test_no_messages_at_all_is_refused() -> None:
+    """A cap that would show nothing is a mistake, and the message says what is meant by it."""
+    with pytest.raises(UsageError, match=r"max_messages=0.*content=False"):
+        SpanOptions(max_messages=0)
+
+
+def test_a_span_that_was_handed_over_is_not_kept() -> None:
+    """A run that goes on holds its thread, and not each prompt again for every request."""
+    size, steps = 20_000, 60
+    tracemalloc.start()
+    try:
+        builder = SpanBuilder()
+        builder.feed(Record(0, 0, "root", None, BEGUN))
+        for step in range(steps):
+            added = e.MessageAdded(id=step, role="user", content=chr(65 + step % 26) * size)
+            asked = e.LlmRequested(request=step, model="p/m", messages=((0, step),))
+            for event in (added, asked, e.LlmResponded(request=step, text="ok")):
+                builder.feed(Record(1, 1, "root", step, event))
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 4 * steps * size
