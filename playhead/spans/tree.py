@@ -229,7 +229,7 @@ _ALSO: Final = {
         S.LLM_RESPONSE_MODEL_NAME: "gen_ai.response.model",
         S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: "gen_ai.usage.reasoning.output_tokens",
     },
-    Kind.TOOL.value: {S.INPUT_VALUE: "gen_ai.tool.call.arguments", S.OUTPUT_VALUE: "gen_ai.tool.call.result"},
+    Kind.TOOL.value: {S.INPUT_VALUE: "gen_ai.tool.call.arguments"},
 }
 """Attributes that each kind of span has under another name as well."""
 

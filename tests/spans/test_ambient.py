@@ -144,18 +144,14 @@ async def test_a_run_inside_an_application_has_its_service(
 ) -> None:
     """However it has set its tracing up; the recording holds who it is, and nothing of its machine, so every export says it."""
     who = {"service.name": "shop", "service.version": "2", "openinference.project.name": "alps"}
-    provider = TracerProvider(
-        resource=Resource.create({**who, "process.command_args": "--key=secret", "host.name": "h"})
-    )
-    with ExitStack() as inside:
+    resource = Resource.create({**who, "process.command_args": "--key=secret", "host.name": "h"})
+    provider = TracerProvider(resource=resource)
+    with monkeypatch.context() as patch, ExitStack() as inside:
         if how == "provider of the process":
-            monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
+            patch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
         else:
             inside.enter_context(provider.get_tracer("shop").start_as_current_span("request"))
         await scout(tmp_path).run("Go.", run_id="run")
-    monkeypatch.undo()
-    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
-        monkeypatch.delenv(name, raising=False)
     told = telemetry_of(tmp_path, "run")
     assert told is not None
     assert told.service.items() >= who.items()
@@ -183,10 +179,8 @@ async def test_live_spans_have_the_service_of_the_application(keeps: bool, tmp_p
     assert len(mine.get_finished_spans()) == 2
 
 
-async def test_an_application_without_a_name_is_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_application_without_a_name_is_nobody(tmp_path: Path) -> None:
     """The name that OpenTelemetry makes up for a service is none."""
-    monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
-    monkeypatch.delenv("OTEL_RESOURCE_ATTRIBUTES", raising=False)
     with TracerProvider().get_tracer("x").start_as_current_span("request"):
         await scout(tmp_path).run("Go.", run_id="run")
     records = load_recording("run", tmp_path).records

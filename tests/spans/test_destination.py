@@ -26,7 +26,6 @@ def found() -> Destination:
         ({TRACES: "http://h:4318/here"}, "http://h:4318/here"),
         ({BASE: "http://h:1", TRACES: "http://h:2/x?y=1"}, "http://h:2/x?y=1"),
     ],
-    ids=["base", "base with a path", "for traces, as it is", "for traces before base"],
 )
 def test_the_variables_name_the_endpoint(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], address: str

@@ -20,8 +20,6 @@ from playhead.spans.encoding import encode
 from playhead.spans.masking import masking_of_environment
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import events as e
-from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, ToolsDefined
-from playhead.trace.line import Record
 from playhead.trace.types import ImagePart, Message, TextPart, ToolCall
 from tests.options import grouped
 from tests.spans.planted import SECRET, kinds_in, planted
@@ -30,6 +28,8 @@ from tests.spans.spans import RUNS, golden, recorded, spans_in
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from playhead.trace.line import Record
 
 EITHER: Final = {"ARGUMENT", "SUBTASK", "PLAN", "QUOTING", "WORD"}
 """What is both: models wrote it, or it may quote what they wrote, and it went into tools, agents and models."""
@@ -191,25 +191,6 @@ async def test_tools_that_a_prompt_describes_are_hidden_there(
     assert recording.ending.status == "done"
     assert shown(recording.records, ["SECRETFIRST"]) == {"SECRETFIRST"}
     assert shown(recording.records, ["SECRET", "Do it."], hide_llm_tools=True) == {"Do it."}
-
-
-def test_only_messages_about_tools_are_hidden() -> None:
-    """A message is hidden that describes a tool, however its lines are broken; one that only names it stays."""
-    first = golden("reactive-tools").records[0]
-    texts = ["Use look_up.", "Tools:\n- look_up(key): Look a\n  SECRETFIRST fact up.", "Go on."]
-    events = [
-        ToolsDefined(
-            first_id=0, tools=(look_up.spec.model_copy(update={"description": "Look a SECRETFIRST fact up."}),)
-        ),
-        *(MessageAdded(id=number, role="user", content=each) for number, each in enumerate(texts)),
-        LlmRequested(request=0, model="m/x", messages=((0, 2),), tools=((0, 0),)),
-        LlmResponded(request=0, text="Done."),
-    ]
-    records = [first, *(Record(at, at, "root", 0, event) for at, event in enumerate(events, 1))]
-    span, _ = spans_in(records, masking=TraceConfig(hide_llm_tools=True))
-    attributes = span.attributes or {}
-    said = [attributes[f"llm.input_messages.{number}.message.content"] for number in range(3)]
-    assert said == ["Use look_up.", "__REDACTED__", "Go on."]
 
 
 async def test_what_a_sub_agent_is_asked_are_the_arguments_of_a_call(tmp_path: Path) -> None:

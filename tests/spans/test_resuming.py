@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -218,31 +219,30 @@ def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None
     assert (run.accepted, run.cursor.error) == (8, "others can write into it")
 
 
+def pump_of(backend: Backend, *paths: Path) -> Pump:
+    """Return a pump for these traces."""
+    pump = Pump(backend)
+    for path in paths:
+        pump.runs.append(RunExport(path.stem, path, partial(TraceSource, path), SpanBuilder))
+    return pump
+
+
 def test_several_runs_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is long does not keep the others waiting until it is through."""
     monkeypatch.setattr("playhead.spans.delivery.MAX_SPANS", 3)
-    paths = [record_run(tmp_path, name) for name in ("a", "b")]
-    backend = Backend()
-    pump = Pump(backend)
-    pump.runs.extend(
-        RunExport(path.stem, path, lambda path=path: TraceSource(path), SpanBuilder)  # type: ignore[misc]
-        for path in paths
-    )
+    one, other = (record_run(tmp_path, name) for name in ("a", "b"))
+    pump = pump_of(backend := Backend(), one, other)
     assert [pump.step(), pump.step()] == ["sent", "sent"]
-    assert backend.taken == [*ids_of(paths[0])[:3], *ids_of(paths[1])[:3]]
+    assert backend.taken == [*ids_of(one)[:3], *ids_of(other)[:3]]
     while pump.step() == "sent":
         pass
-    assert Counter(backend.taken) == Counter([*ids_of(paths[0]), *ids_of(paths[1])])
+    assert Counter(backend.taken) == Counter([*ids_of(one), *ids_of(other)])
 
 
 def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
     """Why it cannot be is kept with it."""
     gone, path = tmp_path / "gone.jsonl", record_run(tmp_path)
-    pump = Pump(Backend())
-    pump.runs.extend(
-        RunExport(each.stem, each, lambda each=each: TraceSource(each), SpanBuilder)  # type: ignore[misc]
-        for each in (gone, path)
-    )
+    pump = pump_of(Backend(), gone, path)
     assert pump.step() == "sent"
     assert sorted((run.run_id, run.failure, run.accepted) for run in pump.finished()) == [
         ("gone", f"{gone}: no such file", 0),

@@ -14,6 +14,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from playhead import Agent, Execution, UsageError, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.spans import SpanBuilder, SpanOptions
+from playhead.spans.attributes import of_model
 from playhead.spans.builder import resource_of
 from playhead.spans.encoding import encode
 from playhead.spans.masking import MAX_MESSAGES
@@ -130,28 +131,17 @@ def test_a_model_call() -> None:
             "playhead": {"owner": "root", "seq": 4, "request": 0, "attempt": 0, "purpose": "think", "iteration": 0}
         },
     }
-    assert (span.name, span.kind, span.status.status_code) == (
-        "llm:openai/gpt-4o-mini",
-        SpanKind.CLIENT,
-        StatusCode.OK,
-    )
+    assert (span.name, span.kind, span.status.is_ok) == ("llm:openai/gpt-4o-mini", SpanKind.CLIENT, True)
     assert (span.start_time, span.end_time) == (1_004_000_000, 1_005_000_000)
 
 
 def test_ids_follow_from_the_run() -> None:
     """The trace id is the ULID's bits, and a span's id the first 8 bytes of the hash over the run and the operation."""
     (span,) = built(records_of(started()))[0].interrupted()
-    assert span.context.trace_id == _ulid(RUN)
+    assert f"{span.context.trace_id:032x}" == "019a94a5294a5294a5294a5294a5294a"
     assert span.context.span_id.to_bytes(8) == hashlib.sha256(f"{RUN}\nagent:root".encode()).digest()[:8]
     (other,) = built(records_of(started(run_id="my-own-id")))[0].interrupted()
     assert other.context.trace_id.to_bytes(16) == hashlib.sha256(b"my-own-id").digest()[:16]
-
-
-def _ulid(text_: str) -> int:
-    number = 0
-    for letter in text_:
-        number = number * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
-    return number
 
 
 @tool(read_only=True)
@@ -164,13 +154,15 @@ async def lookup(key: str) -> dict[str, str]:
 
 async def test_a_tool_call_and_its_agent(tmp_path: Path) -> None:
     """A tool call shows its schema as parameters, its arguments as input, and links to the call of the model that asked."""
-    why = '<rationale call="1">{"why": "it is asked for"}</rationale>'
-    turns = [calls(call("lookup", key="Zed"), text=why), call("lookup", key="?"), text("Done.")]
+    said = '<rationale call="1">{"why": "it is asked for"}</rationale>'
+    turns = [calls(call("lookup", key="Zed"), text=said), call("lookup", key="?"), text("Done.")]
     agent = Agent(ScriptedModel(turns), name="scout", tools=[lookup], trace=tmp_path, clock=TickingClock)
     recording, _ = await recorded(agent, tmp_path)
     spans = spans_in(recording.records)
     first, second = (span for span in spans if span.name == "tool:lookup")
-    assert attributes_of(first) == {
+    told = attributes_of(first)
+    metadata = told.pop("metadata")["playhead"]
+    assert told == {
         "openinference.span.kind": "TOOL",
         "session.id": "run",
         "tool.name": "lookup",
@@ -184,21 +176,11 @@ async def test_a_tool_call_and_its_agent(tmp_path: Path) -> None:
         "input.mime_type": "application/json",
         "output.value": '{"height":"4,180 feet"}',
         "output.mime_type": "application/json",
-        "metadata": {
-            "playhead": {
-                "owner": "root",
-                "seq": attributes_of(first)["metadata"]["playhead"]["seq"],
-                "position": 0,
-                "source": "native",
-                "rationale": {"why": "it is asked for"},
-            }
-        },
     }
+    why = {"why": "it is asked for"}
+    assert metadata == {"owner": "root", "seq": metadata["seq"], "position": 0, "source": "native", "rationale": why}
     assert [link.context.span_id for link in first.links] == [spans[0].context.span_id]
-    assert (second.status.status_code, second.status.description) == (
-        StatusCode.ERROR,
-        "LookupError: nothing is known of ?",
-    )
+    assert (second.status.is_ok, second.status.description) == (False, "LookupError: nothing is known of ?")
     assert [(event.name, dict(event.attributes or {})) for event in second.events] == [
         ("exception", {"exception.type": "LookupError", "exception.message": "nothing is known of ?"})
     ]
@@ -278,9 +260,6 @@ def test_a_resumed_run_links_to_the_one_before() -> None:
     ((link,),) = (span.links,)
     assert (link.context.trace_id, link.context.span_id) == (before.context.trace_id, before.context.span_id)
     assert span.context.trace_id != before.context.trace_id
-    joined = TelemetryContext(earlier_trace_id="0af7651916cd43dd8448eb211c80319c")
-    (span,) = built(records_of(started(resumed_from=earlier, telemetry=joined)))[0].interrupted()
-    assert f"{span.links[0].context.trace_id:032x}" == joined.earlier_trace_id
 
 
 def test_a_fallback_has_its_own_prices() -> None:
@@ -359,8 +338,6 @@ async def test_tokens_that_nobody_counted_are_left_out(
         ("gemini/gemini-2.5-pro", None, "google", "vertexai", "gemini-2.5-pro"),
         ("bedrock/anthropic.claude-3", None, "aws", "anthropic", "anthropic.claude-3"),
         ("openai/llama", "https://api.groq.com/openai/v1", "groq", "groq", "llama"),
-        ("openai/qwen", "http://127.0.0.1:8091/v1", "openai", "openai", "qwen"),
-        ("mistral/mistral-small", None, "mistralai", "mistralai", "mistral-small"),
         ("mine", None, None, None, "mine"),
         ("own/x", "http://[broken", "own", "own", "x"),
     ],
@@ -369,8 +346,6 @@ def test_models_and_providers(
     model: str, address: str | None, provider: str | None, system: str | None, name: str
 ) -> None:
     """Providers have the names of OpenInference, and one that is known by its address is that one."""
-    from playhead.spans.attributes import of_model
-
     found = of_model(model, address)
     assert (found.get("llm.provider"), found.get("llm.system"), found["llm.model_name"]) == (provider, system, name)
 
@@ -382,8 +357,6 @@ def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
         run = started(telemetry=TelemetryContext(service=application))
         return dict(resource_of(run, service).attributes)
 
-    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
-        monkeypatch.delenv(name, raising=False)
     assert resource() == {"service.name": "playhead"}
     application = {"service.name": "web", "service.namespace": "a\0", "openinference.project.name": "theirs"}
     assert resource(**application) == {**application, "service.namespace": "a\ufffd"}
