@@ -89,24 +89,6 @@ async def test_an_inherited_hook_ends_the_sub_agent(tmp_path: Path, answer: Any,
     assert told.ok is (status == "done")
 
 
-async def test_an_inherited_hook_that_has_to_look_ends_the_whole_run(tmp_path: Path):
-    """The caller relies on its required hook: when it fails below, the caller ends too, and nothing leaves."""
-
-    def fail(*_: Any) -> None:
-        raise ValueError("no")
-
-    def block(harness: Harness) -> None:
-        harness.tap(
-            "prompt.system", lambda *given: fail() if given[1].owner != "root" else None, required=True, name="guard"
-        )
-
-    below = child([text("42")])
-    run = await run_boss(tmp_path, below, block)
-    assert (run.result.terminated_by, run.result.output, len(run.model.requests)) == ("hook_failed", None, 1)
-    assert below.model.requests == []  # type: ignore[attr-defined]
-    assert ending(run)["status"] == "failed"
-
-
 async def test_the_redaction_of_the_caller_covers_those_below(tmp_path: Path):
     """A secret that an agent below reads is hidden from its model, and from its caller's."""
     below = child([call("lookup", key="4111"), call("lookup", key="4111")], lookup, max_iterations=1)
@@ -145,36 +127,36 @@ async def test_hooks_change_what_a_body_gets(tmp_path: Path):
         tmp_path, [call("research", topic="x"), text("one"), text("done")], block, tools=[research, lookup]
     )
     assert run.steps()[-1] == ("observation", "research", "ONE, <found b>")
-    assert (run.model.requests[1].parameters, [spec.name for spec in run.model.requests[1].tools]) == (
-        {"seed": 1},
-        ["lookup"],
-    )
+    request = run.model.requests[1]
+    assert (request.parameters, [spec.name for spec in request.tools]) == ({"seed": 1}, ["lookup"])
     assert [(tag, key) for tag, key, *_ in changes(run)] == [
         ("llm.request", "0"), ("llm.response", "0"), ("tool.call", "call_0"), ("tool.result", "call_0"),
     ]  # fmt: skip
 
 
-async def test_a_required_hook_that_fails_in_a_body_ends_the_run(tmp_path: Path):
-    """A body that catches everything does not outlive a required hook."""
+@tool
+async def stubborn(task: str, context: ToolContext) -> str:
+    """Go on, whatever happens."""
+    for _ in range(3):
+        try:
+            await context.model.ask(task)
+        except Exception:  # noqa: BLE001, S112 - stubborn
+            continue
+    return "tried"
 
-    @tool
-    async def stubborn(context: ToolContext) -> str:
-        """Go on, whatever happens."""
-        for _ in range(3):
-            try:
-                await context.model.ask("What?")
-            except Exception:  # noqa: BLE001, S112 - stubborn
-                continue
-        return "tried"
+
+@pytest.mark.parametrize("below", [stubborn, child([text("42")], name="stubborn")], ids=["a body", "an agent"])
+async def test_a_required_hook_that_fails_below_ends_the_run(tmp_path: Path, below: Any):
+    """The agent relies on its required hook: when that fails below, the agent ends too, whatever a body catches."""
 
     def fail(*given: Any) -> None:
         if given[1].owner != "root":
             raise ValueError("no")
 
-    run = await run_with(
-        tmp_path,
-        [call("stubborn"), text("done")],
-        lambda harness: harness.tap("llm.request", fail, required=True),
-        tools=[stubborn],
-    )
-    assert (run.result.terminated_by, run.result.output, len(run.model.requests)) == ("hook_failed", None, 1)
+    def block(harness: Harness) -> None:
+        harness.tap("llm.request", fail, required=True)
+
+    run = await record(tmp_path, [call("stubborn", task="Go."), text("done")], below, compose=[block])
+    end = ending(run)
+    assert (end["status"], end["terminated_by"], end["output"]) == ("failed", "hook_failed", None)
+    assert (len(run.model.requests), getattr(getattr(below, "model", None), "requests", [])) == (1, [])

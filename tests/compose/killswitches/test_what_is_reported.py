@@ -60,24 +60,19 @@ def spent(model: Any, **parameters: Any) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize(
-    ("usage", "tokens", "usd"),
+    ("usage", "cost_usd", "tokens", "usd"),
     [
-        ({}, 1_050, 0.01005),
-        ({"input_tokens": 0, "output_tokens": 10}, 60, 0.00015),
-        ({"input_tokens": 40, "output_tokens": 0}, 40, 0.00004),
-        ({"input_tokens": -5, "output_tokens": -5}, 1_050, 0.01005),
-        ({"input_tokens": 40, "output_tokens": 10, "cache_read_tokens": 9_000}, 50, 0.00014),
+        *(({"input_tokens": 40, "output_tokens": 10}, cost, 50, 0.00014) for cost in (NAN, INF, -5.0)),
+        ({}, None, 1_050, 0.01005),
+        ({"input_tokens": 0, "output_tokens": 10}, None, 60, 0.00015),
+        ({"input_tokens": 40, "output_tokens": 0}, None, 40, 0.00004),
+        ({"input_tokens": -5, "output_tokens": -5}, None, 1_050, 0.01005),
+        ({"input_tokens": 40, "output_tokens": 10, "cache_read_tokens": 9_000}, None, 50, 0.00014),
     ],
 )
-def test_impossible_usage(usage: dict[str, Any], tokens: int, usd: float):
-    """Impossible usage is never credited: the part that makes no sense counts as it was reserved."""
-    assert spent(Reporting(Usage(**usage))) == (tokens, usd)
-
-
-@pytest.mark.parametrize("cost_usd", [NAN, INF, -INF, -5.0])
-def test_a_cost_that_cannot_be(cost_usd: float):
-    """It is not believed, fails no run, and leaves nothing set aside; the prices say what was spent."""
-    assert spent(Reporting(Usage(input_tokens=40, output_tokens=10), cost_usd)) == (50, 0.00014)
+def test_impossible_figures(usage: dict[str, Any], cost_usd: float | None, tokens: int, usd: float):
+    """Impossible usage is never credited: it counts as it was reserved. For an impossible cost the prices say what was spent."""
+    assert spent(Reporting(Usage(**usage), cost_usd)) == (tokens, usd)
 
 
 BYPASSES: list[tuple[dict[str, Any], str]] = [
