@@ -48,6 +48,7 @@ _PART: Final = re.compile(r"[^\s;,]+")
 _PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
 """What stands between the marks of an address, a cookie or a list."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_URL_SAFE: Final = str.maketrans("-_", "+/")
 _SCHEMES: Final = frozenset({"basic", "bearer", "digest", "token"})
 _LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
@@ -216,8 +217,7 @@ def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
 
 def words_of(value: JsonValue) -> list[str]:
     """Return every text in a value, its parts, and their decoded forms."""
-    words = {word for text in _texts_in(value) for word in _words(text) if word.lower() not in _SCHEMES}
-    return sorted(words, key=len)[-_MOST:]
+    return sorted({word for word in _words(value) if word.lower() not in _SCHEMES}, key=len)[-_MOST:]
 
 
 def looks_secret(word: str) -> bool:
@@ -249,42 +249,33 @@ def _encoded(secret: bytes) -> Iterator[str]:
             yield encode(bytes(before) + secret).decode()[first:last]
 
 
-def _texts_in(value: JsonValue) -> Iterator[str]:
+def _words(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
-        yield value
-        if value[:1] in {"{", "["} and len(value) <= _LONGEST:  # the JSON of a service account
-            with suppress(ValueError, RecursionError):
-                yield from _texts_in(json.loads(value))
+        yield from _words_in(value.strip())
     elif isinstance(value, int) and not isinstance(value, bool):
         yield str(value)
     elif isinstance(value, (list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(item)
+            yield from _words(item)
 
 
-def _words(text: str) -> Iterator[str]:
-    text = text.strip()
+def _words_in(text: str) -> Iterator[str]:
     yield text
     if len(text) > _LONGEST:
         return
+    with suppress(ValueError, RecursionError):
+        if text[:1] in {"{", "["}:  # the JSON of a service account
+            yield from _words(json.loads(text))
     for part in _PART.findall(text):
         yield part
         yield part.partition("=")[2]
-        yield from _decoded(part)
+        with suppress(ValueError):
+            if _BASE64.fullmatch(part):  # such as `user:password` in a `Basic` header
+                decoded = base64.b64decode(part.translate(_URL_SAFE), validate=True).decode()
+                yield from _words_in(decoded if decoded.isprintable() else "")
     for piece in _PIECE.findall(text):
         yield piece
         yield unquote(piece)
-
-
-def _decoded(part: str) -> Iterator[str]:
-    """Yield `user:password` and the password of a `Basic` header, and other texts in base64."""
-    if _BASE64.fullmatch(part) is None:
-        return
-    with suppress(ValueError):
-        text = base64.b64decode(part, altchars=b"-_" if set(part) & {"-", "_"} else None, validate=True).decode()
-        if text.isprintable():
-            yield text
-            yield text.partition(":")[2]
 
 
 def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
