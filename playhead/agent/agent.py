@@ -77,7 +77,7 @@ class Agent:
             model: `provider/model` (`openai/gpt-4o-mini`, `ollama/qwen3:8b`), or a model: `LiteLLM("openai/x", api_base=…,
                 tool_format="text")`, or anything that is a `Model`.
             name: the agent's name in traces, and its tool name when another agent may call it.
-            description: what another agent is told about it.
+            description: what another agent reads about it.
             tools: functions made with `@tool`, plain typed functions, or agents.
             strategy: how it goes about a task: a strategy, such as `Reflexion(max_retries=2)`, or the name of one.
             system_prompt: replaces the default prompt; the request for reasons is added to either.

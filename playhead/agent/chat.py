@@ -74,7 +74,7 @@ class ChatLog:
         """Begin a chat, or continue the one whose file exists.
 
         Raises:
-            ChatError: the file is held by somebody else, or is none of a chat.
+            ChatError: the file is in use, or is not the file of a chat.
             OSError: it cannot be opened.
         """
         self.messages: list[ChatMessage] = []

@@ -216,7 +216,7 @@ class RunHandle:
 
     @property
     def result(self) -> RunResult | None:
-        """Return what the run reached; None while it goes on, or when it raised before it had begun."""
+        """Return what the run reached; None while it is running, or when it raised before it began."""
         if not self._outcome.done():
             return None
         if self._error is None:
@@ -225,9 +225,9 @@ class RunHandle:
         return partial if isinstance(partial, RunResult) else None
 
     def pause(self, reason: str = "paused by the caller") -> bool:
-        """Let the run wait before the next phase of its loop; what is in flight goes on until then.
+        """Let the run wait before the next phase of its loop; calls in flight continue until then.
 
-        Clocks go on: `timeout_after` counts the time, and for a `watchdog` nothing happens meanwhile.
+        Clocks keep running: `timeout_after` counts the time, and a `watchdog` sees no progress.
 
         Returns:
             Whether that is new: False when it is paused, stopping or over already.
@@ -241,7 +241,7 @@ class RunHandle:
     def stop(self, reason: str = "stopped by the caller") -> bool:
         """Let the turn that has begun end, calls included, and then ask the model once for the best answer.
 
-        An answer that the model gives in that turn stands. Agents below stop in the same way. A paused run goes on for it.
+        An answer that the model gives in that turn stands. Sub-agents stop in the same way. A paused run resumes for it.
 
         Returns:
             Whether that is new: False when the run is stopping, or over.
@@ -374,7 +374,7 @@ def start(run_id: str, density: Density, main: Callable[[RunControl], Awaitable[
     """Start a run, and return its handle; `main` runs it under the control that it is given.
 
     Raises:
-        UsageError: the density is none, or no asyncio loop runs here.
+        UsageError: there is no such density, or no asyncio loop runs here.
     """
     control = RunControl(Stream(run_id, checked_density(density)))
     return RunHandle(run_id, control, lambda: main(control))

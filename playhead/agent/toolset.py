@@ -75,7 +75,7 @@ def make_toolset(
     """Return an agent's tools by name: its own, then the kernel's.
 
     Raises:
-        ToolDefinitionError: something is no tool, or two are called the same.
+        ToolDefinitionError: something is not a tool, or two tools have the same name.
     """
     own = make_meta_tools(meta_tools)
     found: dict[str, Tool] = {}

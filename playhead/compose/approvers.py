@@ -36,9 +36,9 @@ Show = Callable[[str], Callable[[bool], None]]
 def ask_in_terminal(*, show: Show | None = None) -> Approver:
     """Return an approver that asks whoever sits at the terminal.
 
-    Only `y` or `yes` is a yes. Whatever else is typed is a no, and the reason for it; so is Ctrl-D. Where stdin or
-    stderr is no terminal, nobody is asked and the answer is no. Calls that run side by side are asked about one after
-    the other, and what was typed before a question stood there does not answer it.
+    Only `y` or `yes` approves. Any other line denies the call, and is the reason; so does Ctrl-D. Where stdin or stderr is not
+    a terminal, the call is denied. Parallel calls are asked about one after the other, and input typed before a question is
+    discarded.
 
     Args:
         show: shows a question, such as beside a status line; by default it is written to stderr.
@@ -61,11 +61,11 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
 def file_inbox(timeout: Duration = "10m") -> Approver:
     """Return an approver that waits for the answer of another process: `playhead approve RUN` or `playhead deny RUN`.
 
-    The run has to be traced: the question stands in its control folder, beside the trace. Whoever has not answered
-    within `timeout` has denied.
+    The run has to be traced: the question is in its control folder, beside the trace. Without an answer within `timeout` the
+    call is denied.
 
     Raises:
-        UsageError: `timeout` is no length of time.
+        UsageError: `timeout` is not a length of time.
     """
     limit_s = seconds(timeout, "timeout")
 

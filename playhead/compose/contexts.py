@@ -72,7 +72,7 @@ class HookContext:
     def state(self) -> KernelState | None:
         """The state at the begin of the current phase: a copy, writing into it changes nothing; None before bootstrap.
 
-        To go on from another one after an error, return `Recover(transition(context.state, …))`.
+        To continue from another one after an error, return `Recover(transition(context.state, …))`.
         """
         state = self._session.state
         return None if state is None else readable(state, self._session)

@@ -26,7 +26,7 @@ def seconds(value: Duration, name: str) -> float:
         name: what it is called where it was given, for the error.
 
     Raises:
-        UsageError: it is no length of time, not more than 0, or without an end.
+        UsageError: it is not a length of time, not above 0, or infinite.
     """
     length = _read(value)
     if length is None or math.isnan(length):

@@ -42,7 +42,7 @@ class Harness(Registrar):
         self._guards: tuple[GuardMaker, ...] = ()
         self._hooks: ComposedHooks | None = None
         self._blocks: list[_Block] = []
-        """The blocks that register just now, the outermost first."""
+        """The blocks that are registering, the outermost first."""
 
     def before(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
         """Ask a function before a phase, or before every phase for `*`.
@@ -63,7 +63,7 @@ class Harness(Registrar):
         """Ask a function after an error in `think`, `act` or `observe`, or in all of them for `*`; else as `before`.
 
         Raises:
-            UsageError: there is no such phase, it is none in which an error can be survived, or an option is not valid.
+            UsageError: there is no such phase, no error can be survived in it, or an option is not valid.
         """
         if phase != "*" and phase in PHASES and phase not in LOOP_PHASES:
             raise UsageError(
@@ -74,10 +74,10 @@ class Harness(Registrar):
     def emit(self, tag: str, payload: Any) -> Undo:  # noqa: ANN401 - by tag
         """Emit a payload whenever the agent starts: transforms and taps get it.
 
-        A `message.user` or a `nudge.*` that they leave joins the thread after the task; anything else is only told.
+        A `message.user` or a `nudge.*` that they leave joins the thread after the task; other payloads only reach the hooks.
 
         Raises:
-            UsageError: there is no such tag, or the payload is none for it.
+            UsageError: there is no such tag, or the payload does not fit it.
         """
         (matcher,) = read_pattern(check_tag(tag))
         payload = _checked_seed(tag, payload)
@@ -94,7 +94,7 @@ class Harness(Registrar):
         """Add a killswitch at the ports, for this agent and all below it, in the runs that begin from now on."""
         if not isinstance(maker, GuardMaker):
             raise UsageError(
-                f"guard takes a GuardMaker, as the blocks of playhead.compose.killswitches make; {maker!r} is none"
+                f"guard takes a GuardMaker, as the blocks of playhead.compose.killswitches make; it is {maker!r}"
             )
         self._guards = (*self._guards, maker)
 
@@ -125,7 +125,7 @@ class Harness(Registrar):
 
         Args:
             name: the block's name.
-            settings: its arguments; what is no JSON is recorded as it is shown.
+            settings: its arguments; a value without a JSON form is recorded as its `repr`.
 
         Raises:
             UsageError: it is called outside of a block, or twice in one.
@@ -145,10 +145,10 @@ class Harness(Registrar):
         """Let a block register what it has; what is returned undoes all of that.
 
         Raises:
-            UsageError: it is no function of a harness.
+            UsageError: it is not a function of a harness.
         """
         if not callable(block):
-            raise UsageError(f"a block is a function that takes the harness; {block!r} is none")
+            raise UsageError(f"a block is a function that takes the harness; it is {block!r}")
         entered = _Block()
         self._blocks.append(entered)
 
@@ -163,7 +163,7 @@ class Harness(Registrar):
             else:
                 _require_made(block)
                 _require_used(block, block(self), entered.undos)
-        except BaseException:  # half a block is none
+        except BaseException:  # a block registers all or nothing
             undo()
             raise
         finally:
@@ -184,9 +184,9 @@ class Harness(Registrar):
         return list(dict.fromkeys(each.block for each in self._registrations if each.block is not None))
 
     def add(self, registrations: list[Registration]) -> Undo:
-        """Add registrations, and return what undoes that: at once, also in a run that goes on.
+        """Add registrations, and return a function that undoes that, also in running runs.
 
-        A policy goes on in the runs that have begun with it: their headers say that it holds, and a replay asks it.
+        A policy stays in the runs that began with it: their headers name it, and a replay makes it again.
         """
         declared = next((each.declared for each in reversed(self._blocks) if each.declared is not None), None)
         if declared is not None:

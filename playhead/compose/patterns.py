@@ -49,7 +49,7 @@ def read_pattern(pattern: Pattern) -> Iterator[Matcher]:
     """Yield what a pattern means; each one of a list counts by itself.
 
     Raises:
-        UsageError: it is no pattern, or it means no tag at all.
+        UsageError: it is not a pattern, or it matches no tag.
     """
     if isinstance(pattern, str) or callable(pattern):
         yield _read_one(pattern)

@@ -79,7 +79,7 @@ def _shown(answer: object) -> str:
 
 
 def checked_unmet(each: object) -> Unmet:
-    """Return what a block says is still required; raises `TypeError` when that is no `Unmet`."""
+    """Return what a block says is still required; raises `TypeError` for anything but an `Unmet`."""
     if not isinstance(each, Unmet):
         raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
     return each

@@ -149,7 +149,7 @@ def checked_function(function: object) -> tuple[Callable[..., Any], str]:
         UsageError: it cannot be called.
     """
     if not callable(function):
-        raise UsageError(f"a hook is a function; {function!r} is none")
+        raise UsageError(f"a hook is a function; it is {function!r}")
     own = getattr(function, "__qualname__", type(function).__qualname__)
     return function, _where(function) if "<lambda>" in own else own.replace("<locals>.", "")
 

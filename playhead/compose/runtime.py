@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("playhead")
 
 SLOW_S: Final = 1.0
-"""Seconds from which a synchronous hook, which holds up the whole run, is reported."""
+"""Seconds after which a synchronous hook, which blocks the whole run, is reported."""
 
 
 class _Route(NamedTuple):
@@ -324,7 +324,7 @@ def _asking(hook: Registration, session: Session) -> Iterator[Session]:
 
 
 def _raise_unless_failure(error: BaseException, hook: Registration) -> None:
-    """Re-raise what is no failure of the hook: a cancellation, an interrupt, the end of the run, a stopped replay."""
+    """Re-raise what is not the hook's failure: a cancellation, an interrupt, the end of the run, a stopped replay."""
     ends = PlayheadError if hook.policy else (ReplayError, TraceWriteError)
     if not (isinstance(error, Exception) or is_failure(error)) or isinstance(error, ends):
         raise error

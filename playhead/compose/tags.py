@@ -74,7 +74,7 @@ def declare_tag(tag: str) -> str:
     """Make a tag of your own known, so that patterns may name it; strategies emit it with `session.offer`.
 
     Raises:
-        UsageError: it is no name of at least two segments, `area.what`.
+        UsageError: it is not a name of at least two segments, `area.what`.
     """
     if not all(tag.split(".")) or "." not in tag or "*" in tag:
         raise UsageError(f"{tag!r} is no tag: write an area and a name, such as billing.invoice-sent")

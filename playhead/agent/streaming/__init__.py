@@ -205,7 +205,7 @@ async def to_sse(events: AsyncIterable[StreamEvent], *, heartbeat_s: float | Non
         heartbeat_s: seconds of silence after which a comment is sent, so that no proxy closes the connection.
 
     Raises:
-        UsageError: the handle's events are read already, or `heartbeat_s` is no time.
+        UsageError: the handle's events have been read, or `heartbeat_s` is not above 0.
     """
     if heartbeat_s is not None and not heartbeat_s > 0:
         raise UsageError(f"heartbeat_s is a number of seconds above 0; it is {heartbeat_s!r}")

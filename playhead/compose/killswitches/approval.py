@@ -1,4 +1,4 @@
-"""A killswitch that lets nothing run without somebody's yes."""
+"""A killswitch that lets a tool run only after an approval."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def require_approval_for(
     timeout: Duration | None = None,
     on_trigger: Literal["continue", "stop", "terminate"] = "continue",
 ) -> Block:
-    """Let a tool run only after somebody said yes to exactly this call: in this agent and in all below it.
+    """Let a tool run only after an approval of exactly this call, in this agent and its sub-agents.
 
-    Anything but `True` or `Approval(True)`, in time, is a no: the body does not run, and the model is told why.
+    Anything but `True` or `Approval(True)`, in time, denies the call: the body does not run, and the model reads why.
 
     Args:
         tools: the name of a tool, or a list of names; `*` is every tool but those of the kernel.
         approver: who is asked: a function, sync or async; by default the agent's own `approver`.
         timeout: how long the approver has: seconds, or text such as `5m`; no limit by default.
-        on_trigger: after a no `continue` lets the run go on; `stop` ends it with the best output and status `done`;
+        on_trigger: after a denial `continue` lets the run continue; `stop` ends it with the best output and status `done`;
             `terminate` makes it a failed one.
 
     Raises:
@@ -44,7 +44,7 @@ def require_approval_for(
     """
     names = names_of("require_approval_for", tools)
     if approver is not None and not callable(approver):
-        raise UsageError(f"an approver is a function that takes the request; {approver!r} is none")
+        raise UsageError(f"an approver is a function that takes the request; it is {approver!r}")
     timeout_s = None if timeout is None else seconds(timeout, "timeout")
     trigger = checked_trigger(on_trigger, "continue")
     return guard_block(

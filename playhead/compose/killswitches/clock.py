@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def timeout_after(duration: Duration, *, on_trigger: OnTrigger = "stop") -> Block:
-    """End the run when it has lasted this long, whatever it does then: what is in flight is cancelled or left behind.
+    """End the run after this time; calls in flight are cancelled or abandoned.
 
     Args:
         duration: seconds, or text such as `90s`, `5m` or `1h30m`, or a timedelta.

@@ -59,7 +59,7 @@ def parse_switch(text: str, *, live: bool = False) -> SwitchExpression:
         live: whether it is for a live run, which may have switches that no recording can be backtested with.
 
     Raises:
-        UsageError: it is no call of a known switch with literal arguments, or the switch does not take these.
+        UsageError: it is not a call of a known switch with literal arguments, or the switch does not take them.
     """
     call = _parsed(text)
     switch = _switch(call.func, live=live)

@@ -24,7 +24,7 @@ LONGEST: Final = 200
 
 
 def kill_file(path: str | Path, *, on_trigger: OnTrigger = "stop") -> Block:
-    """End the run as soon as this file exists; while it exists no run with this switch goes on, or begins.
+    """End the run as soon as this file exists; while it exists, no run with this switch continues or starts.
 
     The first line of the file, if it has one, becomes the reason. A place that cannot be looked at ends the run, too.
 

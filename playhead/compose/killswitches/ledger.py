@@ -68,7 +68,7 @@ class Budget:
             max_cost_usd: US dollars at most.
 
         Raises:
-            UsageError: a limit is no number of what it limits, or there is none.
+            UsageError: a limit is not a valid number, or no limit is given.
         """
         if max_tokens is None and max_cost_usd is None:
             raise UsageError("a budget limits something: max_tokens=, max_cost_usd=, or both")
@@ -140,10 +140,10 @@ class Budget:
         self.wake()
 
     def wait(self, wake: Callable[[], object]) -> Callable[[], object]:
-        """Call a function, from whatever thread, when the next request is settled; the lock has to be held.
+        """Call a function, from any thread, when the next request is settled; the caller holds the lock.
 
         Returns:
-            What whoever waits no more has to call, from whatever thread; called once too often it does nothing.
+            A function that ends the waiting, from any thread; calling it again does nothing.
         """
         ticket = object()
         self._waiting[ticket] = wake

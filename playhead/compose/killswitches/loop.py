@@ -64,7 +64,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
         UsageError: an argument is not valid.
     """
     if not callable(predicate):
-        raise UsageError(f"stop_when takes a function of the context; {predicate!r} is none")
+        raise UsageError(f"stop_when takes a function of the context; it is {predicate!r}")
     if not isinstance(name, str) or not name:
         raise UsageError(f"the name of a switch is a text; it is {name!r}")
     answer = ending(checked_trigger(on_trigger))
@@ -76,7 +76,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
                 found = await found
             if not found:
                 return None
-        except Exception as error:  # noqa: BLE001 - whatever it raises, it has not said that the run may go on
+        except Exception as error:  # noqa: BLE001 - a predicate that raises must not let the run continue
             return Terminate(f"the predicate raised {described(error)}", name, name)
         return answer(
             found[:LONGEST] if isinstance(found, str) else f"the predicate {name_of(predicate)} is true", name, name

@@ -124,7 +124,7 @@ async def _counted(model: CountsTokens, request: Request) -> int | None:
 
 
 def _bytes_of_parameters(parameters: Mapping[str, JsonValue]) -> int:
-    """Return the bytes of what stands in the prompt, too, such as the JSON schema of a `response_format`."""
+    """Return the bytes of parameters that become part of the prompt, such as the JSON schema of a `response_format`."""
     return sum(_json_length(value) for value in parameters.values() if isinstance(value, (str, list, dict)))
 
 

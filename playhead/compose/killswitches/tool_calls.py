@@ -40,7 +40,7 @@ def tool_limit(
         calls: how often the tool may be called.
         total: how often tools may be called in all.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one; `refuse`
-            lets it go on, and tells the model that the call did not run.
+            lets it continue, and the model reads that the call did not run.
 
     Raises:
         UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
@@ -72,7 +72,7 @@ def _limits(tool: object, calls: object) -> dict[str, int]:
         raise UsageError(f"tool_limit takes a tool's name and a number, or limits by name; it is {tool!r}, {calls!r}")
     for name, limit in given.items():
         if not isinstance(name, str):
-            raise UsageError(f"tool_limit takes names of tools; {name!r} is none")
+            raise UsageError(f"tool_limit takes names of tools; it is {name!r}")
         at_least(f"the limit of {name}", limit, 0)
     return given
 

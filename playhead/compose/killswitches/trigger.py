@@ -46,7 +46,7 @@ def checked_trigger(on_trigger: object, *others: str) -> str:
     """Return how a switch ends a run.
 
     Raises:
-        UsageError: there is no such way.
+        UsageError: the switch has no such ending.
     """
     known = ("stop", "terminate", *others)
     if on_trigger not in known:  # a tuple: it may be anything, also what has no hash
@@ -78,7 +78,7 @@ def names_of(what: str, given: object) -> tuple[str, ...]:
     """Return the tools that are named by one name or several.
 
     Raises:
-        UsageError: none is named, or something that is no name.
+        UsageError: no tool is named, or a name is not text.
     """
     names = (given,) if isinstance(given, str) else given
     if isinstance(names, (set, frozenset)):

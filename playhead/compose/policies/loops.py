@@ -74,7 +74,7 @@ def limits_of(detection: LoopDetection | dict[str, Any] | None) -> LoopDetection
     """Return when an agent counts as stuck.
 
     Raises:
-        UsageError: it is not valid, or could never find what it was told to look for.
+        UsageError: it is not valid, or its rules can never find a loop.
     """
     limits = options_of("detect_loops", detection, LoopDetection)
     if limits.identical_calls is None and limits.identical_thoughts is None and limits.thinks_without_act is None:
@@ -99,7 +99,7 @@ def finder(harness: Harness, limits: LoopDetection) -> Callable[[PhaseContext], 
 
     def find(context: PhaseContext) -> Loop | None:
         state, since = context.state, began(context)
-        # What repeats between two loops, such as two steps of a plan, is no circle.
+        # A repetition between two loops, such as two steps of a plan, does not count.
         since[0] = max(since[0], context.loop_began)
         loop = find_loop(state.steps, state.iteration, limits, since[0])
         if loop is not None:

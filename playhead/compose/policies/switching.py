@@ -1,6 +1,6 @@
 """A policy that lets another strategy take over from one that is stuck.
 
-It goes on from what was done: the steps, their results, the turns.
+The new strategy continues with the steps, results and turns so far.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Switching(BaseModel):
 def switch_strategy(
     switching: Switching | dict[str, Any] | None = None, detection: LoopDetection | dict[str, Any] | None = None
 ) -> Policy:
-    """Let another strategy take over when an agent repeats itself; a strategy that is kept is told so.
+    """Let another strategy take over when an agent repeats itself; if the strategy is kept, the model gets a nudge.
 
     Args:
         switching: what may take over, and how often; None for the defaults of `Switching`.
