@@ -138,7 +138,7 @@ class Conversion:
         for item in turn.by_program:
             self._call(item, self._program_call(item), by_program=True)
         if is_last and calls:
-            self._findings.doubt("the run ended on the calls of tools; a replay asks the model once more")
+            self._findings.doubt("the run ended with calls of tools; a replay asks the model once more")
 
     @property
     def _iteration(self) -> int | None:
@@ -153,7 +153,7 @@ class Conversion:
                 "calls whose arguments are not a JSON object, which a replay answers itself", call.name
             )
         if is_last and asked.item is None and asked.shown is None:
-            self._findings.doubt("the last answer asks for calls of which the spans show no run", call.name)
+            self._findings.doubt("the last answer asks for calls that the spans do not show", call.name)
             return
         ran = call if asked.item is None else self._as_it_ran(asked.item, call)
         completed = self._call(asked.item, ran, asked.shown)
@@ -239,11 +239,13 @@ class Conversion:
             self._findings.missing("calls have no tool result", started.tool)
             return None
         if result is NOTHING and shown is not None:
-            self._findings.note("results that only a later prompt holds, errors or not", started.tool)
+            self._findings.note(
+                "results that only a later prompt has; whether they were errors is not known", started.tool
+            )
             return ToolCallCompleted(ok=True, result=_content(shown), **fields)
         value = to_json(result)
         if output is not NOTHING and as_text(to_json(output)) != as_text(value):
-            why = "what the agents said that calls entered is not what the calls returned"
+            why = "calls returned something other than the answer of the agent that they entered"
             self._findings.doubt(why, started.tool)
         if shown is not None and not words == as_text(value) == shown.content:
             if words is not None and words == shown.content and output is NOTHING and _is_same_json(words, value):

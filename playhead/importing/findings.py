@@ -68,20 +68,22 @@ def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
     replayed = works(found.root, replayed=True)
     spans = {each.span.span_id: each.span for work in replayed for each in (*work.items, *work.agents)}.values()
     if not any(work.models for work in replayed):
-        findings.missing("no span is a model call, so there is nothing to ask again")
+        findings.missing("no span is a model call, so there is nothing to replay")
     for span in spans:
         if REDACTED in repr(span.attributes):
             findings.missing("content of spans is hidden", span.name)
-    whole = "the run may not be whole: spans"
+    whole = "the run may be incomplete: spans"
     doubts = {
-        f"{whole} are below parents that are missing": 0 if found.is_whole else found.loose,
-        f"{whole} had not ended, or do not say when": sum(span.end_ns is None for span in spans),
-        f"{whole} have the id of another one": tree.conflicting,
+        f"{whole} have parents that are missing": 0 if found.is_whole else found.loose,
+        f"{whole} have no end time": sum(span.end_ns is None for span in spans),
+        f"{whole} share an id with another one": tree.conflicting,
         f"{whole} are their own ancestors, and are left out": tree.in_circles,
         f"{whole} are nested too deep, and are left out": found.too_deep,
-        "the order of the run is not known: spans do not say when they began": sum(not span.start_ns for span in spans),
+        "the order of the run is not known: spans have no start time": sum(not span.start_ns for span in spans),
         "the program's SDK dropped attributes or events of spans": sum(span.dropped for span in spans),
-        "texts may be cut: several have the same greatest length, as under a limit of attributes": _longest_texts(tree),
+        "texts may be truncated: several have the same greatest length, as under a limit on attributes": _longest_texts(
+            tree
+        ),
     }
     notes = {
         "spans that are not agents, model calls or tool calls, and are left out": found.left_out,

@@ -38,7 +38,7 @@ def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
     if task is None:
         task = next((each.reading.agent.task for each in work.agents if each.reading.agent.task), None)
     names = [each.reading.agent.name for each in reversed(work.agents)] + [each.span.name for each in work.agents]
-    findings.doubt("a first prompt goes on after the user's message, which a replay does not", times=goes_on)
+    findings.doubt("a first prompt continues after the user's message, unlike a replay's", times=goes_on)
     findings.doubt("the task is not in the spans", times=task is None)
     findings.doubt("the task is empty, which a replay refuses", times=task is not None and not task)
     header = AgentHeader(
@@ -70,7 +70,7 @@ def tools_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent:
     if is_agent:
         _compare_requests(work, findings)
         for name in [name for name in calls if name not in known]:
-            why = "which tools the model was offered is not in the spans, only which it called"
+            why = "the spans do not show which tools the model was offered, only which it called"
             findings.doubt("calls of tools that no request offered" if is_offered else why, name)
             known[name] = _called(name, [each.item.reading.tool for each in calls[name] if each.item is not None])
     agents = {name for name, asked in calls.items() if all(map(_enters_agent, asked))}

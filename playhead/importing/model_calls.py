@@ -63,12 +63,12 @@ class ForeignThread:
     def _compare(self, messages: Sequence[ForeignMessage], ids: list[int], before: list[int]) -> None:
         """Find whether the prompt is the one before, the answer and its results, as that of a replay is."""
         if self._last is not None and self._last.text and not self._last.tool_calls:
-            self._findings.doubt("the run goes on after an answer that calls no tool, where a replay ends")
+            self._findings.doubt("the run continues after an answer without calls, where a replay ends")
         elif ids[: len(before)] != before:
-            self._findings.doubt("prompts do not begin with the one before, as those of a replay do")
+            self._findings.doubt("prompts do not begin with the previous one, as those of a replay do")
         elif not _are_alike(messages[len(before) :], self._next):
             self._findings.doubt(
-                "prompts go on with something else than the answer before and the results of its calls, which a replay "
+                "prompts continue with something other than the previous answer and the results of its calls, which a replay "
                 "does not send"
             )
 
@@ -95,7 +95,7 @@ class ModelCalls:
         """Return the events of a model call, each with its time in nanoseconds; without an outcome if it had not ended."""
         reading, start_ns = item.reading.model, item.span.start_ns
         self._examine(item)
-        self._findings.doubt("model calls failed, and the run went on", times=isinstance(self.last, LlmFailed))
+        self._findings.doubt("model calls failed, and the run continued", times=isinstance(self.last, LlmFailed))
         self.number = 0 if self.number is None else self.number + 1
         added, ranges = self.thread.place(reading.messages or ())
         tools = self._unstated if reading.tools is None else [self._tool_ids[spec.name] for spec in reading.tools]
@@ -129,10 +129,11 @@ class ModelCalls:
         unknown = sum(not each.known and each.role != "assistant" for each in messages)
         findings.doubt("messages of prompts are in the spans without their content", times=unknown)
         findings.doubt(
-            "messages that prompts had and do not show (`playhead export --all-messages`)", times=reading.cut
+            "messages of prompts are not in the spans (`playhead export --all-messages` includes them)",
+            times=reading.cut,
         )
         for kind in (kind for each in messages for kind in each.lost):
-            findings.doubt("prompts hold what is neither text nor image, which a replay cannot send", kind)
+            findings.doubt("prompts have parts that are neither text nor image, which a replay cannot send", kind)
         for name in reading.unrecorded:
             findings.note("request parameters that the recording does not hold (a replay takes them by --set)", name)
 
@@ -150,7 +151,7 @@ class ModelCalls:
             findings.note("parts of answers that are left out", kind)
         findings.doubt("answers of the model are not in the spans", times=not self.last_is_known)
         findings.note("model calls whose tokens the spans do not hold", times=reading.usage is None)
-        findings.note("errors of model calls that answered all the same", times=item.reading.error is not None)
+        findings.note("model calls with an error that still have an answer", times=item.reading.error is not None)
         calls = (
             call.model_copy(update={"id": self.call_id(call.id), "arguments": to_json(call.arguments)})
             for call in tool_calls(answer.calls, number)

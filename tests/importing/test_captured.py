@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 MAIL = {"to": "ann@example.com", "body": "4,180 feet and 61 metres"}
 WHY_NOT = {
     "openai-agents": (
-        "which tools the model was offered is not in the spans, only which it called: lookup, send_mail",
+        "the spans do not show which tools the model was offered, only which it called: lookup, send_mail",
     ),
     "smolagents": (
         (
-            "prompts go on with something else than the answer before and the results of its calls, which a replay does "
+            "prompts continue with something other than the previous answer and the results of its calls, which a replay does "
             "not send: 2"
         ),
-        "the run ended on the calls of tools; a replay asks the model once more: 1",
+        "the run ended with calls of tools; a replay asks the model once more: 1",
     ),
 }
 """What the spans of these lack, so that nothing is concluded from a replay."""

@@ -87,7 +87,7 @@ OUTPUTS: dict[str, tuple[Trace, tuple[str, ...]]] = {
     "with other words": (answering("4,1", "Answer: 4,1"), (NOT_SAID,)),
     "on a tool's result": (
         only(0, 1, 2),
-        ("the run ended on the calls of tools; a replay asks the model once more: 1",),
+        ("the run ended with calls of tools; a replay asks the model once more: 1",),
     ),
 }
 
@@ -109,6 +109,6 @@ def test_a_killed_run_has_no_end(tmp_path: Path) -> None:
     killed = Recording(REACTIVE, records[: last + 1], ())
     run, recording = imported(exported(killed), tmp_path)
     assert (run.replayability, recording.ending) == ("tools-only", None)
-    assert "the run may not be whole: spans had not ended, or do not say when: 2" in run.source.reasons
+    assert "the run may be incomplete: spans have no end time: 2" in run.source.reasons
     assert recording.root.exchanges[-1].outcome is None
     assert build_debrief(recording).outcome == "unknown"

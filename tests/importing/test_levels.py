@@ -103,15 +103,15 @@ SAME_ID: Final = shop()
 SAME_ID.spans.append({**SAME_ID.spans[2], "name": "another"})
 CUT: Final = shop(task=("user", "s" * 1000), then=[ASKED, {**TOLD, "content": "r" * 1000}], result="r" * 1000)
 
-GO_ON: Final = "prompts go on with something else than the answer before and the results of its calls"
+GO_ON: Final = "prompts continue with something other than the previous answer and the results of its calls"
 OTHER_RESULTS: Final = "later prompts show other results than the tools' spans: lookup"
 OTHER_ARGUMENTS: Final = "calls ran with other arguments than the model gave: lookup"
 OTHER_TOOLS, OTHER_PARAMETERS, OTHER_MODELS = (
     f"requests of an agent have other {what} than its first: 1" for what in ("tools", "parameters", "models")
 )
 NO_OBJECT: Final = "calls whose arguments are not a JSON object, which a replay answers itself: lookup"
-MISSING_PARENT: Final = "spans are below parents that are missing: "
-NOT_ENDED: Final = "spans had not ended, or do not say when: "
+MISSING_PARENT: Final = "spans have parents that are missing: "
+NOT_ENDED: Final = "spans have no end time: "
 
 FULL: dict[str, Trace] = {
     "whole": shop(),
@@ -125,14 +125,14 @@ TOOLS_ONLY: dict[str, tuple[Trace, str]] = {
     # content
     "no prompts": (without(shop(), "llm.input_messages", "input."), "content was not captured"),
     "no schemas": (shop(**twice()), "only which it called: lookup"),
-    "audio": (shop(task=with_part("audio", "x")), "prompts hold what is neither text nor image"),
+    "audio": (shop(task=with_part("audio", "x")), "prompts have parts that are neither text nor image"),
     "an empty task": (shop(task=("user", "")), "the task is empty, which a replay refuses: 1"),
-    "texts of one length": (CUT, "texts may be cut: several have the same greatest length"),
+    "texts of one length": (CUT, "texts may be truncated: several have the same greatest length"),
     # prompts that a replay would not send
-    "begins late": (BEGINS_LATE, "goes on after the user's message"),
-    "another prompt": (OTHER_PROMPT, "prompts do not begin with the one before"),
-    "several answers": (SEVERAL_ANSWERS, "the run goes on after an answer that calls no tool, where a replay ends: 1"),
-    "a failed model call": (FAILED_FIRST, "model calls failed, and the run went on: 1"),
+    "begins late": (BEGINS_LATE, "continues after the user's message"),
+    "another prompt": (OTHER_PROMPT, "prompts do not begin with the previous one"),
+    "several answers": (SEVERAL_ANSWERS, "the run continues after an answer without calls, where a replay ends: 1"),
+    "a failed model call": (FAILED_FIRST, "model calls failed, and the run continued: 1"),
     "a message of the user in between": (showing(ASKED, TOLD, ("user", "Please be brief.")), GO_ON),
     "a result left out": (showing(ASKED), GO_ON),
     "a result under another tool's name": (showing(ASKED, {**TOLD, "name": "weather"}), GO_ON),
@@ -174,13 +174,13 @@ TOOLS_ONLY: dict[str, tuple[Trace, str]] = {
     "a parent that is no id": (changed(3, parentSpanId="the chain"), f"{MISSING_PARENT}1"),
     "no ends": (changed(0, 1, 2, 3, endTimeUnixNano=None), f"{NOT_ENDED}4"),
     "the agent had not ended": (changed(0, endTimeUnixNano=None), f"{NOT_ENDED}1"),
-    "without the first model call": (only(0, 2, 3), "first prompt goes on after the user's message"),
+    "without the first model call": (only(0, 2, 3), "first prompt continues after the user's message"),
     "no times": (
         changed(1, 2, 3, endTimeUnixNano=None, startTimeUnixNano=None),
-        "spans do not say when they began: 3",
+        "spans have no start time: 3",
     ),
     "dropped attributes": (changed(1, droppedAttributesCount=7), "SDK dropped attributes or events"),
-    "two spans of one id": (SAME_ID, "spans have the id of another one: 1"),
+    "two spans of one id": (SAME_ID, "spans share an id with another one: 1"),
     "two instrumentations side by side": (DOUBLED, "calls of a model have the id of another one"),
 }
 NOT: dict[str, tuple[Trace, str]] = {

@@ -145,7 +145,7 @@ def test_a_request_that_says_it_offers_no_tools_differs_from_one_that_offers_som
             "inner: 4,180 feet",
             "4,180 feet",
             "inner: 4,180 feet",
-            "what the agents said that calls entered is not what the calls returned: ask",
+            "calls returned something other than the answer of the agent that they entered: ask",
         ),
         (
             "4,180 feet",

@@ -69,7 +69,7 @@ def test_agents_beside_one_another(trace: Trace, tmp_path: Path) -> None:
     assert (recording.ending.status, recording.ending.output) == ("done", "b: found")
     assert called(recording) == [("lookup", {"key": key}, key.upper()) for key in "ab"]
     assert run.replayability == "tools-only"
-    assert any("the run goes on after an answer" in reason for reason in run.source.reasons)
+    assert any("the run continues after an answer" in reason for reason in run.source.reasons)
 
 
 def test_an_agent_that_is_a_span_for_each_turn_is_one_agent(tmp_path: Path) -> None:
