@@ -79,7 +79,7 @@ def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout.count(": imported (") == len(NAMES)
     assert result.stdout.count("replay   full: it can be replayed") == 3
-    assert "because  which tools the model was offered is not in the spans" in result.stdout
+    assert "because  the spans do not show which tools the model was offered" in result.stdout
     again = objects(playhead("import", *files, "--trace-dir", tmp_path, "--json"))
     assert {run["outcome"] for run in again} == {"already-imported"}
     assert again[0]["imported"]["replayability"] == "full"
