@@ -1,6 +1,6 @@
-"""The attributes, metadata and status of each kind of span, in the names of OpenInference; None stands for what is not known.
+"""The attributes, metadata and status of each kind of span, in the names of OpenInference. None marks an unknown value.
 
-An AGENT span is the root of a run, or stands below the tool call that entered it. LLM spans are model calls, TOOL spans tool calls.
+An AGENT span is the root of a run, or a child of the tool call that entered the agent. LLM spans are model calls, TOOL spans tool calls.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def of_agent(started: RunStarted | AgentStarted, run_id: str, owner: str, path: 
 
 
 def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> Attributes:
-    """Return the metadata of an AGENT span; it holds the model, because backends add up tokens wherever `llm.model_name` stands."""
+    """Return the metadata of an AGENT span; it holds the model, because backends add up tokens for each span with `llm.model_name`."""
     header = started.agent
     metadata = {"owner": record.owner, "seq": record.seq, "strategy": header.strategy, "model": header.model}
     if not isinstance(started, RunStarted):

@@ -112,7 +112,7 @@ class _Owner:
     name: str
     """Its name in the events."""
     home: OpenSpan
-    """The span that its operations stand below: the agent's, or that of the tool call."""
+    """The parent span of its operations: the agent's, or that of the tool call."""
     header: AgentHeader
     """The header of the agent, or of the agent whose tool it is."""
     path: str
@@ -299,7 +299,7 @@ class _RunSpans:
 
     @staticmethod
     def _place_of_call(event: e.ToolCallStarted, owner: _Owner, request: OpenSpan | None) -> OpenSpan:
-        """Return the span that a call stands below: of its step, else of the phase in which the model asked for it."""
+        """Return the parent span of a call: its step, else the phase in which the model asked for it."""
         above = None if request is None or event.step is not None else request.above
         return above if above is not None and above.is_open else owner.phases.of_call(event.step)
 

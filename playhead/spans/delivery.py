@@ -241,7 +241,7 @@ class Otlp(Sink):
         return Answer("unusable" if status in _OF_THE_ENDPOINT else "refused", reason)
 
     def _safe(self, text: str) -> str:
-        """Return somebody else's text as one plain line without secrets."""
+        """Return foreign text as one printable line without secrets."""
         return plain(self._destination.without_secrets(text))
 
 
@@ -254,14 +254,14 @@ def _retry_after_s(header: str) -> float | None:
 
 
 def _cause(error: BaseException) -> str:
-    """Return the system's word for why there is no connection: the innermost error's, as the others repeat headers."""
+    """Return the system's reason for a failed connection: that of the innermost error, as the others repeat headers."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return plain(error.strerror).lower() if isinstance(error, OSError) and error.strerror else "there is no connection"
 
 
 def read_answer(content: bytes, kind: str) -> Answer | None:
-    """Return what the body of a successful answer of this content type says; None when it is no collector's.
+    """Return what the body of a successful answer means, by its content type; None if no collector sent it.
 
     OTLP's answer is an `ExportTraceServiceResponse`, as protobuf or as JSON, and nearly always empty. One that rejects spans
     does not say which.

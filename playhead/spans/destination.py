@@ -1,4 +1,4 @@
-"""Where spans go: an endpoint, and the headers and certificates that it asks for, which are never shown."""
+"""The destination of spans: an endpoint with its headers and certificates, which are never shown."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 _TRACES: Final = "OTEL_EXPORTER_OTLP_TRACES_"
 _ALL: Final = "OTEL_EXPORTER_OTLP_"
 _PATH: Final = "/v1/traces"
-"""Where a collector takes spans."""
+"""The path of OTLP's endpoint for spans."""
 _TIMEOUT_S: Final = 10.0
 _MILLISECONDS: Final = 1000.0
 """From this number on a timeout is in milliseconds, as OpenTelemetry specifies it; below it in seconds, as its SDK for
 Python reads it."""
 _PROTOCOL: Final = "http/protobuf"
 _LONGEST: Final = 200
-"""Characters of somebody else's text that are shown."""
+"""Characters of foreign text that are shown."""
 _SHORTEST_SECRET: Final = 4
-"""Characters; shorter values of headers stand in any text."""
+"""Characters; shorter values of headers appear in any text by chance."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Destination:
 
     @property
     def name(self) -> str:
-        """The URL as it may be shown: without user, password and query."""
+        """The URL without user, password and query, safe to show."""
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -66,7 +66,7 @@ class Destination:
 
     @property
     def hint(self) -> str:
-        """The likely mistake in the address when nobody answers there."""
+        """The likely mistake in the address, for an error without a connection."""
         is_grpc = urlsplit(self.address).port == 4317  # noqa: PLR2004 - the port that OTLP has for gRPC
         return "; port 4317 is usually for gRPC, and OTLP over HTTP has port 4318" if is_grpc else ""
 
@@ -80,7 +80,7 @@ class Destination:
         return replace(self, headers={**self.headers, **_checked_headers(given, "the headers that were given")})
 
     def without_secrets(self, text: str) -> str:
-        """Return somebody else's text without the values of the headers and the query."""
+        """Return foreign text without the values of the headers and the query."""
         words = words_of([*self.headers.values(), urlsplit(self.address).query])
         values = {form for word in words if len(word) >= _SHORTEST_SECRET for form in forms_of(word)}
         for value in sorted(values, key=len, reverse=True):
@@ -239,5 +239,5 @@ def _compression() -> str:
 
 
 def plain(text: str) -> str:
-    """Return the start of somebody else's text as one plain line."""
+    """Return the start of foreign text as one printable line."""
     return "".join(each if each.isprintable() else " " for each in text[:_LONGEST])

@@ -45,7 +45,7 @@ MAX_RUNS: Final = 10_000
 
 
 class LiveExport:
-    """Sends the runs that begin in this process from now on; never raises into a run, and never delays one."""
+    """Sends the runs that begin in this process from now on; never delays or fails a run."""
 
     def __init__(
         self,
@@ -121,13 +121,13 @@ class LiveExport:
         return done and self._flush(late_at) and all(run.failure is None for run, _ in marks)
 
     def shutdown(self, timeout_s: float = _EXIT_S) -> None:
-        """Deliver what is left, and warn of what could not be; runs that begin later are not sent. Again, it does nothing."""
+        """Deliver what is left, and warn of what could not be delivered. Later runs are not sent; a second call does nothing."""
         with self._ending:  # of two threads that end the process, the second waits for the first
             if not self.stopped:
                 self._end(timeout_s)
 
     def _turn_away(self, recorder: Recorder) -> None:
-        """Leave a run, and those that begin until the destination takes spans again, to `playhead export`; warn once."""
+        """Warn once that runs which begin now are left to `playhead export`."""
         if self._is_full:
             return
         self._is_full = True
@@ -217,7 +217,7 @@ class LiveExport:
         self._wake.clear()
 
     def _warn_of_destination(self, pump: Pump) -> None:
-        """Say once what is wrong with the destination."""
+        """Warn once of a destination that takes nothing, and pass its own warnings on."""
         for remark in pump.remarks[self._remarks :]:
             self._remarks += 1
             log.warning("%s takes the spans, and says: %s", self.name, remark)
@@ -231,7 +231,7 @@ class LiveExport:
             log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, stopped.reason)
 
     def _warn_of_run(self, run: RunExport) -> None:
-        """Say what went wrong with a run that is done, or given up."""
+        """Log what went wrong with a run that is done or given up."""
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
         if run.failure is not None and run.path is not None and run.path.exists():
@@ -283,14 +283,14 @@ class LiveExport:
 
 
 def _end_with_worker(end: Callable[[], None]) -> None:
-    """End with a process of `multiprocessing`, too: one that was forked ends without `atexit`."""
+    """Call a function at the end of a `multiprocessing` worker, too: a forked one ends without `atexit`."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(None, end, exitpriority=0)
 
 
 def _suppress_instrumentation() -> None:
-    """Let an application's own instrumentation make no spans of the requests of this thread: these carry spans."""
+    """Keep the application's instrumentation from making spans of this thread's requests, which carry spans."""
     from opentelemetry import context  # noqa: PLC0415 - in the thread
 
     context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))  # noqa: SLF001, FBT003 - as its SDK does
@@ -306,7 +306,7 @@ class _Current:
     registered = False
     lock = threading.Lock()
     refused = False
-    """Whether a warning said that what the environment asks for is impossible."""
+    """Whether a warning about an invalid environment was logged."""
 
 
 def live_export(

@@ -1,4 +1,4 @@
-"""What spans show: the switches of OpenInference, applied wherever the hidden text stands again.
+"""What spans show: the switches of OpenInference, applied wherever the hidden text appears again.
 
 `TraceConfig.mask` knows attributes one by one. But an answer stands in `output.value` and again in the next prompt, arguments in
 the answer and on the span of the call: what the kernel or the recording repeats is hidden everywhere. Text that may quote
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolCall, ToolSpec
 
 MAX_MESSAGES: Final = 20
-"""Messages of a prompt that a span shows, unless told otherwise."""
+"""The default for the messages of a prompt that a span shows."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SpanOptions:
     """Whether prompts, answers, arguments, results, the words of errors, and the application's tags and metadata are shown;
     without them, names, ids, times, tokens, costs and statuses are left."""
     max_messages: int | None = MAX_MESSAGES
-    """Messages of a prompt that its span shows: those of the system and the newest; `metadata` counts those that were cut.
+    """Messages of a prompt that its span shows: system messages and the newest; `metadata` counts the messages that were cut.
     None: all, which makes the spans of a long run grow with the square of its length."""
     gen_ai: bool = False
     """Whether spans carry the attributes of OpenTelemetry's GenAI conventions as well."""
@@ -69,14 +69,14 @@ class SpanOptions:
 
 _PART: Final = f"{INPUT}.0.{MessageAttributes.MESSAGE_CONTENTS}.0"
 _IMAGE: Final = f"{_PART}.{MessageContentAttributes.MESSAGE_CONTENT_IMAGE}.{ImageAttributes.IMAGE_URL}"
-"""Where an image stands: the switches for images are about places."""
+"""The attribute of an image: OpenInference masks images by the names of their attributes."""
 _EVERYTHING: Final = TraceConfig(
     hide_inputs=True, hide_outputs=True, hide_llm_tools=True, hide_llm_invocation_parameters=True
 )
 
 
 class Masking:
-    """What of a run is shown, decided once."""
+    """What the spans of a run show."""
 
     def __init__(self, options: SpanOptions) -> None:
         config = options.masking if options.masking and options.content else _EVERYTHING
@@ -85,33 +85,33 @@ class Masking:
         self.input_messages = not (config.hide_inputs or config.hide_input_messages or config.hide_prompts)
         """Whether prompts are shown message by message."""
         self.output_messages = not (config.hide_outputs or config.hide_output_messages or config.hide_choices)
-        """Whether answers are."""
+        """Whether answers are shown message by message."""
         self.inputs = self.input_messages and not config.hide_input_text
-        """Whether what went into an operation is shown as a whole."""
+        """Whether inputs of operations are shown."""
         self.outputs = self.output_messages and not config.hide_output_text
-        """Whether what came out of one is."""
+        """Whether outputs of operations are shown."""
         self.both = self.inputs and self.outputs
-        """Whether what is both is shown: what a model wrote and something was given, such as the arguments of a call."""
+        """Whether text is shown that is output and input at once, such as the arguments of a call."""
         self.application = not config.hide_inputs
         """Whether tags and metadata of the application are shown."""
         self.tools = not (config.hide_inputs or config.hide_llm_tools)
-        """Whether schemas and descriptions of tools are shown, also in the words of a prompt."""
+        """Whether schemas and descriptions of tools are shown, also where a prompt lists them in words."""
         self.parameters = not config.hide_llm_invocation_parameters
         """Whether parameters of requests are shown."""
         self.words = self.both and not config.hide_input_images
         """Whether text that may quote anything is shown: reasons, errors, descriptions."""
 
     def image(self, url: str) -> str:
-        """Return what stands for an image of a message."""
+        """Return the URL of an image, or its replacement."""
         said = self._config.mask(_IMAGE, url, externalize=False)
         return said if isinstance(said, str) else REDACTED_VALUE
 
     def tool_name(self, name: str, tool: ToolSpec | None) -> str:
-        """Return the name of a tool as it was called; one that no tool has is the model's own word."""
+        """Return the name of a called tool; a name that no tool has is text by the model."""
         return clean(name) if tool is not None else self.word(clean(name))
 
     def calls(self, calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec]) -> Sequence[ToolCall]:
-        """Return the calls of an answer as far as they are shown: their ids, and the names that a tool has."""
+        """Return the calls of an answer, masked; their ids and the names of existing tools stay."""
         if self.words:
             return calls
         hidden = {} if self.both else {"arguments": None, "raw_arguments": REDACTED_VALUE}
@@ -121,7 +121,7 @@ class Masking:
         )
 
     def answer(self, response: LlmResponded, tools: Mapping[str, ToolSpec]) -> LlmResponded:
-        """Return an answer as far as it is shown, wherever it stands."""
+        """Return an answer, masked."""
         if self.words:
             return response
         hidden: dict[str, Any] = {"tool_calls": self.calls(response.tool_calls, tools)}
@@ -131,45 +131,42 @@ class Masking:
         return response.model_copy(update=hidden)
 
     def results(self, tool: ToolSpec | None, *, ok: bool) -> bool:
-        """Return whether results of a tool are shown.
-
-        Errors may quote anything. So may a tool of the kernel's own, which tells of the task, of tools and of what was said.
-        """
+        """Return whether results of a tool are shown. Errors and the kernel's own tools may quote anything."""
         if tool is not None and tool.kind == "meta":
             return self.words and self.tools
         return self.outputs if ok else self.words
 
     def word(self, text: str) -> str:
-        """Return text that may quote anything, or what stands for it."""
+        """Return text that may quote anything, or its replacement."""
         return text if self.words else REDACTED_VALUE
 
     def input(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what went into an operation."""
+        """Return the attributes of an input."""
         return as_input(*shown(value)) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
 
     def passed(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what a model wrote and an operation was given."""
+        """Return the attributes of an input that a model wrote."""
         return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
 
     def input_json(self, text: str) -> dict[str, Any]:
-        """Return the attributes of what went into an operation and is JSON text already."""
+        """Return the attributes of an input that is JSON text already."""
         return as_input(text, JSON) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
 
     def output(self, value: Any, *, is_shown: bool | None = None) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what came out of an operation; None: shown as outputs are."""
+        """Return the attributes of an output; `is_shown=None`: shown if outputs are."""
         visible = self.outputs if is_shown is None else is_shown
         return as_output(*shown(value)) if visible else self._instead(SpanAttributes.OUTPUT_VALUE)
 
     def quoting(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of what came out of an operation and may quote anything."""
+        """Return the attributes of an output that may quote anything."""
         return self.output(value, is_shown=self.words)
 
     def output_json(self, text: str) -> dict[str, Any]:
-        """Return the attributes of what came out of an operation and is JSON text already."""
+        """Return the attributes of an output that is JSON text already."""
         return as_output(text, JSON) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
 
     def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, Any]:
-        """Return the attributes of the messages of a request or an answer, as far as they are shown."""
+        """Return the attributes of the messages of a request or an answer, masked."""
         if not (self.input_messages if prefix == INPUT else self.output_messages):
             return {}
         attributes = message_attributes(prefix, messages)

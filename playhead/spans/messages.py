@@ -1,4 +1,4 @@
-"""Messages and values as spans show them: text that every backend takes, attributes, and OpenAI's JSON.
+"""Messages and values as spans show them: as text that every backend accepts, as attributes, and as OpenAI's JSON.
 
 A message is converted once, however many requests send it.
 """
@@ -33,25 +33,25 @@ TEXT = OpenInferenceMimeTypeValues.TEXT.value
 JSON = OpenInferenceMimeTypeValues.JSON.value
 
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-"""An escaped NUL: behind an even number of backslashes, for those of an odd number are text themselves."""
+"""An escaped NUL: after an even number of backslashes; after an odd number it is an escaped backslash and text."""
 
 
 def clean(text: str) -> str:
-    """Return text that backends can hold: what UTF-8 cannot say is U+FFFD, and so is NUL.
+    """Return text that backends can store: NUL and lone surrogates become U+FFFD.
 
-    (PostgreSQL takes no NUL. Phoenix, which keeps its spans there, accepts a span with one, and drops it without a word.)
+    (PostgreSQL stores no NUL. Phoenix, which uses it, accepts a span with a NUL and drops it silently.)
     """
     text = text if text.isascii() else scrub(text)
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in text else text
 
 
 def cleaned(text: str | None) -> str | None:
-    """Return text that backends can hold, if there is any."""
+    """Return text that backends can store, if there is any."""
     return None if text is None else clean(text)
 
 
 def present(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are known."""
+    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -64,13 +64,13 @@ def json_of(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def json_taken_apart(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    """Return compact JSON that backends take apart before they store it; so no NUL is in it, escaped or not."""
+    """Return compact JSON for attributes that backends parse before they store them: without NUL, escaped or not."""
     text = json_of(value)
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
 def shown(value: JsonValue) -> tuple[str, str]:
-    """Return a recorded value as text, and the type of that text: strings are themselves, all else is JSON without tags."""
+    """Return a recorded value as text, and its MIME type: a string as it is, anything else as JSON without the trace's tags."""
     if isinstance(value, str):
         return clean(value), TEXT
     text = json_of(value)
@@ -81,12 +81,12 @@ def shown(value: JsonValue) -> tuple[str, str]:
 
 
 def as_input(text: str, mime: str) -> dict[str, Any]:
-    """Return the attributes of what went into an operation."""
+    """Return the attributes of an input."""
     return {SpanAttributes.INPUT_VALUE: text, SpanAttributes.INPUT_MIME_TYPE: mime}
 
 
 def as_output(text: str, mime: str) -> dict[str, Any]:
-    """Return the attributes of what came out of an operation."""
+    """Return the attributes of an output."""
     return {SpanAttributes.OUTPUT_VALUE: text, SpanAttributes.OUTPUT_MIME_TYPE: mime}
 
 
@@ -97,7 +97,7 @@ OUTPUT: Final = SpanAttributes.LLM_OUTPUT_MESSAGES
 _FIRST: Final = f"{INPUT}.0."
 
 Image = Callable[[str], str]
-"""Returns what stands for an image."""
+"""Returns the URL of an image, or its replacement."""
 
 
 @dataclass(slots=True, eq=False)
@@ -105,11 +105,11 @@ class Shown:
     """A message, ready for any number of spans."""
 
     names: tuple[str, ...]
-    """Names of its attributes, as they stand behind its number in the list of messages."""
+    """Names of its attributes, without the prefix that holds its number in the list of messages."""
     values: tuple[str, ...]
     """Their values."""
     json: str
-    """OpenAI's form."""
+    """The message as OpenAI's JSON."""
     message: dict[str, Any]
     """The same as data."""
 

@@ -50,7 +50,7 @@ class Phases:
     tree: SpanTree
     masking: Masking
     home: OpenSpan
-    """The span that the phases stand below."""
+    """The parent span of the phases."""
     declared: StrategyFacts
     """What the strategy declares of itself."""
     open: dict[str, Phase] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Phases:
     # --- where operations belong --------------------------------------------------------------------------------------
 
     def of_request(self, event: e.LlmRequested, newest: Any, seq: int, now: int) -> OpenSpan:  # noqa: ANN401 - a message's content
-        """Return the span that a request stands below. The newest message of the first request is the input of its phase."""
+        """Return the parent span of a request. The newest message of the first request is the input of its phase."""
         self.seq = seq
         if event.purpose == CHECK and CHECK not in self.open:
             self._begin(CHECK, CHECK, now, kind=Kind.EVALUATOR)
@@ -76,7 +76,7 @@ class Phases:
         return phase.span
 
     def of_call(self, step: str | None = None) -> OpenSpan:
-        """Return the span that a call stands below: of its step, else of the newest phase."""
+        """Return the parent span of a call: its step, else the newest phase."""
         phase = self._phase(step)
         return self.home if phase is None else phase.span
 
@@ -90,7 +90,7 @@ class Phases:
         return newest
 
     def answered(self, span: OpenSpan, purpose: str, text: str) -> None:
-        """Note an answer as the output of its phase, unless its purpose is none of those that the strategy answers with."""
+        """Note an answer as the output of its phase, if its purpose is one that the strategy answers with."""
         answering = self.declared.answering
         for phase in self.open.values():
             counts = phase.step is not None or not answering or purpose in answering

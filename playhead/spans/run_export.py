@@ -1,4 +1,4 @@
-"""One run on its way to a destination: which of its spans are left to deliver, the cursor that keeps it, and what is reported.
+"""The export of one run: the spans that are left to deliver, the cursor that keeps its progress, and reports of problems.
 
 The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, written whole and readable by its owner only. It says
 that every span which closed up to the event `seq` is settled: accepted, or refused for good. A cursor that is missing, older or
@@ -51,7 +51,7 @@ _SPANS: Final = 5
 
 
 class Reached(BaseModel, strict=True):
-    """How far a run has come: the content of a cursor."""
+    """The progress of a run: the content of a cursor."""
 
     first: str = ""
     """The hash of the trace's first event."""
@@ -70,7 +70,7 @@ class Reached(BaseModel, strict=True):
 
 
 class Cursor:
-    """The file that says how far a run has come."""
+    """The file that keeps the progress of a run."""
 
     def __init__(self, trace_path: Path, destination: Destination) -> None:
         self._destination = destination
@@ -126,12 +126,12 @@ class Closed(NamedTuple):
 
     run: RunExport
     seq: int
-    """The event that closed it; of one that is still open in a run that is over, one more than the last event."""
+    """The event that closed it; for a span that the run left open, one more than the last event."""
     span: ReadableSpan
 
 
 class RunExport:
-    """One run on its way to a destination. Spans close in the order of the events, so one number says how far it is."""
+    """The export of one run. Spans close in the order of the events, so one number is its progress."""
 
     def __init__(  # noqa: PLR0913 - what an export is made of
         self,
@@ -302,7 +302,7 @@ class RunExport:
     # --- what is settled ----------------------------------------------------------------------------------------------
 
     def _note_settled(self) -> None:
-        """Keep what is settled: all that closed before the first span that is not."""
+        """Save the progress: every span that closed before the first unsettled one."""
         following, interrupted_at, complete = self._under_way or self._waiting, self.reached.interrupted_at, False
         seq = following[0].seq - 1 if following else self._at
         if self._counted and not following:
@@ -327,7 +327,7 @@ def _name_of(span: ReadableSpan) -> str:
 
 
 def notices(run: RunExport, destination: str) -> Iterator[str]:
-    """Yield what was wrong with the file of a run that is done, or was refused, left out or lost."""
+    """Yield the problems of a run that is done: of its file, and of spans that were refused, left out or lost."""
     yield from map(str, run.problems[:_PROBLEMS])
     if len(run.problems) > _PROBLEMS:
         yield f"and {len(run.problems) - _PROBLEMS:,} more problems; `playhead check` says where"
@@ -382,7 +382,7 @@ def resend_command(paths: Sequence[Path], options: str, *, and_later: bool = Fal
 
 
 def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
-    """Count what is missing of runs that are not delivered any further, until `late_at` in monotonic seconds."""
+    """Count the undelivered spans of runs whose export has stopped, until `late_at` in monotonic seconds."""
     found, spans, all_counted = [], 0, True
     for run in runs:
         number = run.count_rest(late_at)

@@ -1,4 +1,4 @@
-"""Where the records of a run come from: its file, also while it is written, or, of a run without one, a queue."""
+"""The records of a run: from its file, also while it is written, or from a queue for a run without a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_QUEUED: Final = 5_000
 
 
 class TraceSource:
-    """A run's file, read as far as it is written. Between two reads no file is open: an agent needs the descriptors."""
+    """A run's file, read as far as it is written. It is closed between two reads, as an agent needs the descriptors."""
 
     def __init__(self, path: Path, ended: Callable[[], bool] | None = None) -> None:
         """Read a trace.
@@ -43,7 +43,7 @@ class TraceSource:
         self.over = False
         """Whether everything was read that will ever be there."""
         self.problems: list[Problem] = []
-        """What is wrong with the file; at most 1,000."""
+        """Problems of the file; at most 1,000."""
 
     def new(self) -> Iterator[Record]:
         """Yield the records of the lines that are whole by now; raises like `playhead.trace.reader.scan`."""
@@ -66,7 +66,7 @@ class TraceSource:
 
 
 class _TraceFile(io.BufferedIOBase):
-    """A trace that grows. It is opened for each read; an error while it is opened again is kept in `failure`."""
+    """A trace that grows. Each read opens it; an error is kept in `failure`."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._offset = path, 0
@@ -95,7 +95,7 @@ class _TraceFile(io.BufferedIOBase):
 
 
 class QueueSource:
-    """The records of a run that no file holds: a bounded queue; what does not fit in is lost and counted."""
+    """The records of a run without a file: a bounded queue; records that do not fit are lost and counted."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         """Begin with nothing; `is_over` returns whether the run has ended."""
@@ -105,7 +105,7 @@ class QueueSource:
         """The number of the event that comes next."""
         self.problems: Sequence[Problem] = ()
         self.lost = 0
-        """Events that did not fit in. What came before the first of them is delivered, nothing after it."""
+        """Events that did not fit. Spans that closed before the first of them are delivered, none after it."""
 
     def put(self, record: Record) -> None:
         """Take one more record, in the agent's thread."""
@@ -122,7 +122,7 @@ class QueueSource:
 
     @property
     def over(self) -> bool:
-        """Whether everything was yielded that will ever come."""
+        """Whether no more records will come."""
         return (self._is_over() or self.lost > 0) and not self._records
 
 
@@ -134,15 +134,15 @@ Source = TraceSource | QueueSource
 
 
 def is_over(path: Path, *, assume_dead: bool = False) -> bool:
-    """Return whether nothing more comes; `assume_dead`: also when that cannot be seen from here."""
+    """Return whether a run has ended; `assume_dead`: also if this machine cannot tell."""
     alive = is_alive(path)
     return alive is False or (alive is None and assume_dead)
 
 
 def unseen_host(path: Path) -> str | None:
-    """Return the other host on which a run may still be running; None when its lock tells whether it does.
+    """Return the other host on which a run may still be running; None if its lock tells whether it does.
 
-    A lock is not seen on every machine that sees the file, and a container that starts again has another host name.
+    Not every machine that sees the file sees its lock, and a restarted container has another host name.
     """
     from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where there are no locks
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, Range, ToolCall, ToolSpec
 
 _TOLD: Final = 40
-"""Characters of a tool's description by which it is known in a prompt, which may cut it."""
+"""Characters of a tool's description that identify it in a prompt, which may shorten it."""
 
 
 class Prompt(NamedTuple):
@@ -27,9 +27,9 @@ class Prompt(NamedTuple):
 
     messages: list[Shown]
     cut: int
-    """Messages between those of the system and the newest that are not shown."""
+    """Messages between the system messages and the newest that are not shown."""
     missing: int
-    """Messages that the records do not hold."""
+    """Messages that are not in the records."""
 
 
 class Offered(NamedTuple):
@@ -42,7 +42,7 @@ class Offered(NamedTuple):
 
 
 class SpanThread:
-    """Every message and tool of one owner, as far as the records tell."""
+    """The messages and tools of one owner."""
 
     def __init__(self, masking: Masking, opening: Opening) -> None:
         self._masking = masking
@@ -58,7 +58,7 @@ class SpanThread:
         self._offered: dict[tuple[Range, ...], Offered] = {}
 
     def add(self, added: MessageAdded) -> None:
-        """Take a message. One whose content the records do not hold stays empty."""
+        """Add a message; it is empty if the records do not hold its content."""
         if added.id in self._messages:
             return
         self._messages[added.id] = self._answer_sent(added) or self._shown(added)
@@ -73,14 +73,14 @@ class SpanThread:
         return shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
 
     def _as_shown(self, added: MessageAdded, content: Content) -> Content:
-        """Return what a message says, as far as it is shown in prompts."""
+        """Return the content of a message, masked."""
         may_quote = not self._masking.outputs and not self._opening.holds(added, content)
         is_prompt = added.ref is None and added.role in {"system", "user"}
         is_hidden = may_quote or self._is_hidden_result(added) or (is_prompt and self._describes(content))
         return content and REDACTED_VALUE if is_hidden else content
 
     def _describes(self, content: Content) -> bool:
-        """Return whether a prompt lists tools in words: it holds how one of them is described, in whatever lines."""
+        """Return whether a prompt lists tools in words: whether it holds the description of one, however its lines are broken."""
         texts = [content] if isinstance(content, str) else [part.text for part in content if part.type == "text"]
         return any(said in " ".join(text.split()) for text in texts for said in self._told)
 
@@ -93,14 +93,14 @@ class SpanThread:
         return not self._masking.results(self.tool(name), ok=result is None or result.ok)
 
     def _answer_sent(self, added: MessageAdded) -> Shown | None:
-        """Return the answer that is sent back as it was shown, which it is when the model said it without reasoning."""
+        """Return the converted answer that an assistant message sends back; not one with reasoning, which is not sent back."""
         if added.ref is None or added.ref.request not in self._answers or added.role != "assistant":
             return None
         answer, shown = self._answers[added.ref.request]
         return None if answer.thinking else shown
 
     def _content_of(self, added: MessageAdded) -> tuple[Content, tuple[ToolCall, ...]]:
-        """Return content and calls of a message, wherever they stand."""
+        """Return the content and the calls of a message, also where it refers to an answer or a result."""
         ref = added.ref
         if ref is not None and ref.request is not None:
             known = self._answers.get(ref.request)
@@ -111,17 +111,17 @@ class SpanThread:
         return added.content or "", added.tool_calls
 
     def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
-        """Take an answer, to which messages will refer; return what is shown of it, and that as a message."""
+        """Add an answer, which messages may refer to; return it masked, and as a message."""
         said = self._masking.answer(response, self._by_name)
         answer = self._answers[response.request] = said, shown_answer(said)
         return answer
 
     def completed(self, result: ToolCallCompleted) -> None:
-        """Take a result, to which messages will refer."""
+        """Add a result, which messages may refer to."""
         self._results[result.call_id] = result
 
     def define(self, defined: ToolsDefined) -> None:
-        """Take tools."""
+        """Add tools."""
         self._tools.update(enumerate(defined.tools, defined.first_id))
         self._by_name.update((tool.name, tool) for tool in defined.tools)
         if not self._masking.tools:
@@ -133,7 +133,7 @@ class SpanThread:
         return self._by_name.get(name)
 
     def prompt(self, ranges: Sequence[Range], most: int | None) -> Prompt:
-        """Return the messages of these ids: those of the system, and the newest of all, `most` together."""
+        """Return at most `most` messages of these ids: system messages first, then the newest."""
         spans = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
         known = sum(max(0, end - start) for start, end in spans)
         asked = sum(max(0, last - first + 1) for first, last in ranges)
@@ -169,33 +169,33 @@ class SpanThread:
 
 
 _FROM_OUTSIDE: Final = (e.LlmResponded, e.LlmFailed, e.ToolCallCompleted, e.FactRecorded)
-"""What a later message may quote."""
+"""Events that a later message may quote."""
 
 
 def _as_told(tool: ToolSpec) -> str:
-    """Return by which words a prompt that describes a tool is known; it may give the first line alone, and cut it."""
+    """Return the words that identify a tool's description in a prompt: the start of its first line."""
     first_line = tool.description.strip().partition("\n")[0] or f"{tool.name}("
     return " ".join(first_line.split())[:_TOLD]
 
 
 class Opening:
-    """The texts that a run begins with, which its later prompts may say again.
+    """The texts that a run begins with, which later prompts may repeat.
 
-    Plans, critiques, summaries and corrections are messages of the user's or of the system's, and nothing in them says whose
-    words they hold. So it is not asked what a message quotes, but what there was to quote when it was written.
+    Plans, critiques, summaries and corrections are user or system messages, and nothing marks what they quote. So a message
+    counts as quoting outputs unless there was nothing to quote when its text first appeared.
     """
 
     def __init__(self, started: e.RunStarted) -> None:
         self._texts: set[Content] = {started.task}
         self._over = started.chat is not None and started.chat.turn > 0
-        """(A later turn of a chat is told in its system prompt what was done before.)"""
+        """(The system prompt of a later chat turn reports earlier turns.)"""
 
     def take(self, event: e.EventBase) -> None:
-        """Take any event of the run."""
+        """Note any event of the run."""
         self._over = self._over or isinstance(event, _FROM_OUTSIDE)
 
     def holds(self, added: e.MessageAdded, content: Content) -> bool:
-        """Take a message; return whether it cannot quote what models answered and tools returned."""
+        """Note a message; return whether it cannot quote answers and results."""
         if added.ref is not None or added.role not in {"system", "user"}:
             self._over = True  # turns that were there before: examples, and those of a chat
             return False

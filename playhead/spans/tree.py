@@ -1,6 +1,6 @@
-"""Spans while they are open, and what becomes of those inside a span that ends.
+"""The open spans of a run, and how they close.
 
-Ids of traces and spans follow from the run, so that whatever is sent twice is the same span both times.
+Ids of traces and spans are computed from the run id, so a span that is sent twice has the same id both times.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 SCOPE: Final = InstrumentationScope("playhead", VERSION)
 OK: Final = Status(StatusCode.OK)
 OURS: Final = "playhead"
-"""What Playhead's own metadata is called."""
+"""The key of Playhead's own metadata."""
 THEIRS: Final = "application.playhead"
-"""What metadata of the application is called that it calls so, too."""
+"""The key of the application's metadata that uses Playhead's key."""
 INTERRUPTED: Final = "playhead.interrupted"
 """Marks a span that did not end by itself."""
 _NOT_ENDED: Final = "it had not ended when {name} did"
@@ -45,7 +45,7 @@ _DIED: Final = "the run had not ended when its recording did"
 
 @dataclass(slots=True, eq=False)
 class OpenSpan:
-    """A span whose end is not known yet."""
+    """A span that has not ended."""
 
     name: str
     context: SpanContext
@@ -57,7 +57,7 @@ class OpenSpan:
     attributes: dict[str, Any]
     """None: not known, and left out."""
     metadata: dict[str, Any]
-    """What of it is not an attribute of its own; None as above."""
+    """Facts without an attribute of their own; None as above."""
     links: tuple[Link, ...] = ()
     events: list[Event] = field(default_factory=list)
     below: dict[int, OpenSpan] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class SpanTree:
         links: tuple[Link, ...] = (),
         parent: SpanContext | None = None,
     ) -> OpenSpan | None:
-        """Open the span of an operation; None when there was one already, or when what it belongs to has ended."""
+        """Open the span of an operation; return None if it was opened before, or if the span above has ended."""
         number = span_id_of(self._run_id, operation)
         if number in self._seen or (above is not None and not above.is_open):
             return None
@@ -124,7 +124,7 @@ class SpanTree:
         return closed
 
     def interrupted(self, now: int) -> list[ReadableSpan]:
-        """Return all open spans as they are now, innermost first; they stay open."""
+        """Return all open spans as interrupted, innermost first; they stay open."""
         return [
             self._cut_off(each, now, _DIED) for root in self._roots.values() for each in (*self._inside(root), root)
         ]
@@ -204,7 +204,7 @@ def _hashed(text: str, size: int) -> int:
 
 
 def root_span_of(run_id: str, trace_id: str | None = None) -> SpanContext:
-    """Return the outermost span of another run, which is in this trace when it was not in its own."""
+    """Return the outermost span of another run; `trace_id` is the application's trace, if the run joined one."""
     trace = parsed(trace_id) or trace_id_of(run_id)
     return SpanContext(trace, span_id_of(run_id, ROOT), is_remote=True, trace_flags=SAMPLED)
 
@@ -220,7 +220,7 @@ def parsed(number: str | None, digits: int = 32) -> int:
     return int(number, 16) if number and re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", number) else 0
 
 
-# --- the second set of attributes -----------
+# --- the GenAI conventions of OpenTelemetry ---------------------------------------------------------------------------
 
 _ALSO: Final = {
     Kind.AGENT.value: {"agent.id": "gen_ai.agent.id"},
@@ -231,14 +231,13 @@ _ALSO: Final = {
     },
     Kind.TOOL.value: {S.INPUT_VALUE: "gen_ai.tool.call.arguments"},
 }
-"""Attributes that each kind of span has under another name as well."""
+"""GenAI attributes that OpenInference's conversion leaves out, by kind of span and the attribute that they copy."""
 
 
 def gen_ai_attributes(attributes: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:
-    """Return the attributes of OpenTelemetry's GenAI conventions that follow from a span's; phases have none.
+    """Return the `gen_ai.*` attributes of a span, converted by OpenInference; phases have none. Masked values are left out.
 
-    OpenInference's own instrumentation makes them; others that backends read are added. (`gen_ai.usage.cost` is in no
-    convention: Langfuse reads it.) What the span hides is hidden here, too.
+    (`gen_ai.usage.cost` is in no convention: Langfuse reads it.)
     """
     also = _ALSO.get(attributes[S.OPENINFERENCE_SPAN_KIND])
     if also is None:
