@@ -25,7 +25,7 @@ async def main() -> None:
         for message in ("Hi!", "Find the height of Mount Zed.", "How do you know?"):
             reply = await chat.chat(message)
             print(f"{message} {reply.message} {list(reply.tools_used)}")
-        again = await load_recording(folder / f"{reply.run_id}.jsonl").reproduce()
+        again = await load_recording(folder / f"{reply.result.run_id}.jsonl").reproduce()
         print("identical:", again.identical)
     with agent.session(persist=folder / "chats", id="ann") as chat:
         print("messages:", len(chat.history()))

@@ -171,23 +171,11 @@ class ChatReply:
     """An answer in a chat."""
 
     message: str
-    """What the agent says; empty when it has nothing to say: see `terminated_by`."""
-    success: bool = True
-    """Whether the run succeeded; False when it failed, for instance since a validator refused the message above."""
-    tools_used: tuple[str, ...] = ()
+    """What the agent says; empty when it has nothing to say: see `result.terminated_by`."""
+    tools_used: tuple[str, ...]
     """The tools that were called for it, each once."""
-    from_memory: bool = True
-    """Whether the answer came without a tool call: from what the model knows, and from the chat."""
-    tokens: int | None = 0
-    """Tokens that it took; None when those of an answer are not known."""
-    steps: int = 0
-    """Turns of the loop that it took."""
-    cost_usd: float | None = None
-    """US dollars; None when a price is not known."""
-    run_id: str = ""
+    result: RunResult
     """The run that gave it; its trace is the account of it."""
-    terminated_by: str = "end_turn"
-    """How that run ended."""
 
 
 class ChatSession:
@@ -306,10 +294,10 @@ class ChatSession:
         reply = _reply(result, self._tools)
         if self._ended:
             log.warning(
-                "the chat %s ended before the answer of the run %s; it is not in the chat", self.id, reply.run_id
+                "the chat %s ended before the answer of the run %s; it is not in the chat", self.id, result.run_id
             )
         else:
-            self._add("assistant", reply.message, run_id=reply.run_id, account=_account(result))
+            self._add("assistant", reply.message, run_id=result.run_id, account=_account(result))
         return reply
 
     def _add(self, role: Any, content: Content, **fields: str | None) -> None:  # noqa: ANN401 - a role
@@ -365,17 +353,7 @@ def _reply(result: RunResult, tools: Mapping[str, Tool]) -> ChatReply:
     called = dict.fromkeys(each.tool for each in result.steps if each.type == "action" and each.tool is not None)
     used = tuple(name for name in called if name not in tools or _is_own(tools[name]))
     output = to_json(result.output)
-    return ChatReply(
-        message="" if output is None else as_text(output),
-        success=result.success,
-        tools_used=used,
-        from_memory=not used,
-        tokens=None if result.usage.unknown else result.usage.total_tokens,
-        steps=result.iterations,
-        cost_usd=None if result.cost_unknown else result.cost_usd,
-        run_id=result.run_id,
-        terminated_by=result.terminated_by,
-    )
+    return ChatReply(message="" if output is None else as_text(output), tools_used=used, result=result)
 
 
 def _is_own(tool: Tool) -> bool:

@@ -212,7 +212,7 @@ async def test_turns_before_are_hidden_as_what_they_are(tmp_path: Path) -> None:
     chat = agent.session()
     await chat.chat("SECRETFIRST")
     reply = await chat.chat("SECRETSECOND")
-    records = load_recording(reply.run_id, tmp_path).records
+    records = load_recording(reply.result.run_id, tmp_path).records
     said = {"SECRETANSWER", "for your last answer", "SECRETFINAL", "SECRETSECOND"}
     assert shown(records, said) == said
     assert shown(records, said, hide_outputs=True) == {"SECRETSECOND"}
