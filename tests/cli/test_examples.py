@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     [
         ("4180 feet", "write it like"),
         ("__import__('os').system('x')", "not allowed"),
-        ("'a' * 3", "not allowed"),
-        ("2 if 1 else 3", "not allowed"),
         ("1 / 0", "divided by zero"),
         ("9 ** 9 ** 9", "too large"),
-        ("(-8) ** 0.5", "no real number"),
         ("1" + "+1" * 1000, "longer than"),
     ],
 )

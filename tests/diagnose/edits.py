@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def apply_edits(edits: Iterable[ToolEdit], original: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
-    """Return the replay's sequence of calls, made of the original's.
-
-    Raises:
-        ValueError: the edits do not belong to this sequence.
-    """
+    """Return the replay's sequence of calls, made of the original's."""
     gone: set[int] = set()
     placed: dict[int, ToolUse] = {}
     for edit in edits:
@@ -28,15 +24,8 @@ def apply_edits(edits: Iterable[ToolEdit], original: Sequence[ToolUse]) -> tuple
         if edit.replay_place is not None:
             placed[edit.replay_place] = ToolUse(edit.owner, edit.tool, edit.args_hash)
     kept = deque(use for place, use in enumerate(original) if place not in gone)
-    made: list[ToolUse] = []
-    for place in range(len(kept) + len(placed)):
-        if place in placed:
-            made.append(placed[place])
-        elif kept:
-            made.append(kept.popleft())
-        else:
-            raise ValueError(f"the edits say nothing of place {place}; they belong to another sequence")
-    return tuple(made)
+    places = range(len(kept) + len(placed))
+    return tuple(placed[place] if place in placed else kept.popleft() for place in places)
 
 
 def tool_sequence(recording: Recording, *, not_entered: Iterable[str] = ()) -> tuple[ToolUse, ...]:

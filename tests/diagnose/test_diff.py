@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rich.console import Console
 
 from playhead import Agent, RunError, ToolContext, load_recording, tool
 from playhead.diagnose.diff import diff_recordings
@@ -20,6 +18,7 @@ from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStart
 from playhead.trace.types import Usage
 from tests.diagnose.edits import apply_edits, tool_sequence
 from tests.diagnose.planted import altered, recording_of, renamed
+from tests.diagnose.recordings import printed
 from tests.options import grouped
 
 if TYPE_CHECKING:
@@ -97,9 +96,7 @@ def test_a_switch_of_strategy_that_one_run_lacks_is_a_difference(runs: Runs) -> 
     diff = diff_recordings(one, other)
     assert (diff.output.equal, diff.tool_sequence, diff.iterations_delta, diff.identical) == (True, (), 0, False)
     assert (diff.original.switches, diff.replay.switches) == (("root: reactive → direct",), ())
-    console = Console(width=200, file=io.StringIO())
-    console.print(diff_document(diff))
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = printed(diff_document(diff), width=200)
     assert "different: the strategy (original: root: reactive → direct; replay: no switch)" in shown
 
 

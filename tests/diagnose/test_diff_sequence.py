@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import random
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,15 +96,3 @@ def test_the_difference_of_arguments_is_told() -> None:
     (edit,) = diff_recordings(recording_of([("a", "1")]), recording_of([("a", "2")])).tool_sequence
     assert [(each.path, each.original, each.replay) for each in edit.differences] == [("key", "1", "2")]
     assert (edit.original_args, edit.replay_args) == ({"key": "1"}, {"key": "2"})
-
-
-@pytest.mark.slow
-def test_a_long_diff_takes_seconds_at_most() -> None:
-    """The whole diff of two runs of two thousand shuffled calls."""
-    chance = random.Random(1)
-    base = [(chance.choice("abcd"), str(chance.randint(0, 50))) for _ in range(2_000)]
-    one, other = recording_of(base), recording_of(chance.sample(base, len(base)))
-    began = time.process_time()
-    diff = diff_recordings(one, other)
-    assert time.process_time() - began < 3
-    assert apply_edits(diff.tool_sequence, tool_sequence(one)) == tool_sequence(other)
