@@ -37,7 +37,7 @@ PARTIAL: Final = {
     exits={
         0: "every event came out as recorded",
         1: "a divergence",
-        4: "it cannot be told: the recording ends before the run did, or was redacted",
+        4: "inconclusive: the recording ends before the run did, or was redacted",
         **options.UNREADABLE,
     },
 )
@@ -51,7 +51,7 @@ def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_jso
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
     Nothing real is called. It proves that the code still does what was recorded, and nothing about model or tools.
-    Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by rules of its user's.
+    Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by the user's own rules.
     """
     from playhead.cli.toolbox import load_agent
     from playhead.replay import load_recording, reproduce_sync
@@ -63,7 +63,7 @@ def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_jso
 
 
 def reproduction_exit_code(outcome: Reproduction) -> int:
-    """Return 0 when the whole run came out the same, 1 at a divergence, 4 when it cannot be told."""
+    """Return 0 when the whole run came out the same, 1 at a divergence, 4 when it is inconclusive."""
     if not outcome.identical:
         return exits.INCONCLUSIVE if outcome.redacted else exits.FAILED
     return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
@@ -95,7 +95,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     if outcome.status != "closed":
         yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
     if outcome.redacted and not outcome.identical:
-        yield Line(("inconclusive: ", "bold yellow"), "redaction rules of the user's have changed what was recorded")
+        yield Line(("inconclusive: ", "bold yellow"), "the user's redaction rules changed what was recorded")
     for name in outcome.not_compared:
         is_parameter = name.startswith("parameters.")
         why = "its fingerprint is not of this key" if is_parameter else "which this version does not know"
@@ -122,7 +122,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     exits={
         0: "the replay ran to its end, whatever changed",
         1: "the replay broke: the model did not answer, the strategy raised, or it was cancelled",
-        4: "it cannot be told: it was stopped at a call that was not recorded, or too few results were recorded ones",
+        4: "inconclusive: it stopped at a call that was not recorded, or too few results were recorded ones",
         **options.UNREADABLE,
     },
 )
@@ -209,7 +209,7 @@ def replay(  # noqa: PLR0913 - options
 STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}
 PLACES: Final = {"response": "after", "result": "after", "outside": "in"}
 NAME: Final = 13
-"""Characters of a run's id: enough to tell runs apart that began in the same second."""
+"""Characters of a run's id: enough to distinguish runs that began in the same second."""
 
 
 @options.command(
@@ -218,7 +218,7 @@ NAME: Final = 13
     """  playhead backtest --switch "timeout_after('5m')" --switch "tool_limit('search', 5)" latest""",
     exits={
         3: "a run cannot be read, or is damaged; the others are reported all the same",
-        4: "for no run can it be told what the switches would have done",
+        4: "for no run is it known what the switches would have done",
     },
 )
 @options.runs_argument

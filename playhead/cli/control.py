@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ENDED: Final = ("done", "failed")
 CLOSING_S: Final = 0.2
-"""Seconds that a run may take between closing its trace and removing its control folder, in whatever order."""
+"""Seconds that a run may take between closing its trace and removing its control folder, in either order."""
 
 
 def reach(path: Path, otherwise: str) -> Control:
@@ -55,7 +55,7 @@ def reach(path: Path, otherwise: str) -> Control:
         raise PlayheadError(f"run {run_id} runs on the machine {control.process.host!r}; {otherwise} from here")
     if not control.held:
         gone = f"its process {control.process.pid} is gone, and the trace has no end"
-        raise RunEndedError(f"run {run_id} does not go on: {gone}; {otherwise}")
+        raise RunEndedError(f"run {run_id} is not running: {gone}; {otherwise}")
     return control
 
 
@@ -85,7 +85,7 @@ class Kill:
     pid: int
     """Its process."""
     also: tuple[str, ...]
-    """Other runs of its process, in whatever folder: with `killed` they were ended too."""
+    """Other runs of its process, in any folder; with `killed` they ended too."""
 
     def lines(self) -> Iterator[Line]:
         """Yield how the run ended, and what ended with it."""
@@ -349,7 +349,7 @@ def kill_process(control: Control) -> str | None:  # noqa: PLR0911 - a list of d
 
 
 def runs_beside(control: Control) -> list[Control]:
-    """Return the other runs of the same process, in whatever folder: it holds a file of each one's control folder open."""
+    """Return the other runs of the same process, in any folder: it holds a file of each one's control folder open."""
     try:
         files = [Path(each.path) for each in psutil.Process(control.process.pid).open_files()]
     except psutil.Error:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 TASK: Final = "Which is higher, Mount Zed or Mount Kenya, and by how many metres?"
 PROMPT: Final = "Look heights up by their full names. Be brief."
-"""What the replay is told instead."""
+"""The prompt of the replay."""
 HEIGHTS: Final = {"Mount Zed": "4,180 feet", "Mount Kenya": "5,199 metres"}
 OPERATORS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
@@ -105,7 +105,7 @@ LONGEST_SCRIPT: Final = max(len(SCRIPT), len(SCRIPT_AFTER))
 def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     """Record a run of a small built-in agent, check it, reproduce it, and replay it with another prompt.
 
-    Then it compares the two and tells why. The model is scripted, so it needs no key and no network; the tools and the
+    Then it compares the two and explains the difference. The model is scripted, so it needs no key and no network; the tools and the
     recording are real. Both runs stay in the trace folder, like any others.
     """
     result = make_agent(trace_dir).run_sync(TASK)

@@ -1,7 +1,7 @@
-"""How a command line ends: an exit code, and for whatever went wrong one safe line on stderr.
+"""Exit codes, and one safe line on stderr for each error.
 
 0 ok    1 a check or a run failed    2 usage    3 unreadable input    4 inconclusive
-70 a bug in Playhead, or the system failed it    130 interrupted    141 nobody reads the output any more    143 terminated
+70 a bug in Playhead, or a failure of the system    130 interrupted    141 closed pipe    143 terminated
 
 `collect` ends by a signal alone: the first one stops it in order (0), the second one is as with every other command.
 """
@@ -36,7 +36,7 @@ TERMINATED: Final = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was told to end (SIGTERM)."""
+    """The process got SIGTERM."""
 
 
 def exit_code(run: Callable[[], Any]) -> int:

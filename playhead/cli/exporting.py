@@ -1,4 +1,4 @@
-"""Sending the spans of runs, and what is said of it: per run what was sent, refused, left and there before."""
+"""Sends the spans of runs, and reports for each run what was sent, refused, left and delivered before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playhead.spans.destination import Destination
 
 POLL_S: Final = 0.2
-"""Seconds between two looks at a run that goes on."""
+"""Seconds between two looks at a running agent."""
 LEAST_S: Final = 0.01
 """Seconds of a request at least."""
 TO_COUNT_S: Final = 5.0
@@ -35,7 +35,7 @@ LONGEST_HOST: Final = 80
 
 @dataclass
 class Export:
-    """Sends the spans of traces, and says on stderr what is not as it should be."""
+    """Sends the spans of traces, and reports problems on stderr."""
 
     paths: list[Path]
     destination: Destination | None
@@ -56,7 +56,7 @@ class Export:
         return RunExport(run_id_of(path), path, source, builder, cursor, resume=self.resume)
 
     def to(self, sink: Sink, where: str) -> tuple[list[dict[str, Any]], int]:
-        """Return what became of each run's spans, and the exit code."""
+        """Send the spans; return a summary of each run, and the exit code."""
         self._pump, self._where = Pump(sink), where
         self._pump.runs.extend(self._runs)
         self._note_unseen()
@@ -66,7 +66,7 @@ class Export:
         return summaries, self._exit_code(summaries)
 
     def _send(self) -> None:
-        """Send until everything is sent, or nobody takes anything for too long."""
+        """Send until everything is sent, or the collector accepts nothing for too long."""
         pump = self._pump
         late_at = time.monotonic() + self.patience_s
         while True:
@@ -75,7 +75,7 @@ class Export:
             if step != "stuck" or pump.stopped is None:
                 late_at = time.monotonic() + self.patience_s
             elif pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.again_at) > late_at:
-                return  # trying again is of no use: somebody has to mend the endpoint, or the time for it is over
+                return  # retrying is pointless: the endpoint has to be corrected, or time is up
             if step == "idle" and not (self.follow and pump.runs):
                 return
             if step != "sent":
@@ -113,11 +113,11 @@ class Export:
         return exits.FAILED if self._pump.stopped or refused or damaged or unsent else exits.OK
 
     def _perhaps_on(self, run: RunExport) -> str | None:
-        """Return the other machine on which a run may go on, so that its open spans are not sent."""
+        """Return the other machine on which a run may still be running, so that its open spans are not sent."""
         return None if self.assume_dead or run.done or run.path is None else unseen_host(run.path)
 
     def _note_unseen(self) -> None:
-        """Say of which runs it cannot be seen whether they go on, and what to do then."""
+        """Name the runs of which it is unknown whether they are running, and the way out."""
         for run in self._pump.runs:
             if (host := self._perhaps_on(run)) is not None:
                 note(
@@ -147,7 +147,7 @@ class Export:
 
 
 def counts(run: dict[str, Any], done: str) -> str:
-    """Return in words what became of a run's spans."""
+    """Return the summary of a run's spans as text."""
     least = "" if run["all_counted"] else "at least "
     parts = {
         f"span{'' if run['sent'] == 1 else 's'} {done}": run["sent"],

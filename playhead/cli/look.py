@@ -88,7 +88,7 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
 @options.repeatable("--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.")
 @click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
 def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool) -> int:
-    """Show a run, one line per event, with whatever is wrong with its file at its place.
+    """Show a run, one line per event, with each problem of its file at its place.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
@@ -176,12 +176,12 @@ def event_as_json(item: Record | Problem) -> dict[str, Any]:
 @options.run_argument()
 @click.option("--markdown", is_flag=True, help="Write Markdown, for a review or an issue.")
 def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) -> int:
-    """Tell what a run decided and why, from its trace alone.
+    """Explain a run's decisions, from its trace alone.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
-    What was asked, the path of calls, the stated reason of each, assumptions, who else steered, how it ended, and
-    flags: claims and stated reasons that the trace does not support. No model is asked, and no reason is made up.
+    It shows the task, the calls with their stated reasons, assumptions, other influences, the ending, and flags: claims and
+    stated reasons that the trace does not support. No model is asked, and no reason is made up.
     """
     from playhead.diagnose.debrief import build_debrief
     from playhead.diagnose.debrief_view import debrief_document
@@ -212,7 +212,7 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
     """Count what one run or several took: tokens, cost and time by model, tool and agent, errors, stated reasons.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
-    the newest runs of the folder. What is not known is said, and never counted as nothing.
+    the newest runs of the folder. Unknown figures are listed, and never counted as 0.
     """
     from playhead.diagnose.statistics import run_statistics
     from playhead.diagnose.statistics_view import statistics_document
@@ -290,14 +290,14 @@ def head_row(checked: Check) -> Line:
     exits={
         0: "identical: the same answer, the same calls, as many turns",
         1: "different",
-        4: "it cannot be told: a recording has no end, or is damaged",
+        4: "inconclusive: a recording has no end, or is damaged",
         **options.UNREADABLE,
     },
 )
 @options.run_argument("first", metavar="A")
 @options.run_argument("second", metavar="[B]", required=False)
 def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: bool) -> int:
-    """Compare two runs: what was changed, where they part first, and what became of calls, answer, tokens and time.
+    """Compare two runs: what was changed, where they first diverge, and how calls, answer, tokens and time differ.
 
     A and B are runs: a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
     With A alone, A has to be a replay, and is compared with the run that it replays.

@@ -76,7 +76,7 @@ FORMATS: Final = ("otlp-json", "openinference-jsonl")
     metavar="TIME",
     type=options.duration,
     default="30s",
-    help="How long to try when nobody takes anything; no request lasts longer.",
+    help="How long to retry while the collector accepts nothing; no request lasts longer.",
 )
 @click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments, results, tags and metadata.")
 @click.option("--all-messages", is_flag=True, help="Show every message of each prompt, not only the newest.")
@@ -211,7 +211,7 @@ LOOK_S: Final = 0.25
 
 
 def _tell(run: ImportedRun, *, as_json: bool, **more: Any) -> None:  # noqa: ANN401 - JSON
-    """Say what became of a run, and what a replay can do with it, as soon as it is there."""
+    """Report an imported run, and what a replay can do with it, as soon as it is recorded."""
     if as_json:
         imported = run.source.model_dump(mode="json")
         write_json(
@@ -308,7 +308,7 @@ def _sources(files: tuple[str, ...]) -> tuple[list[Source], bool]:
     "collect",
     example="playhead collect &\n  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python my_agent.py",
     exits={
-        0: "it was told to stop (Ctrl-C, SIGTERM), and everything that it acknowledged is recorded",
+        0: "it was stopped (Ctrl-C, SIGTERM), and everything that it acknowledged is recorded",
         1: "a recording could not be made; its spans are kept, and taken in again at the next start",
         130: "Ctrl-C came again; what is not recorded yet is taken in at the next start",
         143: "SIGTERM came again; the same",
@@ -360,7 +360,7 @@ def stopping() -> Iterator[threading.Event]:
 
 
 class _Collecting:
-    """What is recorded, and what people are told of it: what goes wrong, once, and at the end how often."""
+    """Records what comes in, and reports it: each problem once, and at the end how often."""
 
     def __init__(self, collector: Collector, server: CollectServer, *, as_json: bool) -> None:
         self._collector, self._server, self._as_json = collector, server, as_json
@@ -383,7 +383,7 @@ class _Collecting:
         try:
             for collected in self._collector.record(all_of_them=all_of_them):
                 self._tell(collected)
-        except BrokenPipeError:  # nobody reads what it prints
+        except BrokenPipeError:  # the reader of its output is gone
             raise
         except OSError as error:
             why = f"{error.strerror or error}; its spans are kept in {self._collector.folder}, and it is tried again"

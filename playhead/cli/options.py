@@ -1,8 +1,8 @@
 """How commands are declared: the options that all of them have, those that several have, what the shell may complete.
 
 A value is read while the command line is parsed: what cannot be is refused before anything is opened or loaded.
-Completion runs at every press of the tab key, so it reads no more than the newest runs' first and last lines, and whatever
-fails suggests nothing. A trace is hostile here too: what steers a shell or a terminal is not suggested.
+Completion runs at every press of the tab key, so it reads no more than the newest runs' first and last lines, and a
+failure suggests nothing. A trace is hostile here too: what steers a shell or a terminal is not suggested.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def suggesting(found: Callable[[click.Context], Iterable[tuple[str, str]]]) -> C
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         words: list[tuple[str, str]] = []
-        with suppress(Exception):  # a traceback in the middle of somebody's command line helps nobody
+        with suppress(Exception):  # a traceback in the middle of a command line helps nobody
             words += found(context)  # what came before it stays
-        start = incomplete.upper()  # ULIDs are upper case, which nobody likes to type
+        start = incomplete.upper()  # ULIDs are upper case; users type lower case
         plain = [(word, what) for word, what in words if _PLAIN.fullmatch(word) and word.upper().startswith(start)]
         return [CompletionItem(word, help=fit(what, TASK_WIDTH) or None) for word, what in plain]
 
@@ -209,7 +209,7 @@ def moment(text: str) -> int:
 
 
 def switch(text: str) -> SwitchExpression:
-    """Read a killswitch; a backtest takes those that a recording can tell of."""
+    """Read a killswitch; a backtest takes those that can be judged from a recording."""
     from playhead.compose.killswitches.expressions import parse_switch
 
     return parse_switch(text, live=click.get_current_context().info_name != "backtest")

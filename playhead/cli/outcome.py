@@ -1,4 +1,4 @@
-"""What a run or a replay reached, for people and as JSON."""
+"""The result of a run or a replay, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def ending_line(event: RunCompleted) -> str:
 
 
 def replay_exit_code(outcome: ReplayResult) -> int:
-    """Return 0 when the replay ran to its end, 1 when it broke, 4 when it was stopped or cannot tell."""
+    """Return 0 when the replay ran to its end, 1 when it broke, 4 when it was stopped or is inconclusive."""
     if outcome.run.terminated_by in BROKEN:
         return exits.FAILED
     return exits.INCONCLUSIVE if outcome.verdict == "inconclusive" else exits.OK
@@ -138,7 +138,7 @@ def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float,
         width, "verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict]
     )
     path = "none" if outcome.run.trace_path is None else str(outcome.run.trace_path)
-    yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # somebody will copy it
+    yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # to be copied
 
 
 def _results(outcome: ReplayResult) -> str:
@@ -162,6 +162,6 @@ def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) ->
     if outcome.stopped is not None:
         return "the replay did not run to its end"
     if original.status != "closed":
-        return f"the recording is {original.status}, so nobody knows what would be the same"
+        return f"the recording is {original.status}, so what would be the same is not known"
     which = "the other results" if outcome.rungs.get("override") else "the results"
     return f"too few of {which} are recorded ones; --min-grounded asks for {min_grounded:.0%}"

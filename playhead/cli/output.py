@@ -1,4 +1,4 @@
-"""How commands write: text for people through rich, JSON Lines for programs. Both are safe for a terminal."""
+"""Output: text for people through rich, JSON Lines for programs. Both are safe for a terminal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def text_console(*, stderr: bool = False, pipe_width: int = PIPE_WIDTH) -> Conso
 
 
 def tell(found: Any, *shown: RenderableType, as_json: bool, width: int = PIPE_WIDTH) -> None:  # noqa: ANN401 - JSON
-    """Write what a command found to stdout, as JSON or as what is shown of it."""
+    """Write a result to stdout, as JSON or as text."""
     if as_json:
         write_json([found])
     else:
@@ -59,7 +59,7 @@ def tell(found: Any, *shown: RenderableType, as_json: bool, width: int = PIPE_WI
 
 
 def note(text: str) -> None:
-    """Say something beside the output: on stderr, one safe line."""
+    """Write one safe line to stderr."""
     print(escape(text), file=sys.stderr)  # noqa: T201 - what a command line does
 
 

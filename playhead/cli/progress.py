@@ -59,16 +59,16 @@ LABELS: Final = {
     "replay-diverged": ("replay", "yellow"),
     "run-completed": ("end", "bold"),
 }
-"""Events that are told. A call is told when it starts, and again when it failed: else the model's next answer shows it."""
+"""Events that are shown. A call is shown when it starts, and again when it fails; otherwise the model's next answer shows it."""
 
 
 @contextmanager
 def following(progress: Progress, trace_dir: Path | None, *, as_json: bool) -> Iterator[None]:
-    """Tell what a run does to which the progress is subscribed.
+    """Show the progress of a run.
 
-    A failure, Ctrl-C and SIGTERM say where the trace is, and as JSON what was reached; then they go on.
+    After a failure, Ctrl-C or SIGTERM it prints the path of the trace and, as JSON, the partial result; then it raises again.
     """
-    # A run that is interrupted at its start leaves litellm's request behind, not awaited: that is nobody's mistake.
+    # A run that is interrupted at its start leaves litellm's request behind, not awaited: that is no mistake.
     warnings.filterwarnings("ignore", r"coroutine '[\w.]*completion' was never awaited", RuntimeWarning)
     try:
         with progress, exits.handling(exits.terminate, signal.SIGTERM):
@@ -84,9 +84,9 @@ def following(progress: Progress, trace_dir: Path | None, *, as_json: bool) -> I
 
 
 class Progress:
-    """A subscriber that tells what happens. It only takes notes: another thread writes them out.
+    """A subscriber that shows events. It only queues them: another thread writes.
 
-    Meanwhile what others print, to stdout too, goes through it, so that nothing is torn apart.
+    What other code prints meanwhile, to stdout too, goes through it, so that no line is torn.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -107,8 +107,8 @@ class Progress:
         self._failure: Exception | None = None
 
     def __enter__(self) -> Self:
-        """Begin to tell."""
-        self._console.file = under = self._console.file  # from now on this one, whatever sys.stderr is
+        """Start to show."""
+        self._console.file = under = self._console.file  # this one, also when sys.stderr changes
         printed = _Printed(under, lambda text: self._show(Line(text, whole=True)))
         self._restore.enter_context(redirect_stdout(printed))
         self._restore.enter_context(redirect_stderr(printed))
@@ -117,7 +117,7 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Tell what is left, and leave the terminal as it was."""
+        """Show what is left, and leave the terminal as it was."""
         self._restore.close()
         self._ended.set()
         self._waiting.put(lambda: None)  # wakes the thread
@@ -126,7 +126,7 @@ class Progress:
             note(f"what the run did could not be shown: {type(self._failure).__name__}: {self._failure}")
 
     def __call__(self, record: Record) -> None:
-        """Note one event, and tell it, if it is worth a line."""
+        """Queue one event, if it is worth a line."""
         event = record.event
         with self._lock:
             if isinstance(event, e.RunStarted):
@@ -138,7 +138,7 @@ class Progress:
     def ask(self, question: str) -> Callable[[bool], None]:
         """Show a question that ends in a prompt, and nothing else until what is returned is called.
 
-        It takes whether the question was answered: if not, nobody has ended the prompt's line.
+        It takes whether the question was answered; if not, the prompt's line is still open.
         """
         over, answers = threading.Event(), list[bool]()
 
@@ -158,7 +158,7 @@ class Progress:
         return end
 
     def status(self) -> str:
-        """Return how things stand: time, turn, tokens, the cost once one is known, and what is awaited."""
+        """Return the status line: time, turn, tokens, the cost once one is known, and what is awaited."""
         elapsed = (self._clock.now_us() - self._began_us) / 1e6  # of the command: to load an adapter takes seconds
         with self._lock:
             return f"{elapsed:.1f}s  {self._status.text()}"
@@ -187,11 +187,11 @@ class Progress:
             while not (self._ended.is_set() and self._waiting.empty()):
                 self._write_next()
             self._erase()
-        except Exception as error:  # noqa: BLE001 - told at the end; the run goes on
+        except Exception as error:  # noqa: BLE001 - reported at the end; the run continues
             self._failure = error
 
     def _write_next(self) -> None:
-        """Wait for something to write, but not longer than the status line may stand still."""
+        """Write the next item, or draw the status line anew after a while without one."""
         with suppress(Empty):
             item = self._waiting.get(timeout=REFRESH_S)
             self._erase()
@@ -218,7 +218,7 @@ class Progress:
 
 
 class Status:
-    """How a run stands, folded from its events: turn, tokens, cost, and what was begun and has not ended."""
+    """The status of a run, folded from its events: turn, tokens, cost, and what is in progress."""
 
     def __init__(self) -> None:
         self._turn = self._limit = 0
@@ -271,7 +271,7 @@ class _Printed:
         return getattr(self._under, name)
 
     def isatty(self) -> bool:
-        """Return that nobody is to colour what is printed, or to draw: it is escaped."""
+        """Return False, so that other code prints no colours and draws nothing."""
         return False
 
     def write(self, text: str) -> int:

@@ -1,4 +1,4 @@
-"""From the options of a command line to the folder of traces, and what to say of a file that is not whole."""
+"""From options to the folder of traces and its runs, and notes on files that are not whole."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def open_store(trace_dir: Path | None, context: click.Context | None = None) -> 
 
 
 class Reading:
-    """The runs that are meant, each once and one after the other, so that no more than one is in memory.
+    """The chosen runs, each once, one after the other, so that no more than one is in memory.
 
-    What cannot be read is said and passed over.
+    Files that cannot be read are reported and skipped.
     """
 
     def __init__(self, store: TraceStore, references: tuple[str, ...], newest: int | None) -> None:

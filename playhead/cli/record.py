@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader
 
 RUN_EXITS: Final = {
-    0: "the run ended in order: with an answer, at a limit, or because somebody stopped it; `ended` says which",
+    0: "the run ended in order: with an answer, at a limit, or because it was stopped; `ended` says which",
     1: "the run failed, such as an answer that was rejected, a model that did not answer, or a switch that terminates",
     2: "the command line is wrong; also an unknown model, a missing key, tools that cannot be loaded",
     3: "there is a run of this id already; with PLAYHEAD_ON_TRACE_ERROR=stop, the trace could not be written",
@@ -141,10 +141,10 @@ def _end(result: RunResult, *, as_json: bool) -> int:
 
 
 def _approver(way: str | None, trace_dir: Path | None, show: Show) -> Approver:
-    """Return the approver of a way; None is `ask` where somebody can be asked, else `deny`.
+    """Return the approver for `--approve`; None is `ask` on a terminal, else `deny`.
 
     Raises:
-        UsageError: nobody can be asked that way.
+        UsageError: there is no terminal to ask on.
     """
     from playhead.compose.approvers import ask_in_terminal, nobody_at_the_terminal
 
@@ -157,7 +157,7 @@ def _approver(way: str | None, trace_dir: Path | None, show: Show) -> Approver:
 
 
 def _nobody(request: ApprovalRequest) -> Approval:
-    """Deny: there is nobody, so a tool that needs approval does not run."""
+    """Deny: there is no approver, so a tool that needs approval does not run."""
     from playhead.kernel.approval import Approval
 
     why = f"playhead run asks nobody about {request.tool}; --approve ask does on a terminal, --approve inbox anywhere"
@@ -248,7 +248,7 @@ def resume(  # noqa: PLR0913 - the options
     from playhead.trace.recording import read_recording
 
     recording = read_recording(open_store(trace_dir).resolve(run))
-    require_own(recording, "only that program can go on with it")
+    require_own(recording, "only that program can resume it")
     rebind = dict(rebound)
     progress = Progress()
     approver = _approver(approve, trace_dir, progress.ask)
@@ -324,7 +324,7 @@ def _agent(  # noqa: PLR0913 - the options
 
 
 def _require_described(header: AgentHeader, model: str, api_base: str | None) -> None:
-    """Refuse an agent that is more than what its recording says of it, or whose model's address nobody gave."""
+    """Refuse an agent that its recording does not describe in full, or whose model's address is missing."""
     from playhead.compose.again import WITH_CODE
     from playhead.replay.cast import NO_ADAPTER
 
@@ -353,7 +353,7 @@ def _resolutions(
     failures: tuple[tuple[str, str], ...],
     absent: tuple[str, ...],
 ) -> dict[str, ResultOverride | NotHappened]:
-    """Return what the caller says of calls that were under way; an unknown one is told of later."""
+    """Return the stated outcomes of calls that were in progress; unknown calls are reported later."""
     from playhead.replay import DID_NOT_HAPPEN, ResultOverride
 
     opened = [

@@ -1,4 +1,4 @@
-"""What the command line says of itself: docs/cli.md (`python -m playhead.cli.reference`), and the script for a shell."""
+"""The reference docs/cli.md (`python -m playhead.cli.reference`), and the script for shell completion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTRODUCTION: Final = """\
 
 `RUN` is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. Colour is for
 terminals, and never with `NO_COLOR`; control characters of a trace are shown escaped. Beside the codes below, every command
-exits 70 for a bug or a system that failed it, 130 and 143 after Ctrl-C and SIGTERM, and 141 when nobody reads its output.
+exits 70 for a bug or a failure of the system, 130 and 143 after Ctrl-C and SIGTERM, and 141 for a closed pipe.
 """
 
 

@@ -1,4 +1,4 @@
-"""From `--tools package.module:name,name2` to tools, and `--agent` to an agent, with errors that name the nearest valid thing."""
+"""Loads the tools of `--tools package.module:name,name2` and the agent of `--agent`; errors name the nearest valid thing."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_two_imported_runs_are_compared(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("reproduce", "nothing that could do again"), ("resume", "only that program can go on with it")]
+    ("name", "why"), [("reproduce", "nothing that could do again"), ("resume", "only that program can resume it")]
 )
 def test_what_needs_our_own_loop_is_refused(name: str, why: str, folder: Path) -> None:
     """One line says why not, and what can be done: not that, but a replay."""
