@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-def _unchanged(value: JsonValue) -> JsonValue:
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
     """A call that waits for somebody's yes."""
@@ -45,7 +41,7 @@ class ApprovalRequest:
     """Hash of the arguments, as the trace has it."""
     control: Control | None = field(default=None, compare=False, repr=False)
     """The run's control folder, through which another process can be asked; None when it has none."""
-    redact: Callable[[JsonValue], JsonValue] = field(default=_unchanged, compare=False, repr=False)
+    redact: Callable[[JsonValue], JsonValue] = field(default=lambda value: value, compare=False, repr=False)
     """Returns a value without the secrets that the run knows: for whoever writes the arguments down."""
 
 

@@ -56,11 +56,6 @@ class ThreadRecord:
         fields: dict[str, Any] = {"replaces": replaces} if replaces else {}
         return None if passed is None else self.add("user", passed.content, **fields)
 
-    async def add_assistant(self, content: str) -> Message | None:
-        """Add what the model is to see as its own words, other than an answer of its as it came; None when a hook removed it."""
-        passed = await self._offered("message.assistant", Message(id=self._next, role="assistant", content=content))
-        return None if passed is None else self.add("assistant", passed.content)
-
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
         message = made(Message, id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)

@@ -263,10 +263,8 @@ def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Fo
 async def _told(thread: Thread, response: LlmResponded, problem: str, session: Session) -> Thread:
     """Return the thread with the answer and what is wrong with it."""
     messages = session.messages
-    if response.tool_calls:  # nobody will answer them, and providers want that for each
-        answer = await messages.add_assistant(response.text or "(no text)")
-    else:
-        answer = await messages.add_reply(response)
+    # Providers want an answer to each call, and here nobody answers one.
+    answer = None if response.tool_calls else await messages.add_reply(response)
     told = f"That is not right:\n{problem}\nReply again with the whole JSON, corrected, and nothing else."
     return thread.add(answer, await messages.add_user(told))
 

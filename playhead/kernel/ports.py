@@ -97,9 +97,6 @@ class ThreadPort(Protocol):
         `replaces` names the messages that it replaces.
         """
 
-    async def add_assistant(self, content: str) -> Message | None:
-        """Add an assistant message that is not a recorded answer; None if a hook removed it."""
-
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer; None if a hook removed it."""
 

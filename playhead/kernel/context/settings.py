@@ -18,26 +18,18 @@ if TYPE_CHECKING:
     from playhead.kernel.ports import CuratorPort
     from playhead.kernel.session import Session
 
-NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "local": {
-        "compact_after_steps": 4, "full_detail_steps": 3, "tool_result_max_chars": 400, "argument_chars": 100,
-        "prior_work_chars": 1500, "soft_ratio": 0.75, "hard_ratio": 0.80,
-    },
-    "mid": {
-        "compact_after_steps": 6, "full_detail_steps": 5, "tool_result_max_chars": 800, "argument_chars": 200,
-        "prior_work_chars": 3000, "soft_ratio": 0.75, "hard_ratio": 0.80,
-    },
-    "large": {
-        "compact_after_steps": 8, "full_detail_steps": 7, "tool_result_max_chars": 1200, "argument_chars": 400,
-        "prior_work_chars": 5000, "soft_ratio": 0.80, "hard_ratio": 0.85,
-    },
-    "frontier": {
-        "compact_after_steps": 12, "full_detail_steps": 10, "tool_result_max_chars": 2000, "argument_chars": 600,
-        "prior_work_chars": 8000, "soft_ratio": 0.80, "hard_ratio": 0.85,
-    },
-}  # fmt: skip
-"""What each tier is given; see `ContextProfile` for what it means."""
 TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
+_BY_TIER: Final[Mapping[str, tuple[float, ...]]] = {
+    "compact_after_steps": (4, 6, 8, 12),
+    "full_detail_steps": (3, 5, 7, 10),
+    "tool_result_max_chars": (400, 800, 1200, 2000),
+    "argument_chars": (100, 200, 400, 600),
+    "prior_work_chars": (1500, 3000, 5000, 8000),
+    "soft_ratio": (0.75, 0.75, 0.80, 0.80),
+    "hard_ratio": (0.80, 0.80, 0.85, 0.85),
+}
+NUMBERS: Final = {tier: {name: row[place] for name, row in _BY_TIER.items()} for place, tier in enumerate(TIERS)}
+"""What each tier is given; see `ContextProfile` for what it means."""
 
 
 def context_fields(

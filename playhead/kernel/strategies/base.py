@@ -154,9 +154,9 @@ def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None)
     if given.name not in list_strategies():
         register_strategy(kind)
     elif (other := strategy_class(given.name)) is not kind:
+        taken_by = f"{other.__module__}.{other.__qualname__}"
         raise UsageError(
-            f"{kind.__qualname__} cannot be called {given.name!r}: that is {other.__module__}.{other.__qualname__}; give it a "
-            f"`name` of its own, or make it take that one's place: register_strategy({kind.__qualname__}, …)"
+            f"{kind.__qualname__} cannot be called {given.name!r}: that is {taken_by}; give it another `name`"
         )
     return given
 
