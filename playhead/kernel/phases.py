@@ -12,7 +12,7 @@ from playhead.errors import ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.hooks import PHASE_OF, Answer, Nudge, Resume, Skip, Stop, SwitchTo, Terminate
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.state import KernelState, Thread, transition
-from playhead.trace.events import ErrorInfo, HookFailed, HookFired, KillswitchFired
+from playhead.trace.events import HookFailed, HookFired, KillswitchFired
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
@@ -224,11 +224,11 @@ async def _skip(phase: PhaseName, state: KernelState, session: Session, reason: 
     if phase == "act":
         return await _close_turn(state, state, session, why)
     if phase == "observe":
-        error = ErrorInfo(type="Skipped", message=why)
-        told = [each.model_copy(update={"ok": False, "result": None, "error": error}) for each in state.completed]
-        session.gate.rewritten.update(each.call_id for each in told)
-        for planned, completed in sorted(zip(state.pending, told, strict=True), key=lambda pair: pair[0].position):
-            state = transition(state, thread=state.thread.add(await session.messages.add_result(planned, completed)))
+        for planned, completed in sorted(
+            zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position
+        ):
+            told = await session.messages.add_result(planned, completed, f"error: {why}")
+            state = transition(state, thread=state.thread.add(told))
     return transition(
         state, status="thinking", iteration=max(state.iteration, session.iteration or 0) + 1, pending=(), completed=()
     )
