@@ -11,7 +11,7 @@ from playhead.compose.redaction import redact_results
 from playhead.testing import call, calls, error, text
 from tests.compose.hooked import run_with
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
-from tests.kernel.strategies.programs import program
+from tests.kernel.strategies.looking import program
 
 if TYPE_CHECKING:
     from pathlib import Path

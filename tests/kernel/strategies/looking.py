@@ -47,3 +47,8 @@ def thoughts(*proposed: str) -> Any:
 def score(number: float) -> Any:
     """Return the turn of a model that scores a thought."""
     return text(json.dumps({"score": number}))
+
+
+def program(code: str) -> Any:
+    """Return a turn in which the model writes a program."""
+    return text(f"```python\n{code.strip()}\n```")
