@@ -192,7 +192,7 @@ def _model(attributes: Attributes) -> ModelReading:
         model=attributes.text("gen_ai.request.model", "llm.request.model_name", "llm.model_name"),
         answered_by=attributes.text("gen_ai.response.model", "llm.response.model_name"),
         provider=attributes.text("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"),
-        address=_address(attributes, given),
+        address=first_text(given.get("base_url"), given.get("api_base")),
         parameters=parameters,
         unrecorded=unrecorded,
         messages=_prompt(attributes),
@@ -225,13 +225,6 @@ def _finish_reason(attributes: Attributes) -> str | None:
         at(first, "finish_reason"),
         at(raw, "stop_reason"),
     )
-
-
-def _address(attributes: Attributes, given: dict[str, Any]) -> str | None:
-    host, port = attributes.text("server.address"), count_of(attributes.value("server.port"))
-    if host is not None and port and port != 443:  # noqa: PLR2004 - https
-        return f"http://{host}:{port}"
-    return first_text(given.get("base_url"), given.get("api_base"))
 
 
 def _parameters(attributes: Attributes, given: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:

@@ -19,10 +19,8 @@ MAX_FILE: Final = 256 * 1024**2
 """Bytes of one file, decompressed."""
 MAX_INNER_VALUES: Final = 1_000_000
 """Objects, lists and commas of JSON inside a text; a text with more is not parsed."""
-MAX_ATTRIBUTES: Final = 20_000
-"""Attributes of a span, other than those inside a JSON text."""
 MAX_DEPTH: Final = 32
-"""Levels of an attribute's value, and parts of its name."""
+"""Parts of an attribute's name."""
 MAX_NESTING: Final = 16
 """Agents and tools inside one another."""
 SMALLER: Final = "split the export by traces, or by time, and import the parts one after the other"

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import MissingDependencyError, NotImportableError
-from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH
 from playhead.importing.values import (
     count_of,
     field_of,
@@ -98,7 +97,7 @@ def spans_of_json(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  
         problems.update([MORE_PAGES] if document.get("next_cursor") else [])
         yield from _spans(document.get("data", ()), {}, problems)
     for group in objects_of(groups):
-        resource = _attributes(object_of(group.get("resource")).get("attributes"), problems)
+        resource = _attributes(object_of(group.get("resource")).get("attributes"))
         for scope in objects_of(field_of(group, "scopeSpans")):
             yield from _spans(objects_of(scope.get("spans")), resource, problems)
 
@@ -127,7 +126,7 @@ def spans_of_message(content: bytes, problems: Problems, quota: Quota | None = N
     except DecodeError:
         raise NotImportableError("not an OTLP message: not an ExportTraceServiceRequest in protobuf") from None
     for group in message.resource_spans:
-        resource = _attributes(MessageToDict(group.resource).get("attributes"), problems)
+        resource = _attributes(MessageToDict(group.resource).get("attributes"))
         for scope in group.scope_spans:
             yield from _spans(map(MessageToDict, scope.spans), resource, problems)
 
@@ -157,32 +156,29 @@ def _span(row: dict[str, Any], resource: dict[str, Any], problems: Problems) -> 
         end_ns=nanoseconds_of(field_of(row, "endTimeUnixNano")),
         status=_STATUS.get(str(status.get("code")), "unset"),
         message=text_of(status.get("message")) or "",
-        attributes=_attributes(row.get("attributes"), problems),
-        exception=_attributes(exceptions[-1].get("attributes"), problems) if exceptions else {},
+        attributes=_attributes(row.get("attributes")),
+        exception=_attributes(exceptions[-1].get("attributes")) if exceptions else {},
         resource=resource,
         dropped=sum(count_of(field_of(row, each)) for each in ("droppedAttributesCount", "droppedEventsCount")),
     )
 
 
-def _attributes(given: Any, problems: Problems) -> dict[str, Any]:  # noqa: ANN401
+def _attributes(given: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return attributes by dotted name."""
-    pairs = objects_of(given)
-    if len(pairs) > MAX_ATTRIBUTES:
-        problems[f"attributes after the first {MAX_ATTRIBUTES:,} of a span"] += len(pairs) - MAX_ATTRIBUTES
-    read = ((pair.get("key"), _value(pair.get("value"), 1)) for pair in pairs[:MAX_ATTRIBUTES])
+    read = ((pair.get("key"), _value(pair.get("value"))) for pair in objects_of(given))
     return {key: value for key, value in read if isinstance(key, str) and value is not None}
 
 
-def _value(value: Any, depth: int) -> Any:  # noqa: ANN401
-    """Return the value of an AnyValue; None for no value, and for one nested too deep."""
-    if depth > MAX_DEPTH or not isinstance(value, dict):
+def _value(value: Any) -> Any:  # noqa: ANN401
+    """Return the value of an AnyValue; None for no value. No parser nests so deep that this could not."""
+    if not isinstance(value, dict):
         return None
     for name, read in _PLAIN.items():
         if (held := field_of(value, name)) is not None:
             return read(held)
     if (array := field_of(value, "arrayValue")) is not None:
-        return [_value(each, depth + 1) for each in objects_of(object_of(array).get("values"))]
+        return [_value(each) for each in objects_of(object_of(array).get("values"))]
     if (pairs := field_of(value, "kvlistValue")) is not None:
         inner = objects_of(object_of(pairs).get("values"))
-        return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in inner}
+        return {str(pair.get("key")): _value(pair.get("value")) for pair in inner}
     return None

@@ -196,6 +196,6 @@ def _with_lists(value: Any) -> Any:  # noqa: ANN401
     """Return a value with lists in place of objects whose names are indexes."""
     if not isinstance(value, dict):
         return value
-    if value and all(name.isdecimal() for name in value):
-        return [_with_lists(value[name]) for name in sorted(value, key=int) if len(name) <= _LONGEST_INDEX]
+    if value and all(name.isdecimal() and len(name) <= _LONGEST_INDEX for name in value):
+        return [_with_lists(value[name]) for name in sorted(value, key=int)]
     return {name: _with_lists(each) for name, each in value.items()}

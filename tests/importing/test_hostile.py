@@ -39,7 +39,8 @@ NAMES = [
     "llm.input_messages",
     "llm.input_messages.0.message",
     "llm.output_messages.0.message.tool_calls",
-    "llm.output_messages.0.message.tool_calls.99999999999999999999.tool_call.function.name",
+    f"llm.output_messages.0.message.tool_calls.{10**20 - 1}.tool_call.function.name",
+    f"llm.output_messages.{'9' * 5000}.message.role",
 ]
 WORDS = st.sampled_from(
     [
