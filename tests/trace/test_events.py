@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel
 
 from docs.schemas import TAGS, line_schema
-from playhead.trace import types
 from playhead.trace.events import (
     CALL_ENDS,
     EVENT_TYPES,
@@ -28,7 +26,7 @@ from playhead.trace.events import (
     LlmResponded,
 )
 from playhead.trace.line import encode_data, encode_line
-from playhead.trace.types import volatile_fields
+from playhead.trace.types import Value, volatile_fields
 from playhead.trace.values import _RESTORE, to_json
 from tests.proving import sample
 from tests.trace.strategies import events, python_values
@@ -36,43 +34,29 @@ from tests.trace.traces import ending, header, record, thought
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+
+    from pydantic import BaseModel
 
 
-# DESIGN.md, section 2, group by group.
-KINDS = [
-    "run-started", "run-completed", "run-paused", "run-resumed", "agent-started", "agent-completed",
-    "phase-entered", "phase-completed", "hook-fired", "hook-failed", "emission-changed", "emission-suppressed",
-    "message-added", "tools-defined",
-    "llm-requested", "llm-responded", "llm-failed", "llm-retried", "provider-fallback",
-    "thought", "plan-created", "plan-step-changed", "reflection", "critique", "assumption-recorded", "alternatives-considered",
-    "rationale-missing", "structured-output-failed",
-    "tool-call-started", "tool-call-repaired", "tool-call-completed", "tool-call-late",
-    "strategy-selected", "strategy-switch-evaluated", "strategy-switched", "decision-evaluated", "curator-decision", "context-synthesized",
-    "nudge-issued", "guardrail-violation", "verifier-verdict", "approval-requested", "approval-decided", "budget-reserved", "killswitch-fired",
-    "fact-recorded", "kernel-state-snapshot",
-    "final-answer", "erased",
-    "replay-served", "replay-diverged",
-]  # fmt: skip
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "trace-format.md").read_text(encoding="utf-8")
 
 
-def models_of(module: ModuleType) -> list[type[BaseModel]]:
-    """Return the models that a module defines."""
-    found = [each for each in vars(module).values() if inspect.isclass(each) and issubclass(each, BaseModel)]
-    return [model for model in found if model.__module__ == module.__name__]
+def below(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """Return a model and all that are made from it."""
+    return [model, *(each for child in model.__subclasses__() for each in below(child))]
 
 
-MODULES = [inspect.getmodule(event_type) for event_type in EVENT_TYPES.values()]
-VALUES = models_of(types)
-MODELS = [*dict.fromkeys(model for module in MODULES if module for model in models_of(module)), *VALUES, EventBase]
+MODELS = [model for model in below(Value) if model.__module__.startswith("playhead.trace")]
 
 
-def test_the_kinds_are_those_of_the_design():
+def test_the_kinds_are_those_of_the_page():
     """No kind is missing, none is extra; a line is read as the class whose `kind` it carries."""
-    assert sorted(EVENT_TYPES) == sorted(KINDS)
-    assert {key: model.model_fields["kind"].default for key, model in EVENT_TYPES.items()} == {
-        key: key for key in KINDS
-    }
+    table = PAGE.partition("| group | kinds |")[2].partition("\n\n")[0]
+    kinds = sorted(re.findall("`([a-z-]+)`", table))
+    assert sorted((kind, model.model_fields["kind"].default) for kind, model in EVENT_TYPES.items()) == [
+        (kind, kind) for kind in kinds
+    ]
 
 
 def documented_fields(model: type[BaseModel]) -> set[str]:
@@ -119,8 +103,7 @@ def test_each_ending_of_a_call_has_its_meaning():
 
 def test_what_is_not_compared_is_said_at_the_field_and_the_kind():
     """The schema marks the volatile fields, and the page names the kinds that tell nothing of what the agent did."""
-    page = (Path(__file__).parents[2] / "docs/trace-format.md").read_text(encoding="utf-8")
-    section = page.partition("## What is not compared")[2].partition("##")[0]
+    section = PAGE.partition("## What is not compared")[2].partition("##")[0]
     incidental = {kind for kind, model in EVENT_TYPES.items() if model.incidental}
     assert set(re.findall("`([a-z]+-[a-z-]+|erased)`", section)) - {"x-volatile"} == incidental | {
         "run-started", "agent-started", "llm-requested", "tool-call-started"
@@ -131,7 +114,6 @@ def test_what_is_not_compared_is_said_at_the_field_and_the_kind():
     assert volatile_fields(LlmResponded) == {"latency_ms"}
 
 
-DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = line_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 
@@ -197,16 +179,14 @@ def test_what_is_wrong_is_refused(make: Callable[[], dict[str, Any]]):
 
 
 def test_the_tags_are_all_documented():
-    """Every tag that can be read back is in the schema, and every tag and every kind is in the page for humans."""
+    """Every tag that can be read back is in the schema, and every tag is in the page for humans."""
     assert set(_RESTORE) <= set(TAGS)
-    page = (DOCS / "trace-format.md").read_text(encoding="utf-8")
-    assert [name for name in (*TAGS, *EVENT_TYPES) if f"`{name}`" not in page] == []
+    assert [name for name in TAGS if f"`{name}`" not in PAGE] == []
 
 
 def test_the_program_in_the_page_verifies_a_trace(tmp_path: Path):
     """The ten lines in the page find nothing wrong with a sound file, and a changed byte in any other."""
-    page = (DOCS / "trace-format.md").read_text(encoding="utf-8")
-    program = page.partition("```python\n")[2].partition("```")[0]
+    program = PAGE.partition("```python\n")[2].partition("```")[0]
     path = tmp_path / "run.jsonl"
     record(path, [header(), thought(1), thought(2, 300_000), ending()])
     for line in path.read_text(encoding="utf-8").splitlines():
