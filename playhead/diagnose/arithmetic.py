@@ -26,7 +26,7 @@ _MOST: Final = 20_000
 _ROWS: Final = 1000
 """Rows of one list, or lines of one text."""
 _WORD: Final = 40
-"""Characters of a field that tells kinds of rows apart."""
+"""Characters of a field that may name the kind of a row."""
 _FEW: Final = 6
 """Numbers of which any two make a step, rounded as far as it is written."""
 _MANY: Final = 250
@@ -79,7 +79,7 @@ class Operands:
             self.columns.setdefault(path, []).append(value)
 
     def _walk(self, value: object, path: _Path) -> None:
-        if len(path) > 20:  # noqa: PLR2004 - nobody reads tables that deep
+        if len(path) > 20:  # noqa: PLR2004 - no table is that deep
             return
         if isinstance(value, dict):
             for key, each in value.items():

@@ -72,7 +72,7 @@ class Ledger:
                 self.verbs[verb] = self.verbs.get(verb, frozenset()) | self.deeds[spec.name]
 
     def start(self, call: CallFacts) -> None:
-        """Take in a call; one of a tool that nobody declared may have a side effect."""
+        """Take in a call; an undeclared tool may have a side effect."""
         self.calls.append(call)
         if not call.spec.read_only and call.event.tool not in self.deeds:
             self.deeds[call.event.tool] = deeds_of_tool(call.event.tool, "")
@@ -88,7 +88,7 @@ class Ledger:
         return (tuple(found), 0 if found else sum(self._has_support(claim) for claim in claims))
 
     def _unsaid(self, answer: str) -> Against | None:
-        """Return what an answer that admits nothing leaves out: calls that failed for good, or that nobody did what was ordered."""
+        """Return what an answer that admits nothing leaves out: calls that failed for good, or a requested deed without a call."""
         if any(admits(sentence) for sentence, _ in islice(sentences(answer), _CLAIMS)):
             return None
         failed = self._failed()[-_CALLS:]

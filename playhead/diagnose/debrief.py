@@ -1,7 +1,7 @@
-"""An account of a run's decisions: what was asked, what was done and why, how it ended, and what does not hold.
+"""A summary of a run's decisions: the task, the calls and their reasons, the ending, and unsupported claims.
 
-It is a fold over the events and made of nothing else: no model is asked, and no reason is made up. What a debrief does
-not prove stands in docs/guides/audit-a-decision.md.
+It is a fold over the events and nothing else: no model is asked, and no reason is made up. docs/guides/audit-a-decision.md
+says what a debrief does not prove.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def build_debrief(recording: Recording) -> m.Debrief:
 
 
 class DebriefFold:
-    """Takes events as they come and remembers decisions, not results: it may watch a run while it goes on.
+    """Takes events as they come and keeps decisions, not results: it can follow a running agent.
 
     One pass; memory grows with the calls and not with what they return.
     """
@@ -173,7 +173,7 @@ class DebriefFold:
     @_take.register
     def _(self, event: e.ToolCallCompleted, record: Record) -> None:
         call = self.facts.agent(record.owner).by_id.get(event.call_id)
-        if call is None:  # its start stands in a damaged line
+        if call is None:  # its start is in a damaged line
             return
         result = as_text(event.result) if event.ok else ""
         call.complete(event, result)

@@ -26,18 +26,18 @@ TERMINATED_BY: Final[Mapping[str, str]] = {
     "output_filtered": "the provider kept the answer back, or a part of it",
     "required_tools_missing": "the model answered without using a tool that it had to use. Fix: raise retries= of "
     "require_tools, ask it for less, or say in system_prompt= when to call them",
-    "unsatisfied": "no answer satisfied the critic, or nobody could say whether one would; the output is the best of them",
+    "unsatisfied": "no answer satisfied the critic, or no verdict was given; the output is the best of them",
     "output_rejected": "what looks at answers refused the last one, as often as it may",
     "max_iterations": "the turns are used up: of the agent, or of the killswitch of this name",
     "llm_error": "the model did not answer",
     "error": "the strategy, or a part of it, raised",
-    "trace_error": "an event could not be written, and the run was told to stop then",
-    "cancelled": "the caller cancelled the run, or a signal did, or nobody waited for it any more",
+    "trace_error": "an event could not be written, and the run had to stop then",
+    "cancelled": "the caller, a signal or a closed stream cancelled the run",
     "parent_ended": "the agent above ended",
     "hook_stop": "a hook ended the run in order",
     "hook_terminate": "a hook ended the run as failed",
     "hook_failed": "a required hook failed, and nothing left as the output",
-    "replay_stopped": "a replay could not go on",
+    "replay_stopped": "a replay could not continue",
     "stopped": "the caller stopped the run, and the output is the best answer from what was known then",
     "terminated": "the caller ended the run at once",
     "kill": "`playhead kill` ended the run from another process",
@@ -47,7 +47,7 @@ TERMINATED_BY: Final[Mapping[str, str]] = {
     "budget_limit": "the next request might have spent more than was left",
     "tool_limit": "a tool had been called as often as it may be",
     "circuit_breaker": "a tool or a provider had failed as often in a row as it may",
-    "require_approval_for": "somebody had to allow a call, and did not",
+    "require_approval_for": "a call needed approval, and did not get it",
     "stop_when": "the predicate of this killswitch was true; also by the name that it was given",
 }
 """Every reason code that Playhead itself gives, with what it means. Hooks and custom killswitches may give others."""
@@ -149,7 +149,7 @@ def _confidence(run: RunFacts, state: m.RecordingState, flags: tuple[m.Flag, ...
 
 
 def _found(run: RunFacts) -> tuple[str, ...]:
-    """Return what of the root's answer stands in the trace; empty for nothing."""
+    """Return what the trace supports of the root's answer; empty for nothing."""
     root = run.agents.get("root")
     numbers = ((root.figures, "figure"), (root.deeds, "deed")) if root else ()
     told = " and ".join(counted(number, noun) for number, noun in numbers if number)

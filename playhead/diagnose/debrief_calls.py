@@ -54,7 +54,7 @@ class CallFacts:
     end: ToolCallCompleted | None = None
     """How it ended, without the result."""
     digest: int = 0
-    """Tells results apart."""
+    """Differs for different results."""
     words: CallWords = field(default_factory=CallWords)
     """What it and its result say, in short."""
 
@@ -96,7 +96,7 @@ class CallFacts:
         )
 
     def complete(self, event: ToolCallCompleted, result: str) -> None:
-        """Take in what became of it; of the result no more than what tells it apart."""
+        """Take in its end; of the result no more than its digest and its words."""
         self.end = event.model_copy(update={"result": None})
         self.digest = hash(result)
         self.words = call_words(self.event.args, event.result, ok=event.ok)
@@ -110,7 +110,7 @@ def call_words(arguments: object, result: object, *, ok: bool) -> CallWords:
 
 def _scalars(value: Any, depth: int = 0) -> Iterator[str]:  # noqa: ANN401 - JSON
     """Yield the names and values of a JSON value, without those that are false or null."""
-    if value is None or value is False or depth > 10:  # noqa: PLR2004 - deeper, nobody reads it
+    if value is None or value is False or depth > 10:  # noqa: PLR2004 - no result is read deeper
         return
     if isinstance(value, dict):
         for name, each in value.items():

@@ -1,4 +1,4 @@
-"""What a debrief remembers of each agent and of the run: the ground of its flags, small whatever the results were."""
+"""What a debrief keeps of each agent and of the run, from which its flags follow; small however large the results were."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AgentFacts:
     figures: int = 0
     """Numbers of the answer that the run was shown, or that follow from such."""
     deeds: int = 0
-    """Deeds that the answer claims and a call that succeeded stands behind."""
+    """Deeds that the answer claims and a successful call supports."""
 
     @property
     def real_calls(self) -> list[CallFacts]:

@@ -23,7 +23,7 @@ Author = Literal["model", "strategy", "kernel", "curator", "hook", "killswitch",
 
 
 class Reason(Part):
-    """A stated reason, in the words of whoever stated it."""
+    """A stated reason, in its author's words."""
 
     why: Text
     """The reason."""
@@ -198,4 +198,4 @@ class Debrief(Part):
     claim: Text
     """What the agent claims, with the trace's support beside it, or how it ended without a claim; tokens, time and cost."""
     caveats: tuple[Text, ...]
-    """What the trace cannot tell, and what was left out here."""
+    """What the trace does not show, and what was left out here."""

@@ -1,7 +1,7 @@
 """Deeds that an answer says were done, read with the few words of `vocabulary.toml`.
 
 What else a run's own tools do is read from their names, in English. A deed in other words, or in another language, is not
-seen; a word that may be something else is left to whoever compares it with the calls.
+seen; an ambiguous word is left to the comparison with the calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _I: Final = re.compile(
     rf"\b(?:(?:i|we)(?:\u2019ve)?|j\u2019ai|j\u2019\w+ ai|je\b.{{1,12}}\bai|nous (?:\w+ )?avons|on a|hemos){_ADVERBS}\s*$"
     r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
-"""What stands before a word for whoever answers to have done it."""
+"""What precedes a word when the agent claims to have done it itself."""
 _MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
 _QUOTED: Final = re.compile(
     r"```.*?```|(?<!\w)[\u2018\u2019'][^\u2019'\n]{12,}[\u2019'](?!\w)|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$",
@@ -49,7 +49,7 @@ class Claim:
     word: str
     """The word that says so, in lower case."""
     own: bool
-    """Whether whoever answers says to have done it, not only that it is done."""
+    """Whether the agent claims to have done it itself, not only that it is done."""
     sentence: str
     """Where it stands."""
 

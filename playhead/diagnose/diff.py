@@ -1,4 +1,4 @@
-"""The diff of two runs: what changed, where they part first, and what became of calls, answer, tokens and time.
+"""The diff of two runs: what changed, where they first diverge, and how calls, answer, tokens and time differ.
 
     diff = diff_recordings(load_recording("a-run"), load_recording("its-replay"))
     diff.identical, diff.first_divergence, diff.tool_sequence
@@ -74,7 +74,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
 
 
 def _both_whole(one: RunFigures, other: RunFigures) -> bool:
-    """Return whether both files are whole: of one that is not, nobody can say that it is like another."""
+    """Return whether both files are whole; an incomplete one cannot be called identical."""
     return one.recording == other.recording == "closed"
 
 

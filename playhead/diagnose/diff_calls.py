@@ -1,4 +1,4 @@
-"""The tool calls of two runs in the order of asking, which call of one is which of the other, and what became of them.
+"""The tool calls of two runs in the order of asking, which calls belong together, and how they differ.
 
 A turn runs its calls beside each other, and agents work beside each other, so the order of the file says little. Here a
 turn's calls stand by their place in it, and what an agent that was called did stands right after the call.
@@ -175,7 +175,7 @@ def _free(calls: list[Call], kept: list[int]) -> list[tuple[int, Call]]:
     return [(bisect_left(kept, place), call) for place, call in enumerate(calls) if place not in taken]
 
 
-# --- what became of them ---------------------------------------------------------------------------------------------
+# --- how calls differ ------------------------------------------------------------------------------------------------
 
 
 def call_script(alignment: Alignment) -> tuple[ToolEdit, ...]:

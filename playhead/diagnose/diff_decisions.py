@@ -31,7 +31,7 @@ def first_decision(alignment: Alignment) -> FirstDecision | None:
         place = float("inf")
         for a, b in zip_longest(one.get(owner, []), other.get(replay_owner, [])):
             if not (a or ended[0]) or not (b or ended[1]):
-                break  # nobody knows what a run without an end decided after that
+                break  # what a run without an end decided after that is unknown
             place = a.seq if a else place + 0.5
             if (change := _change(a, b)) is not None:
                 agent = agent_path(owner)

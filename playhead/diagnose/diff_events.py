@@ -1,4 +1,4 @@
-"""The first event of two runs that is not the same, with ids of calls and owners named by what they stand for."""
+"""The first event that differs between two runs; ids of calls and owners are replaced by names that both runs share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playhead.trace.recording import Recording
 
 MEASURES: Final = frozenset({"usage", "cost_usd", "delay_s"})
-"""Fields that tell what something cost or how long was waited: the diff sums them up, and they are no divergence."""
+"""Fields of cost and waiting time: the diff sums them up, and they are no divergence."""
 _IDS: Final = frozenset({"call_id", "tool_call_id", "key", "id", "call"})
 """Names under which an event, a message, a call or a reference has the id of a call."""
 _WITH_IDS: Final = ("call_id", "tool_call_id", "key", "tool_calls", "ref")
@@ -95,7 +95,7 @@ def _named_records(recording: Recording, owners: dict[str, str], not_entered: se
 
 
 def call_names(recording: Recording) -> dict[str, dict[str, str]]:
-    """Return for each owner what its call ids stand for: the providers make them anew in every run."""
+    """Return a name for each call id of each owner: providers make new ids in every run."""
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for record in recording.records:
         event, mine = record.event, names[record.owner]

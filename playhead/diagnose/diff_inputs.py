@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from playhead.trace.recording import OwnerRecording
 
 _SPREAD: Final = ("parameters", "strategy_settings")
-"""Fields of the header that are told key by key."""
+"""Fields of the header that are compared key by key."""
 _TEXTS: Final = ("system_prompt", "system_message", "task")
 _CODE: Final = "code of "
 
 
 def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
-    """Return what differs, the root agent's first; what differs alike in many sub-agents is told once."""
+    """Return what differs, the root agent's first; an equal change in many sub-agents is listed once."""
     originals, replays = alignment.original.recording.owners, alignment.replay.recording.owners
     found: dict[tuple[str, str, str, str], InputChange] = {}
     for replay_owner, owner in alignment.owners.items():
@@ -57,7 +57,7 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[Input
 
 
 def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Return whether a difference is told already, by the prompt or by the tool as a whole, or not known."""
+    """Return whether a difference is listed already, as part of the prompt or of a whole tool, or is unknown."""
     if name.startswith(_CODE):
         return name not in left or name not in right
     if name == "system_message":

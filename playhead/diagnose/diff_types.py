@@ -241,7 +241,7 @@ class OutputDiff(Part):
 
 
 class RunDiff(Part):
-    """What became of a run when it was done again, or of two runs that are laid side by side.
+    """The differences between a run and its replay, or between any two runs.
 
     That two runs are `identical` says nothing of their times, tokens and cost, nor of what the tools returned:
     `also_differs` names what else is not the same.
@@ -254,7 +254,7 @@ class RunDiff(Part):
     is_replay: bool
     """Whether the second run is recorded as a replay of the first."""
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
-    """What the second run was told to change, as its recording says."""
+    """What the second run was to change, according to its recording."""
     identical: bool
     """Whether output, tool calls, iterations and switches of strategy are the same; never times, tokens or cost. False for a
     recording that has no end, is cut off or damaged: what it held is not known."""

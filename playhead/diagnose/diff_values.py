@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_DIFFERENCES: Final = 100
-"""Places of one value that are told one by one."""
+"""Places of one value that are listed."""
 MOST_LINES: Final = 400
 """Lines of a text's difference."""
 _MOST_COMPARED: Final = 1_000
@@ -40,7 +40,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
 def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
     """Return whether two values stand alike in a file: 1 is neither 1.0 nor true, and not-a-number is itself.
 
-    Of values that are not recorded and have fingerprints of two keys nobody knows; they count as alike.
+    Unrecorded values whose fingerprints are of two keys cannot be compared; they count as alike.
     """
     if left is right:
         return True

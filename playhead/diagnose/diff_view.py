@@ -1,4 +1,4 @@
-"""A diff as a document: what was changed, where the runs part first and why, and what became of the rest.
+"""A diff as a document: what was changed, where the runs first diverge and why, and the other differences.
 
 `-` is the original's side, `+` the replay's, `~` a call with other arguments, `>` a call that moved. The page fits eighty
 columns and needs no colour.
@@ -237,7 +237,7 @@ def _side(mark: str, decision: Decision | None, other: Decision | None, ended: s
         yield _mark(mark, text or "(empty answer)", 3)
 
 
-# --- what became of it ------------------------------------------------------------------------------------------------
+# --- the effects -----------------------------------------------------------------------------------------------------
 
 
 def _calls(diff: RunDiff) -> Iterator[Section]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
-"""Kinds that an agent writes when it ends, whatever the reason."""
+"""Kinds that an agent writes when it ends, for any reason."""
 SPENDING: Final = frozenset({"usage", "cost_usd", "cost_unknown"})
 """Fields that sum up what an agent and those below it spent."""
 SHOWN: Final = 6
@@ -56,7 +56,7 @@ class Placed(NamedTuple):
     lane: Lane
     record: Record
     calls_before: int
-    """Calls of the owner that had ended when this one started; 0 for whatever else."""
+    """Calls of the owner that had ended when this one started; 0 for any other event."""
 
 
 class LaneOrder:
@@ -86,7 +86,7 @@ class LaneOrder:
         lane = self._calls.get((owner, call_of(event)), (owner, ""))
         if isinstance(event, ToolCallCompleted):
             self._ended[owner] += 1
-            if (owner, event.tool) in self._read_only:  # also one whose start stands in a damaged line
+            if (owner, event.tool) in self._read_only:  # also one whose start is in a damaged line
                 lane = (owner, event.call_id)
         return Placed(lane, record, 0)
 
@@ -100,13 +100,13 @@ def call_of(event: EventBase) -> str:
 
 
 def is_compared(event: EventBase) -> bool:
-    """Return whether an event tells what the agent did, and comes again without the code of a hook of the user's."""
+    """Return whether an event is an act of the agent that comes again without the user's hooks."""
     of_hook = getattr(event, "by", None) is not None or (isinstance(event, FactRecorded) and event.name == "hook")
     return not (event.incidental or of_hook)
 
 
 def same_event(one: Record, other: Record, left_out: AbstractSet[str] = frozenset()) -> bool:
-    """Return whether two records tell the same, but for ids, times and the fields to leave out."""
+    """Return whether two records are equal, except for ids, times and the fields to leave out."""
     if one.kind != other.kind or one.iteration != other.iteration:
         return False
     left, right, volatile = one.event.__dict__, other.event.__dict__, volatile_fields(type(one.event))
@@ -293,7 +293,7 @@ class Comparison:
         return tuple(each.divergence() for each in self.partings(cut_short=cut_short))
 
     def is_comparable(self, record: Record) -> bool:
-        """Return whether this version knows the event, and it tells what the agent did."""
+        """Return whether this version knows the event, and it is an act of the agent."""
         event = record.event
         if isinstance(event, UnknownEvent):
             self.not_compared.add(event.kind)
@@ -303,7 +303,7 @@ class Comparison:
 
 
 def is_ending(record: Record) -> bool:
-    """Return whether an agent writes this because it ends, or because nobody waits for an answer any more."""
+    """Return whether an agent writes this because it ends, or because an answer is no longer awaited."""
     event = record.event
     if isinstance(event, LlmFailed):
         return bool(event.cancelled) or event.error.type == RecordingEndedError.__name__

@@ -49,7 +49,7 @@ class Section:
     title: str
     rows: tuple[Row, ...] = ()
     note: str = ""
-    """What stands behind the title."""
+    """Text behind the title."""
     table: tuple[tuple[str, ...], ...] = ()
     """A heading and rows of cells."""
 
@@ -163,7 +163,7 @@ def _as_itself(match: re.Match[str]) -> str:
         return match[0]
     if match[0] == "|":  # in a cell and in prose alike, and easier to read; no backslash of the text's own is left
         return "\\|"
-    # `@name` and `#1` are looked for in the finished page, so something that nobody sees has to part them.
+    # `@name` and `#1` are looked for in the finished page, so an invisible character has to separate them.
     joiner = "&#8288;" if match[0] in "@#" and after.isalnum() else ""
     return f"&#{ord(match[0])};{joiner}"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST: Final = 50_000
 """Different numbers that are remembered; a trace with more is not checked, and says so."""
 SMALL: Final = 12
-"""Whole numbers up to here are in every text, and nobody can say where from."""
+"""Whole numbers up to here are in every text, and have no source."""
 _LONGEST: Final = 40
 """Characters of a number; a longer run of digits is a key or a hash."""
 _GROUPS: Final = ",'’_\u00a0\u202f"  # noqa: RUF001 - marks that group digits
@@ -62,7 +62,7 @@ class Figure:
     """A number that a text states."""
 
     written: str
-    """The number, with what scales it, as it stands in the text."""
+    """The number with its scale, as written."""
     readings: tuple[Decimal, ...]
     """All that it may mean."""
     percent: bool
@@ -80,7 +80,7 @@ class Figure:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a small whole number, or may be a year: every text has some, and nobody can say where from."""
+        """Whether it is a small whole number, or may be a year: every text has some, and they have no source."""
         return not self.percent and all(each == each.to_integral_value() and each <= SMALL for each in self.readings)
 
 

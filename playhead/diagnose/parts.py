@@ -1,4 +1,4 @@
-"""What every account of a run is made of: frozen parts, ready for JSON, shortened texts, and figures in words."""
+"""Parts of debriefs, diffs and statistics: frozen models, shortened texts, and figures as text."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Spending(Part):
     tokens_out: int | None
     """Tokens of the answers; null when nothing is known of them."""
     usage_unknown: int
-    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
+    """Attempts whose tokens were not counted, or not all: the numbers above are lower bounds."""
     cost_usd: float | None
     """US dollars, as far as prices are known; null when they are not, which is not the same as 0."""
     cost_unknown: int
-    """Attempts of which nobody knows what they cost: `cost_usd` is at least that."""
+    """Attempts whose cost is unknown: `cost_usd` is a lower bound."""
 
 
 def spent(usage: Usage, cost_usd: float | None, cost_unknown: int | None) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def spent(usage: Usage, cost_usd: float | None, cost_unknown: int | None) -> dic
 
 
 class Placed(Part):
-    """Something that stands in the trace."""
+    """Something at a place of the trace."""
 
     seq: int
     """The event that says it."""

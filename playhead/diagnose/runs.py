@@ -30,7 +30,7 @@ _STYLES: Final = {
     "resumed": "dim",
     "unreadable": "bold red",
 }
-"""Of the other endings nobody should think that all is well: yellow."""
+"""All other endings are yellow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _cost(run: RunSummary) -> str:
 
 
 def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
-    """Return for each id the shortest beginning that means no other one, whatever the case of its letters."""
+    """Return for each id the shortest beginning that no other one has, in any case of its letters."""
     ordered = sorted(set(run_ids), key=str.upper)
     lengths = [common_length(one.upper(), other.upper()) for one, other in pairwise(ordered)]
     return {
@@ -102,7 +102,7 @@ def _started(started_us: int | None) -> str:
 
 
 def _tokens(run: RunSummary) -> str:
-    """Return the tokens in seven cells; `-` for a run that cannot be read, `?` where nobody counted them."""
+    """Return the tokens in seven cells; `-` for a run that cannot be read, `?` where they were not counted."""
     count, unknown = run.total_tokens, run.usage_unknown
     if count is None:
         return cell(None, unknown) if unknown else "-"

@@ -204,7 +204,7 @@ class StatisticsFold:
 
 
 def _kind(owner: OwnerRecording, tool: str) -> Kind:
-    """Return what kind of tool it is; one that nobody declared is a function."""
+    """Return what kind of tool it is; an undeclared one is a function."""
     return next((spec.kind for spec in reversed(owner.own_tools.values()) if spec.name == tool), "function")
 
 

@@ -34,7 +34,7 @@ class ModelStatistics(Spending):
     failed: int
     """Attempts that failed."""
     cancelled: int
-    """Attempts that nobody waited for any more; not among `failed`."""
+    """Attempts that were no longer awaited; not among `failed`."""
     retries: int
     """Attempts after the first."""
     unanswered: int

@@ -1,6 +1,6 @@
 """Text from a trace on its way to a terminal: nothing raw, nothing wider than its place.
 
-A trace holds whatever a model or a tool said, and that may be written to move the cursor, to set the window's title, to
+A trace holds any text of a model or a tool, and that may be written to move the cursor, to set the window's title, to
 look like another line, or to hide. So everything that is not plainly visible is shown as the escape that Python would
 write for it. (Backslashes stay as they are: the text is for people; `--json` is exact.)
 """
@@ -26,7 +26,7 @@ _UNSAFE: Final = re.compile(
     "\u00ad\u034f\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\ufeff\ufff0-\ufffb"  # no width at all
     "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters that look like nothing
     "\ud800-\udfff"  # lone surrogates, which no terminal can be sent
-    "\ue000-\uf8ff"  # private use: a glyph of whoever made the font
+    "\ue000-\uf8ff"  # private use: a glyph that each font defines
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # format controls of shorthand and music
     "\U000e0000-\U000e0fff"  # tags and selectors: whole hidden messages
     "]"
@@ -64,7 +64,7 @@ class Line:
     def __init__(self, *parts: str | tuple[str, str], whole: bool = False) -> None:
         self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
         self._whole = whole
-        """Never cut: a path or a hash that somebody will copy. The terminal wraps it."""
+        """Never cut: a path or a hash to copy. The terminal wraps it."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the line."""

@@ -27,7 +27,7 @@ _KIND_WIDTH: Final = 21
 _LONGEST_KIND: Final = 32
 """Cells; longer ones, which only another version can have written, are cut."""
 _DEEPEST: Final = 8
-"""Levels that are indented; the names go on to tell deeper ones."""
+"""Levels that are indented; names identify deeper ones."""
 _BAD: Final = ("-failed", "-violation", "-diverged")
 _STYLES: Final = {
     "run": "bold",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 KEY: Final = re.compile(r"[\w.+-]+@[\w.-]+\w|[\w/-]+\.[a-z]{1,4}\b|(?=[^\W_-]*-?[^\W_]*\d)[^\W_]+(?:[-/.][^\W_]+)*")
-"""What tells one thing from another: an address, a file, or a word with a digit."""
+"""What identifies a thing: an address, a file, or a word with a digit."""
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 
 
