@@ -143,16 +143,17 @@ def _read(response: LlmResponded, session: Session) -> Reply:
     A reply that holds a call of a function instead of a program asks for just that call.
     """
     text = strip_rationales(response.text)
-    thought, program = split_program(text)
-    if response.tool_calls or program is None:
+    found = _PROGRAM.search(text)
+    if response.tool_calls or found is None:
         return read_reply(response, session)
+    thought = f"{text[: found.start()].strip()}\n{text[found.end() :].strip()}".strip()
     others = [tool.spec for tool in session.toolset.values() if tool.spec.name != RUN_PROGRAM]
     if thought and not all(spec.read_only or spec.kind == "meta" for spec in others):
         return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
     if incomplete(response.finish_reason):
         return Reply(text, ())
     planned = PlannedCall(
-        call=ToolCall(id=f"{TEXT_CALL}{response.request}_1", name=RUN_PROGRAM, arguments={"program": scrub(program)}),
+        call=ToolCall(id=f"{TEXT_CALL}{response.request}_1", name=RUN_PROGRAM, arguments={"program": scrub(found[1])}),
         position=session.at.take_position(),
         source="text",
         request=response.request,
@@ -178,14 +179,6 @@ def _told(result: dict[str, Any], most: int) -> str:
 def _call_told(call: dict[str, Any]) -> str:
     text = as_text(call["result"]) if call["ok"] else f"error: {call['error']}"
     return f"- {call['tool']} {shortened(as_text(call['arguments']), SHOWN)} → {shortened(text, SHOWN)}"
-
-
-def split_program(text: str) -> tuple[str, str | None]:
-    """Return what stands around the first block of Python, and the block; None when there is no block."""
-    found = _PROGRAM.search(text)
-    if found is None:
-        return text, None
-    return f"{text[: found.start()].strip()}\n{text[found.end() :].strip()}".strip(), found[1]
 
 
 class ProgramTool:

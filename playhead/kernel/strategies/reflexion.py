@@ -76,7 +76,8 @@ class Reflexion(Strategy):
         """Note what the critic says of an answer; nothing where a hook does not want it judged."""
         said: Judgement | None = Judgement(issues=("There is no answer.",), score=0, satisfied=False)
         if newest.output is not None:
-            prompt = critique_prompt(text_of(session.task), newest.conclusion.text)
+            form = form_prompt(Judgement)
+            prompt = _ASK.format(task=text_of(session.task), answer=newest.conclusion.text, form=form)
             thread = await offered_thread(session, "prompt.critique", prompt)
             if thread is None:
                 return state
@@ -140,11 +141,6 @@ class Judgement(BaseModel):
         """The judgement as a text for the model that is to mend the answer."""
         found = [*(f"- {issue}" for issue in self.issues), *([self.suggestion] if self.suggestion else [])]
         return "\n".join(found) or ("Nothing is wrong with it." if self.satisfied else "No reason was given.")
-
-
-def critique_prompt(task: str, answer: str) -> str:
-    """Return what a critic is asked."""
-    return _ASK.format(task=task, answer=answer, form=form_prompt(Judgement))
 
 
 def _end(session: Session, best: Attempt, newest: Attempt) -> None:

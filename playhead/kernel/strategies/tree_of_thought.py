@@ -134,17 +134,14 @@ class TreeOfThought(Strategy):
         """Return the thoughts that are followed, best first; the others are recorded with the reason."""
         good = [node for node in children if node.score >= self.pruning_threshold]
         kept = sorted(good, key=lambda node: -node.score)[: self.breadth]  # of equal ones the first comes first
-        pruned = []
-        for node in children:
-            if node not in kept:
-                low = f"it is below {self.pruning_threshold:.2f}"
-                why = f"{self.breadth} others score at least as high" if node in good else low
-                pruned.append(
-                    Alternative(name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {why}")
-                )
+        low, others = f"it is below {self.pruning_threshold:.2f}", f"{self.breadth} others score at least as high"
+        pruned = tuple(
+            Alternative(name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {why}")
+            for node, why in ((node, others if node in good else low) for node in children if node not in kept)
+        )
         told = ", ".join(f"{node.name} ({node.score:.2f})" for node in kept) or "none"
         decision, names = f"{NAME}: depth {depth}: keep {told}", tuple(node.name for node in kept)
-        session.emit(AlternativesConsidered(decision=decision, alternatives=tuple(pruned), kept=names))
+        session.emit(AlternativesConsidered(decision=decision, alternatives=pruned, kept=names))
         return kept
 
 
