@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -33,7 +32,6 @@ from tests.spans.spans import agent, id_of, ids_of, record_run
 from tests.trace.traces import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
@@ -258,53 +256,22 @@ def test_no_log_line_holds_a_key(tmp_path: Path, collector: Collector, caplog: p
 # --- flush ---
 
 
-@contextmanager
-def busy(folder: Path | None) -> Iterator[None]:
-    """Let an agent work without a pause: one long run, and short ones beside it."""
-    over = threading.Event()
-
-    @tool(read_only=True)
-    def work() -> str:
-        """Work."""
-        time.sleep(0.002)
-        return "over" if over.is_set() else "more"
-
-    def turn(*_: object) -> object:
-        return text("done") if over.is_set() else call("work")
-
-    def long() -> None:
-        turns = [turn] * 100_000
-        Agent(ScriptedModel(turns), tools=[work], trace=folder, max_iterations=100_000).run_sync("go")  # type: ignore[arg-type]
-
-    def short() -> None:
-        while not over.is_set():
-            agent(folder, 1).run_sync("Find it.")
-
-    threads = [threading.Thread(target=each) for each in (long, short)]
-    for each in threads:
-        each.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for each in threads:
-            each.join()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("in_file", [True, False], ids=["in files", "without a trace"])
 def test_it_returns_however_busy_the_application_is(
     tmp_path: Path, collector: Collector, handle: LiveExport, in_file: bool
 ) -> None:
-    """While every request takes long enough for new spans to come, it is done once those before it are there."""
-    collector.usual = Reply(delay_s=0.03)
-    with busy(tmp_path / "busy" if in_file else None):
-        path = run(tmp_path)
-        started = time.monotonic()
-        assert handle.flush(10)
-        assert time.monotonic() - started < bound(5)
-        assert collector.counts.keys() >= set(ids_of(path))
-    handle.shutdown(0.2)
+    """While each request is under way another agent runs, so there are always new spans: it waits for those before it alone."""
+
+    def one_more(_: Received) -> Reply:
+        agent(tmp_path / "busy" if in_file else None).run_sync("Find it.")
+        return Reply()
+
+    collector.rule = one_more
+    path = run(tmp_path)
+    assert handle.flush(10)
+    assert collector.counts.keys() >= set(ids_of(path))
+    collector.rule = None
+    handle.shutdown(1.0)
 
 
 def test_it_returns_when_its_time_is_over(tmp_path: Path, collector: Collector, handle: LiveExport) -> None:
