@@ -294,14 +294,8 @@ def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> Hook
     """
     kind = next((kind for name, kind in _KINDS.items() if name in details), CallContext) if details else HookContext
     context = kind.__new__(kind)
-    fields = context.__dict__
-    fields["_session"] = session
-    fields["tag"] = tag
-    fields["run_id"] = session.run.run_id
-    fields["owner"] = session.owner
-    fields["iteration"] = session.iteration
-    fields["phase"] = session.at.phase
-    fields.update(details)
+    context.__dict__.update(_session=session, tag=tag, run_id=session.run.run_id, owner=session.owner)
+    context.__dict__.update({"iteration": session.iteration, "phase": session.at.phase, **details})
     return context
 
 

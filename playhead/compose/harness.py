@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from playhead.compose.patterns import read_pattern
 from playhead.compose.registration import Policy, Registration, nothing
@@ -112,11 +112,9 @@ class Harness(Registrar):
         key = object()
 
         def of(context: HookContext) -> T:
-            notes = context.notes
-            if key not in notes:
-                notes[key] = factory()
-            found: T = notes[key]
-            return found
+            if key not in context.notes:
+                context.notes[key] = factory()
+            return cast("T", context.notes[key])
 
         return of
 
