@@ -128,7 +128,7 @@ async def replay(
     if type(min_grounded) not in (int, float) or not 0 <= min_grounded <= 1:
         raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
-    passed = Passed() if agent is not None or not had_hooks(plan.recording) else await payloads_of(plan.recording)
+    passed = await payloads_of(plan.recording) if agent is None and had_hooks(plan.recording) else None
     world, records = ReplayWorld(plan, passed), list[Record]()
     run, stopped = await _run(plan, world, folder, [records.append, *filter(None, [options.get("on_record")])])
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
@@ -228,8 +228,8 @@ def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
 class ReplayWorld(World):
     """Serves a recording. One replay, one world."""
 
-    def __init__(self, plan: Plan, passed: Passed) -> None:
-        """Serve a recording; `passed` are the payloads that its hooks saw."""
+    def __init__(self, plan: Plan, passed: Passed | None) -> None:
+        """Serve a recording; `passed` are the payloads that its hooks saw, None where there are none to repeat."""
         self._plan = plan
         self._passed = passed
         self._facts = facts_of(plan.recording)
@@ -314,7 +314,7 @@ class ReplayWorld(World):
 
     def _repeated(self, owner: str) -> Hooks | None:
         place = self.answers.places.of(owner)
-        if not place.sources:
+        if self._passed is None or not place.sources:
             return None
         repeated = RepeatedHooks(
             [self._plan.recording.owners[source] for source in place.sources],
