@@ -11,6 +11,7 @@ from playhead.diagnose.divergence import call_of
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, NudgeIssued, ToolCallCompleted
 from playhead.trace.events import ToolCallStarted as Started
 from playhead.trace.line import Record, decode_data
+from playhead.trace.owners import is_within, owner_inside
 from playhead.trace.recording import Recording
 from playhead.trace.values import json_hash
 
@@ -143,7 +144,7 @@ def _missing(recording: Recording, chance: random.Random) -> Planted | None:
     """Leave one event out."""
     ends = {"run-started", "run-completed"}
     index = _some(recording, chance, lambda record: not record.event.incidental and record.kind not in ends)
-    if index is None:
+    if index is None or any(is_within(owner, _inside(recording.records[index])) for owner in recording.owners):
         return None
     records = [*recording.records[:index], *recording.records[index + 1 :]]
     return Planted(f"missing {recording.records[index].kind}", recording_of(records), index, None)
@@ -156,9 +157,18 @@ def _missing_call(recording: Recording, chance: random.Random) -> Planted | None
         return None
     gone = recording.records[index]
     key = (gone.owner, call_of(gone.event))
-    records = [each for each in recording.records if (each.owner, call_of(each.event)) != key]
+    left = (each for each in recording.records if not is_within(each.owner, _inside(gone)))
+    records = [each for each in left if (each.owner, call_of(each.event)) != key]
     first = next(place for place, each in enumerate(recording.records) if (each.owner, call_of(each.event)) == key)
     return Planted("missing call", recording_of(records), first, None)
+
+
+def _inside(started: Record) -> str:
+    """Return under whose name stands what a call entered; nobody's, where the event starts no call."""
+    event = started.event
+    if not isinstance(event, Started):
+        return "nobody"
+    return owner_inside(started.owner, event.tool, started.iteration, event.position)
 
 
 def _below(record: Record) -> bool:

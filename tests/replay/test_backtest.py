@@ -299,7 +299,7 @@ async def test_a_backtest_stops_where_the_live_switch_stops(tmp_path: Path):
         assert left(told) == spent(backtest(pair.switched, [])), (seed, [each.text for each in pair.switches], told)
         seen[live["switch"] + " " + live["at"] if live else "none"] += 1
         seen["below"] += live is not None and live["owner"] != "root"
-    assert min(seen[each] for each in FOUND) > sample(2, -1), seen
+    assert min(seen[each] for each in FOUND) > sample(1, -1), seen
     assert seen["unknown"] < len(SEEDS) / 8
 
 
