@@ -214,11 +214,6 @@ class Control:
         return self.folder.name
 
     @property
-    def trace_path(self) -> Path:
-        """The run's trace."""
-        return self.folder.parent.parent / f"{self.folder.name}.jsonl"
-
-    @property
     def process_file(self) -> Path:
         """The file that the process which runs the run holds open and locked."""
         return self.folder / _PROCESS

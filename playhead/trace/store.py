@@ -170,7 +170,10 @@ class TraceStore:
 
     def summaries(self, limit: int | None = None) -> list[RunSummary]:
         """Return the newest runs, at most `limit`; raises like `paths`."""
-        return with_resumptions([summarise(path) for path in self.paths()[:limit]])
+        newest = [summarise(path) for path in self.paths()[:limit]]
+        # The run that continues another one began later, so it is among the newest.
+        later = {each.resumed_from: each.run_id for each in newest if each.terminated_by != "replay_stopped"}
+        return [replace(each, resumed_by=later[each.run_id]) if each.run_id in later else each for each in newest]
 
     def _names(self, *, replays: bool) -> list[str]:
         """Return the files of the folder, newest first; those of replays begin with its name."""
@@ -201,12 +204,6 @@ class TraceStore:
             some = ", ".join(matches[:4]) + (", …" if matches[4:] else "")
             raise AmbiguousRunError(f"{len(matches)} runs start with {run_id!r}: {some}")
         raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{nearest(run_id, list(runs)[:_MOST_COMPARED])}")
-
-
-def with_resumptions(newest: list[RunSummary]) -> list[RunSummary]:
-    """Say of each run which of the others continues it: that began later, so it is among the newest."""
-    later = {each.resumed_from: each for each in newest if each.terminated_by != "replay_stopped"}
-    return [replace(each, resumed_by=later[each.run_id].run_id) if each.run_id in later else each for each in newest]
 
 
 def _traces_in(folder: Path) -> list[tuple[int, str]]:

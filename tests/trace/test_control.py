@@ -60,7 +60,7 @@ def test_a_folder_from_start_to_end(path: Path):
     seen = found(path)
     assert (seen.process.pid, seen.process.host) == (os.getpid(), os.uname().nodename)
     assert before <= seen.process.created_us <= time.time_ns() // 1000
-    assert (seen.process, seen.run_id, seen.trace_path, seen.held) == (control.process, "run", path, True)
+    assert (seen.process, seen.run_id, seen.held) == (control.process, "run", True)
     for said in (b"", b"{}", b'{"pid": true, "created_us": 1, "host": "h"}', seen.process.content() + b" "):
         control.process_file.write_bytes(said)
         assert Control.of(path) is None
