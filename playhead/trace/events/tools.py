@@ -140,7 +140,12 @@ class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
         text = self.observation()
         if self.understood is not None:
             text = f"(understood as {self.understood})\n{text}"
-        return text if role == "tool" else f"Result of {self.tool}:\n{text}"
+        return text if role == "tool" else result_in_text(self.tool, text)
+
+
+def result_in_text(tool: str, result: str) -> str:
+    """Return a result as a message of the user's tells it."""
+    return f"Result of {tool}:\n{result}"
 
 
 class ApprovalRequested(CallEvent, kind="approval-requested"):
