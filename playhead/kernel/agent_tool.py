@@ -43,15 +43,15 @@ _ELSEWHERE = {"address", "prices", "fallbacks"}
 
 @dataclass(eq=False, kw_only=True)
 class AgentTool:
-    """Runs an agent under the owner of the call that asked for it, in the same trace."""
+    """Runs an agent under the owner of the call, in the same trace."""
 
     header: AgentHeader = field(kw_only=False)
     model: Model = field(kw_only=False)
     tools: dict[str, Tool] = field(kw_only=False)
     description: str = ""
-    """What the other agent is told; by default its name."""
+    """The tool's description for the calling agent; by default it names the agent."""
     read_only: bool | None = None
-    """Whether it may run beside others; None: when all of its own tools may."""
+    """Whether it may run in parallel with other calls; None: when all of its own tools may."""
     approver: Approver | None = None
     redact: tuple[RedactText, ...] = ()
     hooks: Callable[[], Hooks | None] = lambda: None
@@ -60,7 +60,7 @@ class AgentTool:
     """The same for its killswitches."""
     fallbacks: Sequence[Model] = ()
     composed: Callable[[], tuple[SourceInfo, ...]] | None = None
-    """The fingerprints of hooks and killswitches, asked as they are; None where the header says all of the agent."""
+    """Returns the fingerprints of hooks and killswitches as they are now; None where the header holds everything."""
 
     def __post_init__(self) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in self.tools.values())
@@ -79,18 +79,18 @@ class AgentTool:
         return (self.model, *self.fallbacks)
 
     def hooks_below(self, above: Hooks | None) -> Hooks | None:
-        """Return what is asked in a run of this agent below another one: also those hooks of that one which are for it too."""
+        """Return the hooks of a run of this agent below another one: its own, and those of the other that it inherits."""
         return self.hooks() if above is None else above.below(self.hooks())
 
     def declared(self, hooks: Hooks | None) -> AgentHeader:
-        """Return the header as the agent is declared now, with what is asked in its run."""
+        """Return the header as the agent is declared now, with the hooks of its run."""
         if self.composed is None and hooks is None:
             return self.header
         infos = (*(() if hooks is None else hooks.info()), *(each.info() for each in self.guards()))
         return self.header.model_copy(update={"hooks": infos, "sources": self.sources()})
 
     def composition(self, hooks: Hooks | None) -> Composition:
-        """Return what a run of it is composed with, where these hooks are asked."""
+        """Return what a run of it with these hooks is composed of."""
         return Composition(hooks, [each.make for each in self.guards()], self.fallbacks)
 
     def sources(self) -> tuple[SourceInfo, ...]:

@@ -1,4 +1,4 @@
-"""Asking somebody whether a call may run. Anything but an explicit yes, in time, is a no."""
+"""Approval of calls. Anything but an explicit approval, in time, is a denial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A call that waits for somebody's yes."""
+    """A call that awaits approval."""
 
     tool: str
     """The tool."""
@@ -40,7 +40,7 @@ class ApprovalRequest:
     args_hash: str = ""
     """Hash of the arguments, as the trace has it."""
     control: Control | None = field(default=None, compare=False, repr=False)
-    """The run's control folder, through which another process can be asked; None when it has none."""
+    """The run's control folder, through which another process can answer; None when the run has none."""
     redact: Callable[[JsonValue], JsonValue] = field(default=lambda value: value, compare=False, repr=False)
     """Returns a value without the secrets that the run knows: for whoever writes the arguments down."""
 
@@ -55,7 +55,7 @@ class Approval:
 
 
 Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Approval]"]
-"""Decides on a call. A function that is not async runs in a thread, so it may wait for somebody."""
+"""Decides on a call. A function that is not async runs in a thread, so it may block."""
 
 
 async def decide(request: ApprovalRequest, approver: Approver | None, timeout_s: float | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an agent may be told: every argument is looked at when the agent is made, so that a run fails for nothing else."""
+"""Validates the arguments of an agent when it is made, so that no run fails because of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_PARAMETERS: Final = frozenset(
     api_base api_key base_url context_window_fallback_dict fallbacks max_retries messages model n num_retries stream tools
     """.split()  # noqa: SIM905 - a list of words reads better as words
 )
-"""What would change who answers, how often, or what is asked behind the recording's back."""
+"""Parameters that would change who answers, how often, or the request itself without the recording showing it."""
 
 _KNOWN: Final = recorded.KNOWN | recorded.TEXTS | recorded.CONTAINERS
 _LIKE_A_KNOWN_ONE: Final = frozenset({"cache", "model_config", "prompt_id", "stream_response", "verbose"})

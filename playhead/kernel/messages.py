@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, Range, Request, Role, ToolSpec
 
 REMOVED: Final = "(removed)"
-"""What a model is told in place of a result that a hook removed: providers want an answer to every call."""
+"""Stands for a result that a hook removed: providers want an answer to every call."""
 
 
 class ThreadRecord:
@@ -34,7 +34,7 @@ class ThreadRecord:
         self._offered_tools: tuple[tuple[ToolSpec, ...], tuple[Range, ...]] = ((), ())
         """Those of the last request, and their ids."""
         self.changed_results: dict[str, str] = {}
-        """What hooks made of results that the model is told, by their calls."""
+        """Results as hooks changed them for the model, by call."""
         self.curator = curator_for(session)
         """Who looks after the thread; None when it is sent as it is."""
 
@@ -48,7 +48,7 @@ class ThreadRecord:
         return Message(id=number, role=role, content=content, **own)
 
     async def add_user(self, content: Content, *, replaces: tuple[int, ...] = ()) -> Message | None:
-        """Add a message of the user's or of the kernel's; None when a hook removed it.
+        """Add a message from the user or the kernel; None when a hook removed it.
 
         `replaces` names the messages that it stands for from now on.
         """
@@ -158,7 +158,7 @@ class ThreadRecord:
 
     def _refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
         """Add a message whose content stands in another event; a field that is not set is not written."""
-        if message.id != self._next:  # another message has joined while hooks were asked
+        if message.id != self._next:  # another message has joined while hooks ran
             message = message.model_copy(update={"id": self._next})
         self._next += 1
         self._session.emit(made(MessageAdded, id=message.id, role=message.role, ref=ref, **fields))
@@ -170,7 +170,7 @@ class ThreadRecord:
 
 
 def call_details(completed: ToolCallCompleted) -> dict[str, Any]:
-    """Return what hooks are told about a call that is over."""
+    """Return the details of a completed call for hooks."""
     return {
         "tool": completed.tool,
         "call_id": completed.call_id,

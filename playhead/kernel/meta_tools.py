@@ -51,7 +51,7 @@ class MetaTool:
 
     @cached_property
     def spec(self) -> ToolSpec:
-        """What a model is told of it; made when first asked for, since a schema takes a millisecond."""
+        """The specification; made when first used, since a schema takes a millisecond."""
         schema = self.arguments.model_json_schema()
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
         return ToolSpec(name=self.name, description=self.description, parameters=parameters, kind="meta")

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 ANSWER_NOW: Final = "Call no more tools. Answer the task now, with what you know."
 MAX_PROBLEMS: Final = 5
-"""Mistakes of one answer that the model is told at once."""
+"""Mistakes of one answer that are sent to the model at once."""
 MAX_TOLD: Final = 300
 """Characters of one of them: a mistake may quote the answer."""
 _EXAMPLE_DEPTH: Final = 6
@@ -97,7 +97,7 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     begun = transition(state, thread=thread, status="thinking", pending=(), completed=())
     with session.at.inside(inner):
         reached = await run_kernel(kernel, begun, session)
-    # Not at its end, whatever ended the pass: the best answer that the strategy holds is kept.
+    # The agent has not ended, only the pass: the best answer that the strategy holds is kept.
     reached = session.reach(transition(reached, status="thinking"))
     session.require_running()
     conclusion = inner.conclusion
@@ -186,7 +186,7 @@ async def closed_thread(state: KernelState, session: Session) -> Thread:
     return thread
 
 
-async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
+async def ask_for(  # noqa: PLR0913 - question, form and limits
     state: KernelState,
     session: Session,
     thread: Thread,
@@ -270,7 +270,7 @@ async def _told(thread: Thread, response: LlmResponded, problem: str, session: S
 
 
 def _shown(lines: list[str]) -> str:
-    """Return the first mistakes, with how many there are beside them."""
+    """Return the first mistakes, and how many more there are."""
     more = [f"- and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
     return "\n".join([each[:MAX_TOLD] for each in lines[:MAX_PROBLEMS]] + more)
 
@@ -339,7 +339,7 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
 
 
 async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tuple[Strategy, KernelState]:
-    """Return the strategy that takes over, and the state that it goes on from; `number` counts such switches of the run.
+    """Return the strategy that takes over, and the state it continues from; `number` counts such switches of the run.
 
     Raises:
         UsageError: the agent has a tool that is called like one of the strategy's own.
@@ -378,7 +378,7 @@ def _line(step: Step) -> str:
 
 
 async def start_with(session: Session, text: str) -> Thread:
-    """Return a thread in which this text, with the task's images, is the task; strategies are told it as such from now on."""
+    """Return a thread in which this text, with the task's images, is the task; from now on strategies see it as the task."""
     thread = await fresh_thread(session, text)
     if len(thread.messages) > len(session.at.preamble.messages):  # no hook removed it
         session.at.take_task(thread.messages[-1].content)

@@ -37,7 +37,7 @@ StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 PlanMode = Literal["linear", "dag"]
 NO_TURNS: Final = "the turns of the agent are used up"
 MAX_TOLD: Final = 20
-"""Calls with side effects that the model is told of."""
+"""Calls with side effects that a prompt lists."""
 _STATE: Final = {"version", "result", "error"}
 _REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*\}\}")
 _LOOKS_LIKE_ONE: Final = re.compile(r'\{\{\s*(?:from_step|s\d+\b)[^"]{0,40}')
@@ -80,7 +80,7 @@ class StepForm(BaseModel):
     title: str = ""
     """What it is about, in a few words."""
     instruction: str = ""
-    """What the model is told to do in it; of a tool call what it is for."""
+    """What the model has to do in it; for a tool call its purpose."""
     tool_name: str | None = None
     """The tool of a tool call."""
     tool_args: dict[str, Any] = Field(default_factory=dict)
@@ -88,7 +88,7 @@ class StepForm(BaseModel):
     tool_hints: tuple[str, ...] = ()
     """The tools of a composite step; empty for all."""
     depends_on: tuple[str, ...] = ()
-    """Steps that have to be completed before it, beside those that it refers to."""
+    """Steps that have to be completed before it, in addition to those that it refers to."""
     rationale: Rationale | None = None
     """Why the call is made, in the model's own words; None where it stated no reason that can be read."""
 
@@ -112,7 +112,7 @@ class PlanStep(StepForm):
 
     @property
     def name(self) -> str:
-        """What the model is told it is."""
+        """The name of the step in prompts."""
         return self.title or self.instruction or self.tool_name or self.id
 
 
@@ -169,7 +169,7 @@ class Plan:
 
     @property
     def has_room(self) -> bool:
-        """Whether there is a turn left for another step, beside the one for the answer."""
+        """Whether there is a turn for another step and one for the answer."""
         return self.turns_left > 1
 
     @property
@@ -264,7 +264,7 @@ def steps_in(form: PlanForm, plan: Plan) -> list[PlanStep]:
 
 
 def find_problems(form: PlanForm, plan: Plan) -> str | None:
-    """Return what is wrong with steps, a line each, as the model is told; None when they can be carried out."""
+    """Return the problems of steps for the model, a line each; None when the steps can be carried out."""
     return "\n".join(f"- {each}" for each in _problems(steps_in(form, plan), plan)) or None
 
 
@@ -364,7 +364,7 @@ def answer_prompt(plan: Plan) -> str:
 
 
 def step_prompt(plan: Plan, step: PlanStep, instruction: str) -> str:
-    """Return what the model is told in an analysis or a composite step."""
+    """Return the prompt of an analysis or a composite step."""
     tools = ""
     if step.type == "composite":
         which = f" ({', '.join(step.tool_hints)})" if step.tool_hints else ""

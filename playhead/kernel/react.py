@@ -60,7 +60,7 @@ class Reply:
     calls: tuple[PlannedCall, ...]
     """The calls it asks for, each with its place in the turn and its stated reason."""
     problem: str | None = None
-    """What the model is told where its text looks like a call that does not run."""
+    """The nudge for a text that looks like a call that does not run."""
     thinking: str = ""
     """What a strategy split off as thinking, together with the provider's; a step of its own."""
 
@@ -141,7 +141,7 @@ async def think(
     read: Callable[[LlmResponded, Session], Reply] = read_reply,
     purpose: str | None = None,
 ) -> KernelState:
-    """Ask the model what to do next; what is asked for a purpose of its own offers no tools.
+    """Ask the model what to do next; a request with a purpose of its own offers no tools.
 
     `read` says what its answer means; `answered` takes over when that is no call, by default `take_answer`.
     """
@@ -198,7 +198,7 @@ async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, 
 async def observe(
     state: KernelState, session: Session, told: Mapping[str, tuple[str, bool]] = NOTHING_TOLD
 ) -> KernelState:
-    """Let the results join the thread, in the order in which they were asked for.
+    """Add the results to the thread, in the order of their calls.
 
     `told` has, by call id, the words that take the place of a result, and whether they tell of a success.
     """
@@ -268,7 +268,7 @@ async def steps_of(
     session: Session,
     told: tuple[str, bool] | None = None,
 ) -> list[Step]:
-    """Return a call and what came of it as steps, as the hooks let them pass; `told` in place of what it says, and whether it is ok."""
+    """Return a call and its result as steps, after hooks; `told` replaces the text of the result and whether it is ok."""
     tool, call_id, call = completed.tool, completed.call_id, planned.call
     arguments = as_text(call.arguments if call.arguments is not None else call.raw_arguments)
     action = Step("action", arguments, state.iteration, tool, call_id)

@@ -1,4 +1,4 @@
-"""JSON schemas, applied in a bounded number of steps: a server's or a recording's schema is somebody else's, and so is a value.
+"""JSON schemas, applied in a bounded number of steps: schemas of servers and recordings, and the values, may be hostile.
 
 `jsonschema-rs` applies them. The steps that it will take are counted first: `UnusableSchemaError` says when there are too many.
 """
@@ -59,11 +59,11 @@ Facts = dict[tuple[int, int], tuple[object, str]]
 
 
 class UnusableSchemaError(Exception):
-    """The schema is none, refers to what is not in it, or takes too many steps."""
+    """The schema is invalid, refers to something outside itself, or takes too many steps."""
 
 
 class BoundedSchema:
-    """A schema that can be asked what is wrong with a value."""
+    """A schema that reports the faults of a value."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         """Read a schema.
@@ -77,14 +77,14 @@ class BoundedSchema:
         try:
             written = _written(schema)
             self._is_simple = len(written) <= SIMPLE and '"$ref"' not in written
-            own = {word: each for word, each in schema.items() if word != "$id"}  # an address that nobody asks
+            own = {word: each for word, each in schema.items() if word != "$id"}  # an address that is never fetched
             self._validator = library.validator_for(
                 own,
                 offline=True,
                 pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),
                 keywords=dict.fromkeys(("format", *_NOT_APPLIED), _Ignored),
             )
-        except Exception as error:  # noqa: BLE001 - whatever it dislikes about a hostile schema
+        except Exception as error:  # noqa: BLE001 - a hostile schema may cause any exception
             raise UnusableSchemaError(getattr(error, "message", None) or str(error)) from None
 
     def fits(self, value: dict[str, JsonValue]) -> bool:
@@ -109,7 +109,7 @@ class BoundedSchema:
 
 
 class _Ignored:
-    """A keyword that is not applied, or the format of a text: only that of a day can be told in one way."""
+    """A keyword that is not applied; of the formats of a text only `date` is checked."""
 
     def __init__(self, _: JsonValue, given: JsonValue, *__: Any) -> None:  # noqa: ANN401 - as the library calls it
         self._is_day = given == "date"

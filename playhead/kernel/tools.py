@@ -56,12 +56,12 @@ class FunctionTool:
             return ErrorInfo(
                 type="InvalidArguments", message=self._refusal("; ".join(problems(error, "arguments")[:SHOWN]))
             )
-        except Exception as error:  # noqa: BLE001 - a parameter's type may have a validator of the user's
+        except Exception as error:  # noqa: BLE001 - a validator of the parameter's type may raise anything
             return ErrorInfo(type="InvalidArguments", message=self._refusal(describe(error)))
         return None
 
     def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Coroutine[Any, Any, Outcome]:
-        """Run the function within its time limit; whatever it raises becomes a failed call."""
+        """Run the function within its time limit; an exception becomes a failed call."""
         return (self._run_or_recall if self.spec.cache else self._run_within_limit)(arguments, context)
 
     async def _run_or_recall(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
@@ -112,7 +112,7 @@ class FunctionTool:
         raise ended.error
 
     def _begin(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
-        """Call the function, unless the run was ended from outside in the moment since it was asked for."""
+        """Call the function, unless the run was ended from outside since the call was made."""
         if context.session.cut_off:
             raise _NotBegunError
         return self.function(**kwargs)
@@ -188,7 +188,7 @@ class Arguments:
                 kind == "bool_type" or (kind in _NUMBERS and isinstance(given, (bool, str))) for kind, given in wrong
             ):
                 raise
-        except Exception:  # noqa: BLE001 - a type of the user's may not know JSON
+        except Exception:  # noqa: BLE001 - a custom type may not read JSON
             values = self.read(arguments)
         return values
 
@@ -215,7 +215,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _field(parameter: inspect.Parameter) -> Any:  # noqa: ANN401 - an annotation
-    """Return the annotation of a parameter with its default, under its own name whatever alias it has."""
+    """Return the annotation of a parameter with its default, under its own name, not an alias."""
     empty, default = inspect.Parameter.empty, parameter.default
     annotation = Any if parameter.annotation is empty else parameter.annotation
     if isinstance(default, FieldInfo):  # `def f(key: str = Field(description="…"))`

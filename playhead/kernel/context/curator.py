@@ -88,7 +88,7 @@ class Curator:
         return replace(shown, content=marked(shown.content))
 
     def note_result(self, message: Message, planned: PlannedCall, completed: ToolCallCompleted) -> None:
-        """Learn of the result that joined the thread, after `shown` was asked for it."""
+        """Note a result that joined the thread, after `shown` was called for it."""
         if self._profile.synthesis == "off":
             return
         most, given = self._profile.argument_chars, planned.call.arguments
@@ -163,7 +163,7 @@ class Curator:
                 self._decide("kept", line.call_id, "a failure")
             elif line not in dropped:
                 self._decide("compressed", line.call_id, "one line is left")
-        for line in dropped:  # a line of earlier turns is told of again when it goes
+        for line in dropped:  # a line of earlier turns has a second decision when it is dropped
             self._decide("dropped", line.call_id, "no room; it is only counted")
         self._counted = 0
         self._session.emit(
@@ -182,7 +182,7 @@ class Curator:
         self._session.emit(CuratorDecision(action=action, ref=ref, rationale=why))
 
     def _is_the_users(self, message: Message) -> bool:
-        """Return whether somebody else than the model and the kernel said this."""
+        """Return whether the message comes neither from the model nor from the kernel."""
         return message.role == "user" and message.id not in self._nudges and message.id not in self._lines
 
     def _tokens(self, thread: Thread) -> int:
@@ -280,7 +280,7 @@ class PriorWork:
         return "\n".join(parts)
 
     def with_turns(self, turns: int, lines: Iterable[Line]) -> PriorWork:
-        """Return it with later turns, still with a line for each call; of equal failures one is told."""
+        """Return it with later turns and a line for each of their calls; equal failures share one line."""
         told: dict[str, Line] = {}
         for line in (*self.lines, *lines):
             told.setdefault(line.text if line.failed else line.call_id, line)
@@ -316,5 +316,5 @@ def preview(text: str, *, key: str, tool: str, budget: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return the beginning of a text, with an ellipsis where it goes on."""
+    """Return the beginning of a text, with an ellipsis if it is longer."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -75,7 +75,7 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
 
 
 def curator_for(session: Session) -> CuratorPort | None:
-    """Return who looks after the thread of an agent; None when that is nobody."""
+    """Return the curator of an agent's thread; None when the agent needs none."""
     header = session.header
     shelves = header.compression is not None or RECALL in header.meta_tools
     marks = any(tool.spec.untrusted for tool in session.toolset.values())

@@ -83,11 +83,11 @@ async def _no_calls(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:  # 
 
 
 def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
-    """Run the function, whatever it raises; in the process of the call."""
+    """Run the function in the process of the call, and return its result or its exception."""
     sys.argv = request["argv"]
     try:
         found = find(*request["home"])
-    except BaseException as error:  # noqa: BLE001 - a module of the user's may raise anything
+    except BaseException as error:  # noqa: BLE001 - the module may raise anything
         why = f"the module of the tool cannot be loaded in its process: {type(error).__name__}: {error}"
         return {"ok": False, "type": "IsolationFailed", "message": why}
     function = found.function if isinstance(found, FunctionTool) else found

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 GRACE_S: Final = 0.1
 """Seconds between SIGTERM and SIGKILL."""
 GIVE_UP_S: Final = 1.0
-"""Seconds after SIGKILL until the guardian stops waiting: what the system cannot kill is nobody's to wait for."""
+"""Seconds after SIGKILL until the guardian stops waiting for a process that the system cannot kill."""
 LOOK_S: Final = 0.05
 """Seconds between two looks at whether the worker and the parent live; a fork of that may hold the standard input open."""
 PAUSE_S: Final = 0.005
@@ -93,7 +93,7 @@ def guard(worker: int, parent: int) -> int | None:
 
 
 def _send(kill: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
-    with suppress(OSError):  # it has ended, or has become somebody else's
+    with suppress(OSError):  # it has ended, or the id belongs to another process
         kill(target, number)
 
 
@@ -140,7 +140,7 @@ def work(channel: Channel, guardian: int) -> NoReturn:
                     stream.flush()
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the order to end comes as soon as that is sent
             channel.send({"done": done})
-    except BaseException:  # noqa: BLE001 - nobody is there who could be told
+    except BaseException:  # noqa: BLE001 - there is no channel left to report it
         end(1)
     end(0)
 
@@ -157,7 +157,7 @@ def main(descriptor: int) -> None:
     if worker == 0:
         reader, writer = io.FileIO(descriptor), io.FileIO(descriptor, "w", closefd=False)
         work(Channel(io.BufferedRWPair(reader, writer)), guardian)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # of somebody who wants to end this process alone
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # sent to this process alone
         signal.signal(number, signal.SIG_IGN)
     code = guard(worker, parent)
     import socket  # noqa: PLC0415 - which no program is to find loaded

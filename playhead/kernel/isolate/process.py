@@ -1,4 +1,4 @@
-"""Code in a process of its own, which can be killed whatever it does: this program's side.
+"""Code in a process of its own, which can always be killed: this program's side.
 
 Threads and coroutines can only be asked to end. A process group can be killed: code that holds the interpreter's lock,
 ignores SIGTERM, or waits for children of its own. A call costs a fresh interpreter, within its time limit.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 STOP_S: Final = 0.35
-"""Seconds from being stopped until the caller goes on, whether the process has ended or not."""
+"""Seconds after which the caller continues once the process was stopped, even if it has not ended."""
 
 
 class WorkerProcess:
@@ -103,7 +103,7 @@ class WorkerProcess:
         code = self._process.returncode
         if self.done is None:
             self.why = self.why or _ending(code)
-        if code < 0 and self._worker:  # somebody killed the guardian: what is left has to be killed from here
+        if code < 0 and self._worker:  # the guardian was killed: what is left has to be killed from here
             with suppress(OSError):
                 os.killpg(self._worker, signal.SIGKILL)
 

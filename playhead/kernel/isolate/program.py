@@ -34,7 +34,7 @@ WITHDRAWN: Final = (
 KEPT: Final = frozenset({"fspath", "fstat", "getpid", "urandom"})
 """Functions of the system that the modules above need, or that say nothing; all others are taken out of `os`."""
 LONGEST_PROBLEM: Final = 2_000
-"""Characters of an exception that are told."""
+"""Characters of an exception that are reported."""
 
 
 class ToolError(Exception):
@@ -62,7 +62,7 @@ def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
         value = names["__program__"]()
         if value is not None:
             reply["value"] = _as_json(value, most)
-    except BaseException as error:  # noqa: BLE001 - whatever it raises, SystemExit too
+    except BaseException as error:  # noqa: BLE001 - also SystemExit
         reply["error"] = _problem(error, asked["program"])
     said = output.getvalue()
     return {**reply, "output": said[:most], **({"dropped_chars": len(said) - most} if len(said) > most else {})}

@@ -1,4 +1,4 @@
-"""What the adapters of a provider's client have in common: the address, and what the client raises, told in Playhead's errors.
+"""What adapters share: address and credentials of a provider, and its client's exceptions as Playhead's errors.
 
 The HTTP status says what an error means; without one the request may pass later. The message says who failed, why, and what
 to do about it.
@@ -43,9 +43,9 @@ LONGEST: Final = 300
 MOST_CAUSES: Final = 20
 """Errors of a chain that are looked at."""
 _BY_STATUS: Final = {401: MissingApiKeyError, 404: UnknownModelError, 408: ModelUnavailableError, 429: RateLimitError}
-"""What a refusal means; any other one would be refused again, and what is none, such as 503, may pass."""
+"""The errors of 4xx statuses; any other 4xx would fail again, and any other status, such as 503, may pass."""
 _UNREACHABLE: Final = frozenset({"ClientConnectorError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
-"""Classes of errors, by name, that say that nobody was there and nothing was sent."""
+"""Names of exception classes which mean that no server was reached and nothing was sent."""
 _NO_KEY: Final = re.compile(
     r"missing [\w ]{0,20}(api.?key|credentials)|unable to locate credentials|api.?key (not valid|not found|is missing)",
     re.IGNORECASE,
@@ -83,13 +83,13 @@ _OTHER_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Adapter(ABC):
-    """A model behind a client; nothing is sent or imported before it is asked."""
+    """A model behind a client; nothing is sent or imported before the first request."""
 
     usual_address: str
     """What an error says of the usual address."""
 
     def __init__(self, name: str, *, api_base: str | None = None, tool_format: ToolFormat = "native") -> None:
-        """Describe a model; nothing is sent or imported before it is asked.
+        """Describe a model; nothing is sent or imported before the first request.
 
         Args:
             name: `provider/model`.
@@ -109,7 +109,7 @@ class Adapter(ABC):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Return the key in use and whatever else of the provider's secrets the environment and the address hold, by name."""
+        """Return the key in use and the provider's other secrets in the environment and the address, by name."""
         return secrets_of(self._provider, api_key=self._api_key, address=self._api_base)
 
     @property
@@ -128,7 +128,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def _advice(self, kind: type[PlayheadError]) -> str:
-        """Return what to do where there is no key, where nobody knows the model, or where nobody answers."""
+        """Return how to fix a missing key, an unknown model or a server that does not answer."""
 
     @contextmanager
     def _as_ours(self, request: Request | None = None) -> Iterator[None]:
@@ -137,7 +137,7 @@ class Adapter(ABC):
             yield
         except PlayheadError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
+        except Exception as error:  # noqa: BLE001 - every exception becomes one of our errors
             redactor = Redactor()
             for name, secret in self.secrets.items():
                 redactor.add_secret(secret, name)
@@ -180,7 +180,7 @@ class Adapter(ABC):
 
 
 def spent(error: ModelError, usage: Usage, cost_usd: float | None = None) -> ModelError:
-    """Return the error, which now says what the attempt has spent all the same; of one that does not, nobody knows."""
+    """Return the error with the tokens and cost that the attempt has spent; without them they are unknown."""
     known = {"usage": usage, "cost_usd": cost_usd if usage.total_tokens else 0.0}
     vars(error).update(known)
     return error
@@ -237,7 +237,7 @@ def key_variable(provider: str) -> str:
 def secrets_of(provider: str, *, api_key: str | None = None, address: str | None = None) -> dict[str, str]:
     """Return every secret that a request to this provider may carry, by name.
 
-    That is the given key, the environment's keys and tokens for the provider, and what addresses hold beside host and
+    These are the given key, the environment's keys and tokens for the provider, and the parts of addresses other than host and
     path. Too many is fine, for all they are used for is redaction; too few is not.
     """
     found = _environment(provider, _SECRET_ENDINGS)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 ToolFormat = Literal["native", "text"]
-"""How a model is told of tools and makes calls: in fields of the request, or in the text of prompts and answers."""
+"""Where tools and calls stand: in fields of requests and answers, or in the text of prompts and answers."""
 
 
 def tool_format_of(model: Model) -> ToolFormat:
-    """Return how a model is told of tools; `native` where its adapter does not say."""
+    """Return the tool format of a model; `native` where its adapter does not say."""
     return checked_tool_format(getattr(model, "tool_format", "native"))
 
 
@@ -43,7 +43,7 @@ class Model(Protocol):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Return the values this adapter sends but nobody may record, by name (`OPENAI_API_KEY`)."""
+        """Return the values that the adapter sends and that must not be recorded, by name (`OPENAI_API_KEY`)."""
         ...
 
     async def complete(self, request: Request) -> Completion:
@@ -66,12 +66,12 @@ class TextPiece:
     """The next piece of what a model says."""
 
     text: str
-    """Text that follows what came before; reasoning is none."""
+    """Text that follows the pieces before it; reasoning is not part of it."""
 
 
 @runtime_checkable
 class StreamsText(Protocol):
-    """A model that can tell what it says while it says it. It is asked so only when somebody listens."""
+    """A model that can stream its answer. It streams only when the run has a listener."""
 
     def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
         """Answer one request: the pieces of the text, and last the answer, the same that `complete` would return.
@@ -99,7 +99,7 @@ class CountsTokens(Protocol):
 
 @runtime_checkable
 class Checked(Protocol):
-    """A model that can tell, before anything is sent, that it cannot be asked at all."""
+    """A model that can tell, before anything is sent, that every request would fail."""
 
     async def check(self) -> None:
         """Raise what every request would run into.

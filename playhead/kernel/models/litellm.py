@@ -56,7 +56,7 @@ class LiteLLM(Adapter):
     def __init__(
         self, name: str, *, api_base: str | None = None, api_key: str | None = None, tool_format: ToolFormat = "native"
     ) -> None:
-        """Describe a model; nothing is sent or imported before it is asked.
+        """Describe a model; nothing is sent or imported before the first request.
 
         Args:
             name: `provider/model`.
@@ -68,7 +68,7 @@ class LiteLLM(Adapter):
         self.usual_address = self._provider
         self._api_key = api_key
         self._server_counts = True
-        """Whether the server may be asked to count; False once it did not."""
+        """Whether the server may count tokens; False once it failed to."""
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -146,7 +146,7 @@ class LiteLLM(Adapter):
         """
         litellm = await _load()
         known = {str(getattr(each, "value", each)) for each in litellm.provider_list}
-        if self._provider not in known:  # those it knows it may log in to when it is asked about them
+        if self._provider not in known:  # for a known one the lookup may log in
             with self._as_ours():
                 litellm.get_llm_provider(self._name, api_base=self._api_base)
         given = self.secrets or self._base() or litellm.api_key or getattr(litellm, f"{self._provider}_key", None)

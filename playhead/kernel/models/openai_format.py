@@ -66,7 +66,7 @@ def tool_to_openai(tool: ToolSpec) -> dict[str, Any]:
 
 
 def sendable_arguments(call: ToolCall) -> dict[str, JsonValue]:
-    """Return a call's arguments as an object, whatever the model wrote.
+    """Return a call's arguments as an object, also where the model wrote none.
 
     Only OpenAI takes back text that is no JSON: for the sake of one such call litellm fails every later request to
     Anthropic, Gemini and Ollama, and llama.cpp's server answers 500. So the text goes back inside an object.

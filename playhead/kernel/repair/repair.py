@@ -68,7 +68,7 @@ _SEGMENT: Final = re.compile(r"__|[.:/]")
 JSON: Final = "json"
 NUDGE: Final = "repair-failed"
 LONGEST_NOTE: Final = 300
-"""Characters of what the model is told about a call that was repaired."""
+"""Characters of the note to the model about a repaired call."""
 
 
 @dataclass(frozen=True, slots=True)

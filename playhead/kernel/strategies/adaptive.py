@@ -42,7 +42,7 @@ class Adaptive(Strategy):
     """Settings of candidates, by their names; the others have their defaults."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
-        """Choose a strategy and let it run; asked to go on, the same one goes on."""
+        """Choose a strategy and run it; on a later call the same strategy continues."""
         name = state.meta.get(NAME)
         if isinstance(name, str):
             return await self._candidate(name).run(state, session)
@@ -72,7 +72,7 @@ class Adaptive(Strategy):
         return self
 
     async def _choose(self, state: KernelState, session: Session) -> tuple[KernelState, str]:
-        """Return the model's choice; the first candidate where it makes none, or there is none to make."""
+        """Return the model's choice; the first candidate where the model names none, or where there is only one."""
         chosen, reason = self.candidates[0], "the only candidate"
         if len(self.candidates) > 1:
             prompt = _PROMPT.format(

@@ -43,7 +43,7 @@ class Autonomous(Strategy):
     finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
     """What the tool is called with which the model ends."""
     max_nudges: int = Field(default=2, ge=0, le=100)
-    """Replies without a call, one after the other, to which the model is told to go on; the next one is the answer."""
+    """Consecutive replies without a call that are sent back; the next one is the answer."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
@@ -51,7 +51,7 @@ class Autonomous(Strategy):
         return await run_kernel(kernel, state, session)
 
     def added_prompt(self) -> str:
-        """Return what the model is told of finishing."""
+        """Return the instruction about the finish tool."""
         return INSTRUCTION.format(name=self.finish_tool_name)
 
     def tools(self) -> list[Tool]:

@@ -46,15 +46,15 @@ class Strategy(BaseModel):
     phases: ClassVar[tuple[str, ...]] = ()
     """The phases that it goes through, each begun with `in_phase`; each is a span around what happens in it."""
     purposes: ClassVar[tuple[Purpose, ...]] = ()
-    """What it asks the model for, beside `think`."""
+    """What it asks the model for, in addition to `think`."""
     max_iterations: ClassVar[int] = 10
     """Turns at most, when the agent does not say."""
     rationale: ClassVar[bool] = True
-    """Whether the model is asked for the reasons of its calls, when the agent does not say."""
+    """Whether the prompt asks for the reasons of calls, when the agent does not say."""
     meta_tools: ClassVar[tuple[str, ...]] = ("final-answer",)
     """Tools of the kernel that are offered, when the agent does not say."""
     goes_on: ClassVar[bool] = False
-    """Whether it goes on itself when its answer is sent back; else ReAct does, which makes no plan a second time."""
+    """Whether it continues itself when its answer is sent back; otherwise ReAct does, which makes no second plan."""
     prompt: ClassVar[str | None] = None
     """The system prompt of an agent that has none of its own, in place of the usual one."""
 
@@ -107,7 +107,7 @@ class Strategy(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _checked(cls, given: Any, make: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - anything
-        """Say what is wrong with settings as every other argument of an agent is told."""
+        """Report invalid settings as other invalid arguments of an agent are reported."""
         unknown = [key for key in given if key not in cls.model_fields] if isinstance(given, Mapping) else []
         if unknown:
             raise UsageError(f"{cls.name} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), cls.model_fields)}")

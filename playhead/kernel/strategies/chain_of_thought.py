@@ -39,7 +39,7 @@ class ChainOfThought(Strategy):
         return await run_kernel(kernel, state, session)
 
     def added_prompt(self) -> str:
-        """Return what the model is told of thinking."""
+        """Return the instruction about thinking."""
         return WITH_TAGS
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:

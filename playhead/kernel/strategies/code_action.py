@@ -55,7 +55,7 @@ _PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DO
 SHOWN: Final = 500
 """Characters of one call's arguments, and of its result, that the model is shown; the program had all of them."""
 _KEPT: Final = ("tool", "arguments", "result")
-"""What the next attempt is told of a call that took effect."""
+"""The fields of a successful call that the next program knows."""
 _PROMPT: Final = (
     "{task}\n\nSolve the task with one Python program, in one ```python block. These functions are there, and nothing else of "
     "the outside world (a parameter with `?` may be left out); call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
@@ -138,7 +138,7 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 
 
 def _read(response: LlmResponded, session: Session) -> Reply:
-    """Read a reply: a program is a call of the tool that runs it; one that the provider cut off is none.
+    """Read a reply: a program is a call of the tool that runs it; a program that the provider cut off is not run.
 
     A reply that holds a call of a function instead of a program asks for just that call.
     """
@@ -163,7 +163,7 @@ def _read(response: LlmResponded, session: Session) -> Reply:
 
 
 def _told(result: dict[str, Any], most: int) -> str:
-    """Return what a model is told of its program: at most so many characters of each part."""
+    """Return the outcome of a program for the model, with at most `most` characters of each part."""
     calls = "\n".join(map(_call_told, result.get("calls") or ()))
     printed = shortened(result.get("output", ""), most, result.get("dropped_chars", 0))
     parts = [

@@ -76,7 +76,7 @@ class PlanExecuteReflect(Strategy):
     """`linear`: one step after another. `dag`: a step runs as soon as what it needs is there, read-only calls beside each
     other."""
     max_refinements: int = Field(default=2, ge=0, le=20)
-    """How often results that are not enough lead to further steps; 0: nobody looks whether they are."""
+    """How often results that are not enough lead to further steps; 0: the model is not asked whether they are."""
     step_kernel_max_iterations: int = Field(default=3, ge=1, le=100)
     """Turns of a composite step at most."""
     max_replans: int = Field(default=3, ge=0, le=20)
@@ -215,7 +215,7 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> None:
     plan.state, _ = await run_pass(plan.state, session, thread, purpose="step", max_iterations=1, kernel=kernel)
     plan.note_calls(asked[0][0], plan.state.steps[done_before:])
     for step, call in asked:
-        # A plan goes on with what the model may see of a result, also in arguments of later calls.
+        # Later steps use what the model may see of a result, also in arguments of calls.
         completed = session.tools.ended.get(call.id)
         seen: JsonValue = "the call was not made"
         if completed is not None:
@@ -274,7 +274,7 @@ def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
 
 
 def _as_declared(step: PlanStep, arguments: dict[str, JsonValue], spec: ToolSpec) -> dict[str, JsonValue]:
-    """Return the arguments with results as texts where the tool takes a text: a reference to a number is none else."""
+    """Return the arguments with results as text where the tool takes a text and a reference stood for a number or an object."""
     properties = spec.parameters.get("properties", {})
     texts = {name for name, each in properties.items() if isinstance(each, dict) and each.get("type") == "string"}
     return {

@@ -48,7 +48,7 @@ class Reflexion(Strategy):
     max_retries: int = Field(default=3, ge=0, le=100)
     """Rounds of a critique and an improved answer at most, after the first answer."""
     kernel_max_iterations: int = Field(default=3, ge=1, le=1000)
-    """Turns with tools for one answer; if there is none then, one more turn without tools has to give it."""
+    """Turns with tools for one answer; if they give none, one more turn without tools has to."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Answer, have the answer judged, and improve it."""
@@ -101,7 +101,7 @@ class Attempt:
     conclusion: Conclusion
     number: int
     said: Judgement | None = None
-    """What the critic said of it; None when nobody judged it."""
+    """The critic's judgement; None when the answer was not judged."""
     is_unread: bool = False
     """Whether what the critic said could not be read."""
 
@@ -144,7 +144,7 @@ class Judgement(BaseModel):
 
 
 def _end(session: Session, best: Attempt, newest: Attempt) -> None:
-    """End as answered where the critic lets an answer stand, or nobody judged the only one, else as unsatisfied, and say why."""
+    """End as answered if the critic accepts an answer or the only one was not judged, otherwise as unsatisfied, with the reason."""
     if why := _not_satisfied(best, newest):
         session.terminate("unsatisfied", best.output, because=why)
     elif best.conclusion.answered or best.conclusion.reason in INCOMPLETE.values():

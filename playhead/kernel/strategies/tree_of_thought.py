@@ -161,7 +161,7 @@ class Node:
         return self.path[-1]
 
 
-async def _ask(  # noqa: PLR0913 - what is asked, of whom, and about what
+async def _ask(  # noqa: PLR0913 - question, thought and form
     state: KernelState, session: Session, prompt: str, node: Node, form: type[Form], *, purpose: str, **more: object
 ) -> tuple[KernelState, Form | None]:
     """Ask the model about a thought, without tools and outside the turns."""
