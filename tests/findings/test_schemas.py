@@ -41,6 +41,7 @@ def test_a_servers_bomb_is_never_applied():
         assert answer == "done" if name == "items" else "it takes more than 200000 steps" in answer, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("many", "case"),
     [(1_001, {}), (600, {"pages": True})],

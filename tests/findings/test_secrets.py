@@ -253,6 +253,7 @@ def test_a_provider_that_repeats_the_request_in_its_error(
     assert leaks(parameters, *said) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["openai/x", "ollama/x"])
 @pytest.mark.parametrize("user", ["SECRETuser12345:SECRETpass%2B1234", "SECRETtoken12345"])
 def test_a_password_in_an_address_is_shown_nowhere(

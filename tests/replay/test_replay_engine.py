@@ -148,6 +148,7 @@ async def test_an_agent_below_whose_model_fails_proves_nothing(tmp_path: Path):
     assert any("the model of root/child@0.0 failed" in note for note in outcome.notes)
 
 
+@pytest.mark.slow
 async def test_a_model_that_was_served_elsewhere_is_not_asked_at_its_usual_address(tmp_path: Path, monkeypatch: Any):
     """What was said to a server of one's own is not sent to the provider because an option was forgotten."""
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key-of-anybody")
