@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from playhead.compose.killswitches.expressions import SwitchExpression
     from playhead.replay import Reproduction
-    from playhead.replay.backtest import Figures, RunBacktest, Stop, Summary
+    from playhead.replay.backtest import Figures, RunBacktest, Summary
 
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
@@ -207,7 +207,6 @@ def replay(  # noqa: PLR0913 - options
 
 
 STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}
-PLACES: Final = {"response": "after", "result": "after", "outside": "in"}
 NAME: Final = 13
 """Characters of a run's id: enough to distinguish runs that began in the same second."""
 
@@ -272,7 +271,7 @@ def _run_rows(run: RunBacktest) -> Iterator[Row]:
         yield Row("LOST: it ended well", depth=4, style="bold red")
     if run.stop is not None:
         after = time_cell(run.stop.after_ms)
-        yield Row(f"{_place(run.stop)}, {after} after the start: {run.stop.reason}", depth=4)
+        yield Row(f"at event {run.stop.seq} of {run.stop.owner}, {after} after the start: {run.stop.reason}", depth=4)
     yield from (Row(each, depth=4) for each in (run.why_unknown, *run.notes) if each is not None)
 
 
@@ -284,16 +283,6 @@ def _summary_rows(summary: Summary) -> Iterator[Row]:
     yield Row(f"Of {counted(summary.runs, 'run')}: {counts}{unknown}", depth=0)
     yield Row(f"Of {summary.ended_well:,} that ended well: {summary.lost:,} lost", depth=0)
     yield Row(f"Saved: {_figures(summary.saved)}, of {_figures(summary.took)}", depth=0)
-
-
-def _place(stop: Stop) -> str:
-    """Return where a switch would have fired."""
-    what = f"turn {stop.turn} of " if stop.turn is not None else ""
-    if stop.call_id is not None:
-        what = f"call {stop.call_id} of the tool {stop.tool} by "
-    elif stop.request is not None:
-        what = f"request {stop.request} of "
-    return f"{PLACES.get(stop.at, 'before')} {what}{stop.owner}"
 
 
 def _figures(figures: Figures) -> str:

@@ -24,6 +24,7 @@ from playhead.trace.store import summarise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from playhead.kernel.approval import ApprovalRequest
     from playhead.trace.control import PendingApproval
     from playhead.trace.store import TraceStore
 
@@ -192,25 +193,20 @@ class Waiting:
     control: Control
     pending: PendingApproval
 
-    @property
-    def reference(self) -> str:
-        """How the call is named on the command line."""
-        return reference(self.pending.owner, self.pending.call_id)
-
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        return {"run_id": self.control.run_id, "call": self.reference, **self.pending.model_dump()}
+        return {"run_id": self.control.run_id, "call": reference(self.pending), **self.pending.model_dump()}
 
     def lines(self) -> Iterator[str]:
         """Yield what is shown of it, each line safe."""
         seconds = max(time.time_ns() // 1000 - self.pending.asked_us, 0) / 1e6
-        yield f"run {self.control.run_id}  call {fit(self.reference, 500)}  asked {seconds:.0f} s ago"
+        yield f"run {self.control.run_id}  call {fit(reference(self.pending), 500)}  asked {seconds:.0f} s ago"
         yield from call_lines(self.pending)
 
 
-def reference(owner: str, call_id: str) -> str:
+def reference(call: PendingApproval | ApprovalRequest) -> str:
     """Return how a call is named on the command line: a sub-agent's may have the id of another agent's."""
-    return call_id if owner == "root" else f"{owner}/{call_id}"
+    return call.call_id if call.owner == "root" else f"{call.owner}/{call.call_id}"
 
 
 def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
@@ -246,7 +242,7 @@ def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
 def _complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
     """Suggest the calls of the run that await approval."""
     store = open_store(context.params.get("trace_dir"), context)
-    return [(each.reference, each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
+    return [(reference(each.pending), each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
 
 
 _ANSWERED: Final = {0: "the call is answered", 1: "no such call awaits approval", **options.UNREADABLE}
@@ -282,14 +278,18 @@ def deny(*, run: str, call: str, why: str, trace_dir: Path | None, as_json: bool
 
 def _meant(calls: list[Waiting], name: str) -> Waiting:
     """Return the call of this name, or the only one whose name begins so."""
-    exact = [each for each in calls if name in (each.reference, f"{each.pending.owner}/{each.pending.call_id}")]
-    begin = [each for each in calls if each.pending.call_id.startswith(name) or each.reference.startswith(name)]
+    exact = [
+        each for each in calls if name in (reference(each.pending), f"{each.pending.owner}/{each.pending.call_id}")
+    ]
+    begin = [
+        each for each in calls if each.pending.call_id.startswith(name) or reference(each.pending).startswith(name)
+    ]
     found = exact or begin
     if not found:
-        known = nearest(name, [each.reference for each in calls])
+        known = nearest(name, [reference(each.pending) for each in calls])
         raise PlayheadError(f"no call {name!r} waits: it has been answered, given up, or never asked.{known}")
     if len(found) > 1:
-        names = ", ".join(each.reference for each in found)
+        names = ", ".join(reference(each.pending) for each in found)
         raise PlayheadError(f"{len(found)} calls wait that {name!r} may mean; name one: {names}")
     return found[0]
 
@@ -297,7 +297,7 @@ def _meant(calls: list[Waiting], name: str) -> Waiting:
 def _answer(waiting: Waiting, *, approved: bool, why: str | None, as_json: bool) -> int:
     """Answer a call, and show exactly what was answered."""
     if not waiting.control.answer(waiting.pending, approved=approved, why=why, by=user()):
-        raise PlayheadError(f"the call {waiting.reference} waits no more: it has been answered, or given up")
+        raise PlayheadError(f"the call {reference(waiting.pending)} waits no more: it has been answered, or given up")
     if as_json:
         write_json([{**waiting.as_json(), "approved": approved, "answer": why}])
     else:

@@ -14,7 +14,7 @@ import click
 
 from playhead.cli import exits
 from playhead.diagnose.terminal import escape
-from playhead.errors import nearest
+from playhead.errors import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,9 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the nearest one that does no harm."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"there is no command {args[0]!r}.{nearest(args[0], HARMLESS)}")
+            close = nearest_name(args[0], COMMANDS)
+            guess = f" Did you mean {close!r}?" if close in HARMLESS else ""
+            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Safe ones: {', '.join(sorted(HARMLESS))}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

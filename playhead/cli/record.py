@@ -173,7 +173,7 @@ def _inbox(trace_dir: Path | None) -> Approver:
 
     async def approve(request: ApprovalRequest) -> object:
         if request.control is not None:
-            call = f"{request.run_id} {shlex.quote(reference(request.owner, request.call_id))}{option_of(trace_dir)}"
+            call = f"{request.run_id} {shlex.quote(reference(request))}{option_of(trace_dir)}"
             note(f"{request.tool} waits for approval: playhead approve {call}  (or deny … --why TEXT)")
         return await wait(request)  # type: ignore[misc]  # it is async
 
