@@ -132,39 +132,30 @@ def test_no_server_outlives_its_program(how: str):
     assert gone(mark)
 
 
-def test_arguments_reach_the_server_as_the_model_wrote_them(tmp_path: Path):
-    """Large integers, nulls and text beyond ASCII pass; what is no JSON does not."""
-    arguments = {"n": 2**60, "none": None, "text": "Ünïcode 🏔", "deep": [{"a": [None, True, 1.5]}]}
-    with one({"echo": 1}) as tools:
-        ok, observed = told(tools, "act", **arguments)
-        assert (ok, json.loads(observed)) == (True, arguments)
-        assert "JSON cannot hold" in told(tools, "act", n=float("nan"))[1]
+FEET = {"type": "object", "properties": {"feet": {"type": "integer"}}, "required": ["feet"]}
+GIVEN = {"n": 2**60, "none": None, "text": "Ünïcode 🏔", "deep": [{"a": [None, True, 1.5]}]}
+ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[bool, str]]] = {
+    "fine": (TEXT, {}, (True, "fine")),
+    "echo": ({"echo": 1}, GIVEN, (True, json.dumps(GIVEN))),  # large integers, nulls, text beyond ASCII
+    "no_json": ({"echo": 1}, {"n": float("nan")}, (False, "JSON cannot hold")),
+    "refuse": ({"refuse": "not \x1b[2J today"}, {}, (False, "answered: not [2J today")),
+    "no_result": ({"content": "not a list"}, {}, (False, "answered with what is not a result")),
+    "broken": (
+        {"content": [], "structuredContent": {"feet": "many"}},
+        {},
+        (False, 'feet: "many" is not of type "integer"); it was: {"feet": "many"}'),
+    ),
+}
 
 
-def test_an_error_of_the_protocol_is_a_failure():
-    """The server refuses a call: its words, cleaned, are the failure's, and the connection goes on."""
-    with raw({"name": "no"}, {"name": "yes"}, answers={"no": {"refuse": "not \x1b[2J today"}, "yes": TEXT}) as tools:
-        ok, observed = told(tools, "no")
-        assert (ok, observed.endswith("answered: not [2J today")) == (False, True)
-        assert told(tools, "yes") == (True, "fine")
-
-
-def test_a_result_that_breaks_its_own_promise_is_a_failure_that_keeps_it():
-    """Structured content that does not fit the output schema is not passed on as good, and not lost either."""
-    schema = {"type": "object", "properties": {"feet": {"type": "integer"}}, "required": ["feet"]}
-    answer = {"content": [], "structuredContent": {"feet": "many"}}
-    with raw({"name": "act", "outputSchema": schema}, answers={"act": answer}) as tools:
-        ok, observed = told(tools, "act")
-    assert not ok
-    assert 'feet: "many" is not of type "integer"' in observed
-    assert observed.endswith('{"feet": "many"}')
-
-
-def test_an_answer_that_is_none_is_a_failure():
-    """What is no result of the protocol is said to be none."""
-    with one({"content": "not a list"}) as tools:
-        ok, observed = told(tools, "act")
-        assert (ok, "answered with what is not a result" in observed) == (False, True)
+def test_an_answer_is_a_result_or_a_clear_failure():
+    """Arguments arrive as the model wrote them, and whatever a server answers, the connection serves the next call."""
+    listed = [{"name": name, **({"outputSchema": FEET} if name == "broken" else {})} for name in ANSWERS]
+    with raw(*listed, answers={name: answer for name, (answer, *_) in ANSWERS.items()}) as tools:
+        for name, (_, arguments, (ok, said)) in ANSWERS.items():
+            worked, observed = told(tools, name, **arguments)
+            assert (worked, said in observed) == (ok, True), observed
+        assert told(tools, "fine") == (True, "fine")
 
 
 STARTS = {
