@@ -154,13 +154,3 @@ def test_an_answer_that_does_not_stand_is_still_an_answer(by: str, status: Any, 
     debrief = build_debrief(made(end=end))
     assert section(debrief, title) == ["42"]
     assert section(debrief, "Path") == ["no call"]
-
-
-def test_a_reason_that_is_also_the_error_stands_there_once():
-    """The words of a review are the reason and the error of the ending; they are not told twice."""
-    end = e.RunCompleted(
-        status="failed", terminated_by="output_rejected", terminated_source="kernel", output="42",
-        error="form: no JSON", terminated_because="form: no JSON",
-    )  # fmt: skip
-    debrief = build_debrief(made(end=end))
-    assert 'Termination: output_rejected — "form: no JSON"' in lines(debrief)

@@ -15,7 +15,7 @@ from playhead import Agent, Context, tool
 from playhead.diagnose.runs import RunList, unique_beginnings
 from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
-from playhead.trace.events import LlmResponded, Thought, UnknownEvent
+from playhead.trace.events import LlmResponded, Thought
 from playhead.trace.line import Record
 from playhead.trace.reader import Problem, scan
 from playhead.trace.store import RunSummary
@@ -86,22 +86,6 @@ def test_problems_stand_at_their_place(recorded: Path) -> None:
         "   4  +0.006s  0  llm-requested         requ",
         "   !! line 5: bad-line: it is not in the for",
         "   !! line 6: truncated: it ends after 40 by",
-    ]
-
-
-def test_long_kinds_and_many_owners_push_only_their_own_line() -> None:
-    """A kind of another version, a clock that went back and an owner deep below stay readable."""
-    unknown = UnknownEvent(kind="a-kind-" + "x" * 60, colour="red")  # type: ignore[call-arg]
-    deep = "root/" + "/".join(f"agent@{number}.0" for number in range(20))
-    items = [
-        record(0, Thought(request=0, text="first"), ts=5_000_000),
-        record(12_345, unknown, ts=4_999_000),
-        record(2, Thought(request=0, text="deep"), owner=deep, ts=1_000_000_000_000),
-    ]
-    assert timeline(items).splitlines()[1:] == [
-        "   0  +0.000s     thought               first",
-        "12345  -0.001s     a-kind-xxxxxxxxxxxxxxxxxxxxxxxx… colour=red",
-        "   2 +999995.000s                     thought               agent@19.0 deep",
     ]
 
 
