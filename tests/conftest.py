@@ -6,7 +6,6 @@ import compileall
 import gc
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,14 +34,9 @@ if not PROVE:  # the same examples each time: what fails has failed because of a
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while tests are collected, nor among them later; and keep their bytecode for the next run.
-
-    Either takes seconds of each worker.
-    """
+    """Collect no garbage while tests are collected, nor among them later: it takes seconds of each worker."""
     gc.disable()
-    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     found = yield
-    sys.dont_write_bytecode = writes_none
     gc.freeze()
     gc.enable()
     return found
