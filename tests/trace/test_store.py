@@ -16,7 +16,7 @@ from playhead.trace.events import RunCompleted
 from playhead.trace.format import checked_run_id, new_run_id
 from playhead.trace.store import RunSummary, TraceStore, summarise
 from playhead.trace.types import Usage
-from tests.trace.traces import ending, header, record, thought
+from tests.trace.traces import ending, header, record, recorder_of, thought
 
 IDS = [
     "01JABCDEF00000000000000000",
@@ -158,37 +158,30 @@ def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
 def test_links_are_not_runs(store: TraceStore, tmp_path: Path):
     """A link in the folder is neither listed nor followed, whether it leads somewhere or not."""
     before = store.paths()
-    (store.folder / "link.jsonl").symlink_to(tmp_path / "x.jsonl")
-    (store.folder / "dangling.jsonl").symlink_to(tmp_path / "nothing")
-    (store.folder / "loop.jsonl").symlink_to(store.folder / "loop.jsonl")
-    assert store.paths() == before
-    for run_id in ("link", "dangling", "loop"):
+    for name, target in (
+        ("link", tmp_path / "x.jsonl"),
+        ("dangling", tmp_path / "no"),
+        ("loop", store.folder / "loop.jsonl"),
+    ):
+        (store.folder / f"{name}.jsonl").symlink_to(target)
         with pytest.raises(TraceNotFoundError):
-            store.resolve(run_id)
-    with pytest.raises(TraceNotFoundError):
-        store.resolve("li")
+            store.resolve(name)
+    assert store.paths() == before
 
 
 def test_blobs_are_not_written_through_a_link(store: TraceStore, tmp_path: Path):
     """A link in the place of the blob folder costs the event, and leaves the folder outside alone."""
-    from playhead.trace.recorder import Recorder
-    from playhead.trace.writer import TraceWriter
-    from tests.trace.traces import Ticks
-
     outside = tmp_path / "outside"
     outside.mkdir()
     (store.folder / "run.blobs").symlink_to(outside)
-    recorder = Recorder(Ticks(), TraceWriter(store.path_for("run"), Ticks().now_us))
-    assert recorder.emit(header(), "root")
-    assert not recorder.emit(thought(1, 300_000), "root")
+    recorder = recorder_of(store.path_for("run"))
+    assert [recorder.emit(event, "root") for event in (header(), thought(1, 300_000))] == [True, False]
     recorder.seal()
-    assert list(outside.iterdir()) == []
-    assert recorder.lost == 1
+    assert (list(outside.iterdir()), recorder.lost) == ([], 1)
 
 
-def test_a_summary(tmp_path: Path):
+def test_a_summary(path: Path):
     """A run is summed up from its first and its last line."""
-    path = tmp_path / "run.jsonl"
     end = RunCompleted(
         status="failed", terminated_by="llm_error", terminated_source="kernel", output={"a": [1]}, duration_ms=1.5,
         usage=Usage(input_tokens=3, output_tokens=4), cost_usd=0.25,
@@ -196,12 +189,11 @@ def test_a_summary(tmp_path: Path):
     record(path, [header(), thought(1), end])
     summary = RunSummary(
         run_id="run", path=path, started_us=1_790_000_000_000_001, agent="tester", model="test/model", task="Find it.",
-        status="failed", terminated_by="llm_error", output='{"a": [1]}', duration_ms=1.5, total_tokens=7, usage_unknown=0, cost_usd=0.25,
+        status="failed", terminated_by="llm_error", output='{"a": [1]}', duration_ms=1.5, total_tokens=7, cost_usd=0.25,
     )  # fmt: skip
-    assert summarise(path) == summary
-    assert summary.as_json()["path"] == str(path)
-    packed = tmp_path / "run.jsonl.gz"
+    packed = path.with_name("run.jsonl.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert (summarise(path), summary.as_json()["path"]) == (summary, str(path))
     assert summarise(packed).as_json() == {**summary.as_json(), "path": str(packed)}
 
 
@@ -215,9 +207,8 @@ def test_a_summary_of_long_lines(path: Path, first: int, last: int):
     assert [summary.status, summary.task, summary.output] == ["done", *expected]
 
 
-def test_an_open_run(tmp_path: Path):
+def test_an_open_run(path: Path):
     """A run without an end is open: whether it goes on, was killed between two lines, or within one."""
-    path = tmp_path / "run.jsonl"
     record(path, [header(), thought(1)])
     whole = path.read_bytes()
     for content in (whole, whole[:-5], whole[: whole.index(b"\n") + 1], whole[: whole.index(b"\n") + 9]):

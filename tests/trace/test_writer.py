@@ -168,15 +168,20 @@ def syncs(monkeypatch: pytest.MonkeyPatch) -> Syncs:
     return Syncs(monkeypatch)
 
 
-@pytest.mark.parametrize(("durability", "each"), [("write", 0), ("fsync", 1)])
-def test_what_is_synced_when(path: Path, syncs: Syncs, durability: Durability, each: int):
-    """By default only the close waits for the disk; under `fsync` every event, and the first one for the file's name too."""
-    writer = writer_of(path, durability)
-    for number, event in enumerate(thoughts(10), 1):
+@pytest.mark.parametrize("durability", ["write", "fsync"])
+def test_what_is_synced_when(path: Path, syncs: Syncs, durability: Durability):
+    """By default only the close waits for the disk; under `fsync` every event, and the first one for the file's name too.
+
+    A blob is as durable as the line that names it: content, name, and the folder's own name at the end.
+    """
+    writer, each = writer_of(path, durability), int(durability == "fsync")
+    for number, event in enumerate(thoughts(10)[:-1], 1):
         append(writer, event)
         assert (len(syncs.data), len(syncs.all)) == (number * each, each)
+    append(writer, thought(10, 300_000))
+    assert len(syncs.all) == 3 * each  # the trace's folder, the blob, the blob's folder
     writer.close()
-    assert len(syncs.data) == 10 * each + 1
+    assert (len(syncs.data), len(syncs.all)) == (10 * each + 1, 2 + each)
 
 
 def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
@@ -193,17 +198,6 @@ def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
     writer.close()
     assert len(syncs.data) > first + 1
     assert [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)] == []
-
-
-@pytest.mark.parametrize(("durability", "before"), [("fsync", 3), ("group", None), ("write", 0)])
-def test_blobs_are_synced_as_the_file_is(path: Path, syncs: Syncs, durability: Durability, before: int | None):
-    """A blob is as durable as the line that names it: content, name, and the folder's own name at the end."""
-    writer = writer_of(path, durability)
-    append(writer, header(task="x" * 300_000))
-    if before is not None:
-        assert len(syncs.all) == before  # the trace's folder, the blob, the blob's folder
-    writer.close()
-    assert len(syncs.all) == (2 if durability == "write" else 3)
 
 
 def run_all(work: Callable[[int], object], numbers: range) -> None:
