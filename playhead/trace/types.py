@@ -17,15 +17,15 @@ from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, scrub
 
 INTEGER_LIMIT: Final = 2**63
-"""No integer of an event is as large: the sums and products of those that are would be numbers nobody can print."""
+"""Every integer of an event is smaller, so that sums and products of them stay printable."""
 Integer = Annotated[int, Field(ge=-INTEGER_LIMIT, lt=INTEGER_LIMIT)]
-"""What every integer of an event is, other than those inside `JsonValue`s."""
+"""An integer of an event, other than those inside `JsonValue`s."""
 ID: Final = "id"
 Id = Annotated[str, ID]
-"""What ties events together, or a word of the kernel's own: only credentials are replaced in it, and no rule of the user sees it."""
+"""An id that ties events together, or a word of the kernel: only credentials are redacted in it, and no rule of the user sees it."""
 _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
-"""Marks a field that the same run may have otherwise the next time: an id, a time, that it is a replay, or what follows from
+"""Marks a field that may differ when the same run is made again: an id, a time, what it is a replay of, or what follows from
 another field. `reproduce` and `diff` do not compare it."""
 
 
@@ -153,24 +153,24 @@ def _shape(
 
 
 LARGEST_COUNT: Final = 2**53
-"""No number of tokens, and of US dollars, is larger: beyond it programs that read JSON do not agree on a number."""
+"""The largest number of tokens or of US dollars: beyond it, programs that read JSON disagree on numbers."""
 Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST_COUNT)]
 """A number of tokens, or of answers."""
 
 
 def dollars(given: object) -> float | None:
-    """Return an amount of US dollars, or None for what can be none: below 0, too large, NaN, a text, True."""
+    """Return an amount of US dollars, or None for an impossible one: below 0, too large, NaN, a text, True."""
     if not isinstance(given, (int, float)) or isinstance(given, bool):
         return None
     return float(given) if 0 <= given <= LARGEST_COUNT else None
 
 
 Dollars = Annotated[Annotated[float, Field(ge=0, le=LARGEST_COUNT)] | None, BeforeValidator(dollars)]
-"""US dollars; None when they are not known. What can be no amount is not known, wherever it is read."""
+"""US dollars; None when they are not known. An impossible amount is read as not known."""
 
 
 class Usage(Value):
-    """Tokens as the provider counts them. A number that can be none is not believed, wherever it comes from."""
+    """Tokens as the provider counts them. An impossible number counts as unknown, wherever it comes from."""
 
     input_tokens: Count = 0
     """Tokens of the prompt, cached ones included."""
@@ -183,9 +183,9 @@ class Usage(Value):
     reasoning_tokens: Count = 0
     """Tokens of the answer that are reasoning."""
     unknown: Count | None = None
-    """Attempts of which nobody counted the tokens, or not all: the numbers above are at least that; absent: none."""
+    """Attempts whose tokens are not, or not all, known: the numbers above are then a lower bound; absent: none."""
     not_believed: str | None = None
-    """What was said instead of a number, and can be none: `output_tokens -3`. It is one of the `unknown`."""
+    """What was reported in place of a possible number, such as `output_tokens -3`. `unknown` counts it."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -207,11 +207,11 @@ class Usage(Value):
         return self.input_tokens + self.output_tokens
 
     def of_answer(self) -> Self:
-        """Return it as that of one answer: no prompt is of no token, so where none is said nobody counted."""
+        """Return it as the usage of one answer: every prompt has tokens, so 0 input tokens means that nobody counted."""
         return self if self.input_tokens > 0 or self.unknown else self.model_copy(update={"unknown": 1})
 
     def known(self, count: int) -> int | None:
-        """Return one of the numbers, or a sum of them; None when nothing of it is known, which is not 0."""
+        """Return one of the numbers, or a sum of them; None when it is 0 because nothing is known."""
         return None if self.unknown and not count else count
 
     def __add__(self, other: "Usage") -> Self:
@@ -222,7 +222,7 @@ class Usage(Value):
 
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
-    """Return what an adapter says of tokens and US dollars, as far as it can be so: it may be anybody's."""
+    """Return the tokens and US dollars that an adapter reports, as far as they are possible: it may be anybody's."""
     if type(usage) is Usage and usage.unknown is None and all(map(_is_count, _counts_of(usage.__dict__))):
         read = usage
     else:
