@@ -149,27 +149,20 @@ async def offered_thread(session: Session, tag: str, text: str) -> Thread | None
 
 
 async def ask_model(
-    state: KernelState,
-    session: Session,
-    thread: Thread,
-    *,
-    purpose: str,
-    parameters: dict[str, JsonValue] | None = None,
+    state: KernelState, session: Session, thread: Thread, *, purpose: str
 ) -> tuple[KernelState, LlmResponded]:
     """Ask the model without tools, outside the turns; returns the state with what that cost, and the answer.
 
     The answer joins no thread: what of it the model is to see later, the strategy tells it. Raises as `session.model.complete`.
     """
     session.reach(state)
-    response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
+    response = await session.model.complete(thread, purpose=purpose)
     return collect_spending(state, session), response
 
 
-async def ask_once(
-    state: KernelState, session: Session, thread: Thread, *, purpose: str, **parameters: JsonValue
-) -> tuple[KernelState, str]:
+async def ask_once(state: KernelState, session: Session, thread: Thread, *, purpose: str) -> tuple[KernelState, str]:
     """Ask as `ask_model` does, and return the text of the answer in place of the whole of it."""
-    state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
+    state, response = await ask_model(state, session, thread, purpose=purpose)
     return state, response.text
 
 
@@ -194,7 +187,6 @@ async def ask_for(  # noqa: PLR0913 - question, form and limits
     *,
     purpose: str,
     retries: int = 2,
-    parameters: dict[str, JsonValue] | None = None,
     check: Callable[[Form], str | None] | None = None,
 ) -> tuple[KernelState, Form | None]:
     """Ask the model for an answer of this form, outside the turns; returns the state with what that cost, and the answer.
@@ -206,7 +198,6 @@ async def ask_for(  # noqa: PLR0913 - question, form and limits
         form: what the answer has to be.
         purpose: what the request is for, such as `plan`.
         retries: how often the model is asked again, each time told what was wrong.
-        parameters: of the requests.
         check: looks at an answer that has the form, and returns what is wrong with it, as the model is told, or None.
 
     Returns:
@@ -217,7 +208,7 @@ async def ask_for(  # noqa: PLR0913 - question, form and limits
         RunEndedError: the run has ended.
     """
     for attempt in range(retries + 1):
-        state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
+        state, response = await ask_model(state, session, thread, purpose=purpose)
         answer = _read_response(response, form, check)
         if not isinstance(answer, str):
             return state, answer
