@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.slow
 TOOLS = """
 from pathlib import Path
 from playhead import tool
@@ -174,7 +175,6 @@ def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> Non
     assert (outcome["diff"]["original_run_id"], outcome["diff"]["replay_run_id"]) == ("orig", newest(home))
 
 
-@pytest.mark.slow
 def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path) -> None:
     """Ctrl-C, as SIGTERM a run: the trace is closed, and it is said where it is."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

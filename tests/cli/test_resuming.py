@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import ChatServer
 
+pytestmark = pytest.mark.slow
 TOOLS = """
 from pathlib import Path
 from playhead import tool
