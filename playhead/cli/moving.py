@@ -76,7 +76,7 @@ FORMATS: Final = ("otlp-json", "openinference-jsonl")
     metavar="TIME",
     type=options.duration,
     default="30s",
-    help="How long to retry while the collector accepts nothing; no request lasts longer.",
+    help="How long to retry while the collector accepts nothing.",
 )
 @click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments, results, tags and metadata.")
 @click.option("--all-messages", is_flag=True, help="Show every message of each prompt, not only the newest.")
