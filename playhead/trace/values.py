@@ -204,7 +204,8 @@ class _Conversion:
         if kind is float:
             return _float(value)
         try:
-            return self._inside(value, depth) if issubclass(kind, _CONTAINERS) else self._object(value, depth)
+            has_parts = issubclass(kind, _CONTAINERS) or dataclasses.is_dataclass(kind) or hasattr(kind, "model_dump")
+            return self._inside(value, depth) if has_parts else _leaf(value)
         except Exception as error:  # noqa: BLE001 - a foreign object may raise anything while it is read
             return _opaque(value, error)
 
@@ -245,26 +246,8 @@ class _Conversion:
         name = str.__str__(key)
         return None if name == self._escaped_key or _torn(name) else name
 
-    def _object(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - the same
-        kind = type(value)
-        if issubclass(kind, str):
-            return _text(str.__str__(value))
-        if issubclass(kind, Integral):  # NumPy's integers, too
-            return _int(int(index(value)))
-        if issubclass(kind, float):
-            return _float(float.__float__(value))
-        if issubclass(kind, (bytes, bytearray, memoryview)):
-            return _bytes(bytes(value))
-        if issubclass(kind, Enum) or _has_fields(kind):
-            return self._inside(value, depth)
-        return _leaf(value)
 
-
-_CONTAINERS: Final = (dict, list, tuple, Mapping, AbstractSet, deque)
-
-
-def _has_fields(kind: type[Any]) -> bool:
-    return dataclasses.is_dataclass(kind) or hasattr(kind, "model_dump")
+_CONTAINERS: Final = (dict, list, tuple, Mapping, AbstractSet, deque, Enum)
 
 
 def _fields(value: Any) -> object:  # noqa: ANN401 - an enum, a data class or a pydantic model
@@ -275,10 +258,19 @@ def _fields(value: Any) -> object:  # noqa: ANN401 - an enum, a data class or a 
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def _leaf(value: object) -> JsonValue:
-    if issubclass(type(value), Iterator):  # to read a generator, or a file, would use it up
+def _leaf(value: Any) -> JsonValue:  # noqa: ANN401, PLR0911 - a kind of value each
+    kind = type(value)
+    if issubclass(kind, str):
+        return _text(str.__str__(value))
+    if issubclass(kind, Integral):  # NumPy's integers, too
+        return _int(int(index(value)))
+    if issubclass(kind, float):
+        return _float(float.__float__(value))
+    if issubclass(kind, (bytes, bytearray, memoryview)):
+        return _bytes(bytes(value))
+    if issubclass(kind, Iterator):  # to read a generator, or a file, would use it up
         return _opaque(value)
-    if issubclass(type(value), PurePath):  # pydantic knows `Path` alone
+    if issubclass(kind, PurePath):  # pydantic knows `Path` alone
         return _text(str(value))
     try:
         return repair_json(pydantic_core.to_jsonable_python(value, inf_nan_mode="constants"))
