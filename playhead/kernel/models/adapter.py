@@ -109,8 +109,18 @@ class Adapter(ABC):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Return the key in use and the provider's other secrets in the environment and the address, by name."""
-        return secrets_of(self._provider, api_key=self._api_key, address=self._api_base)
+        """Return every secret that a request to the provider may carry, by name.
+
+        These are the given key, the environment's keys and tokens for the provider, and the parts of addresses other than host
+        and path. They are only used for redaction, so too many is fine, and too few is not.
+        """
+        found = _environment(self._provider, _SECRET_ENDINGS)
+        if self._api_key:
+            found["api_key"] = self._api_key
+        addresses = {"api_base": self._api_base or "", **_environment(self._provider, _ADDRESS_ENDINGS)}
+        for name, url in addresses.items():
+            found |= _in_address(name, url)
+        return found
 
     @property
     def address(self) -> str | None:
@@ -124,7 +134,7 @@ class Adapter(ABC):
         return other
 
     def _base(self) -> str | None:
-        return self._api_base or base_in_environment(self._provider)
+        return self._api_base or next(iter(_environment(self._provider, ("BASE", "BASE_URL", "HOST")).values()), None)
 
     @abstractmethod
     def _advice(self, kind: type[PlayheadError]) -> str:
@@ -234,25 +244,6 @@ def key_variable(provider: str) -> str:
     return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
 
 
-def secrets_of(provider: str, *, api_key: str | None = None, address: str | None = None) -> dict[str, str]:
-    """Return every secret that a request to this provider may carry, by name.
-
-    These are the given key, the environment's keys and tokens for the provider, and the parts of addresses other than host and
-    path. Too many is fine, for all they are used for is redaction; too few is not.
-    """
-    found = _environment(provider, _SECRET_ENDINGS)
-    if api_key:
-        found["api_key"] = api_key
-    for name, url in {"api_base": address, **_environment(provider, _ADDRESS_ENDINGS)}.items():
-        found |= _in_address(name, url)
-    return found
-
-
-def base_in_environment(provider: str) -> str | None:
-    """Return the address that the environment names for the provider, as in `OPENAI_BASE_URL`."""
-    return next(iter(_environment(provider, ("BASE", "BASE_URL", "HOST")).values()), None)
-
-
 def public_address(url: str) -> str:
     """Return the address as it may be shown: without user info, query and fragment."""
     parts = _split(url)
@@ -280,9 +271,9 @@ def _squash(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
 
 
-def _in_address(name: str, url: str | None) -> dict[str, str]:
+def _in_address(name: str, url: str) -> dict[str, str]:
     """Return the password (or the lone user name, which is then a token) and the query of an address, raw and decoded."""
-    parts = _split(url or "")
+    parts = _split(url)
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     found = {"password": password or user, **dict(unrecorded_values(dict(parse_qsl(parts.query))))}
     if password and looks_secret(user):
