@@ -7,10 +7,10 @@ ran beside each other, is a race that no reproduction repeats: `Races` says how 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from playhead.compose.killswitches.output_cap import with_output_cap
-from playhead.kernel.guards import Place, termination_of
+from playhead.kernel.guards import termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.session import Guard
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from playhead.trace.types import Request, ToolSpec
 
 
+Outcomes: TypeAlias = "dict[tuple[object, ...], Any]"
+"""What was answered at a port, by what was asked there."""
+PORTS: Final = "recorded"
+"""The guard that repeats what came about at the ports without a switch that fired there: caps, refusals, ends inside bodies."""
+
+
 def recorded_guards(
     session: Session, owner: OwnerRecording, fired_inside: Mapping[str, Sequence[KillswitchFired]]
 ) -> tuple[Guard, ...]:
@@ -46,127 +52,98 @@ def recorded_guards(
 
     `fired_inside` are the switches that fired in what is served as a whole, by its scope.
     """
-    fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
+    found: dict[tuple[str, str], Outcomes] = defaultdict(dict)
+    ports = found[PORTS, owner.owner]
     approvals: dict[str | None, Counter[str]] = defaultdict(Counter)
-    ports = RecordedPorts(session, owner, fired_inside)
     for record in owner.records:
         match record.event:
-            case KillswitchFired(at="request" | "response" | "call" | "approval" | "result") as event:
-                fired[event.switch, event.ends or owner.owner].append(event)
+            case KillswitchFired(at="request" | "response") as event:
+                found[event.switch, event.ends or owner.owner][event.at, event.request, event.attempt] = ending_of(
+                    event
+                )
+            case KillswitchFired(at="call" | "approval" | "result") as event:
+                found[event.switch, event.ends or owner.owner][event.at, event.call_id] = ending_of(event)
+            case BudgetReserved() as event:
+                ports.setdefault(("reserved", event.request, event.attempt), []).append(event)
+            case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
+                ports["call", event.call_id] = Refuse(why)
             case ApprovalRequested() as event:
                 approvals[event.switch][event.call_id] += 1
-    guards: list[Guard] = [ports] if ports.needed else []
-    by_tools = frozenset(approvals.pop(None, ()))
-    known = {call_id for call_id, call in owner.calls.items() if call.completed is not None}
-    known |= {call_id for calls in approvals.values() for call_id in calls} | by_tools
-    for switch, ends in [*fired, *((switch, owner.owner) for switch in approvals if switch)]:
-        endings, times = fired.pop((switch, ends), []), approvals.pop(switch, Counter())
-        for stacked in range(max(times.values(), default=1)):  # as often as the switch is known to be stacked
-            calls = {call for call, count in times.items() if count > stacked}
-            guard = RecordedGuard(_above(session, ends), switch, endings, calls)
-            guard.asked_by_tools = {call: call in by_tools for call in known}
-            guards.append(guard)
-    return tuple(guards)
+    for call_id, call in owner.calls.items() if fired_inside else ():
+        ports["ended", call_id] = fired_inside.get(scope_of(owner.owner, call), ())
+    stacked = _approvals(owner, approvals, found)
+    return tuple(
+        RecordedGuard(_above(session, ends), switch, outcomes)
+        for (switch, ends), own in found.items()
+        for outcomes in (own, *stacked[switch, ends])
+        if outcomes
+    )
 
 
-class RecordedPorts(Guard):
-    """Repeats what happened at an agent's ports without a switch that fired there: caps, refusals, and ends inside bodies."""
-
-    name = "recorded"
-
-    def __init__(
-        self, session: Session, owner: OwnerRecording, fired_inside: Mapping[str, Sequence[KillswitchFired]]
-    ) -> None:
-        super().__init__(session)
-        self._reserved: dict[tuple[int, int], list[BudgetReserved]] = defaultdict(list)
-        self._refused: dict[str, str] = {}
-        self._ended_by = {
-            call_id: fired
-            for call_id, call in (owner.calls.items() if fired_inside else ())
-            if (fired := fired_inside.get(scope_of(owner.owner, call)))
-        }
-        for record in owner.records:
-            match record.event:
-                case BudgetReserved() as event:
-                    self._reserved[event.request, event.attempt].append(event)
-                case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
-                    self._refused[event.call_id] = why
-
-    @property
-    def needed(self) -> bool:
-        """Whether anything has to be repeated."""
-        return bool(self._reserved or self._refused or self._ended_by)
-
-    def admit_request(self, session: Session, request: Request) -> Request:  # noqa: ARG002
-        """Lower the output cap as the recorded budgets did."""
-        for event in self._reserved[request.number, request.attempt]:
-            if event.output_cap is not None:
-                request = with_output_cap(request, event.output_cap)
-        return request
-
-    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:  # noqa: ARG002
-        """Return the recorded reservations."""
-        return tuple(self._reserved[request.number, request.attempt])
-
-    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Refuse | None:  # noqa: ARG002
-        """Refuse the call if it was refused in the recorded run."""
-        why = self._refused.get(planned.call.id)
-        return None if why is None else Refuse(why)
-
-    def heard(self, session: Session, event: EventBase) -> None:
-        """End the agents that a switch ended inside this call; the recording has the event there, so none is written here."""
-        if isinstance(event, ToolCallCompleted):
-            for each in self._ended_by.get(event.call_id, ()):
-                if each.ends and is_within(session.owner, each.ends):
-                    _above(session, each.ends).ending.end(termination_of(each.switch, ending_of(each)))
+def _approvals(
+    owner: OwnerRecording, approvals: dict[str | None, Counter[str]], found: dict[tuple[str, str], Outcomes]
+) -> dict[tuple[str, str], list[Outcomes]]:
+    """Add which calls each switch wanted approved; return that of those that are stacked on an equal one."""
+    by_tools = approvals.pop(None, Counter())
+    stacked: dict[tuple[str, str], list[Outcomes]] = defaultdict(list)
+    for switch, times in approvals.items():
+        place = next((each for each in found if each[0] == switch), (str(switch), owner.owner))
+        found[place] |= {("wants", call): True for call in times}
+        for count in range(1, max(times.values())):  # as often as the switch is known to be stacked
+            stacked[place].append({("wants", call): True for call in times if times[call] > count})
+    if len(found) > 1:
+        known = {call_id for call_id, call in owner.calls.items() if call.completed is not None}.union(
+            *approvals.values()
+        )
+        found[PORTS, owner.owner] |= {("by its tool", call): call in by_tools for call in known.union(by_tools)}
+    return stacked
 
 
 class RecordedGuard(Guard):
-    """A killswitch that fires where it fired, and requires the approvals that it required."""
+    """Gives the recorded outcome of each question that is asked at the ports: of one killswitch, or of none."""
 
-    def __init__(self, ends: Session, name: str, fired: list[KillswitchFired], asked: set[str]) -> None:
+    def __init__(self, ends: Session, name: str, outcomes: Outcomes) -> None:
         super().__init__(ends)
         self.name = name
-        self._fired: dict[tuple[str, int | None, int | None, str], KillswitchFired] = {
-            (event.at, event.request, event.attempt, event.call_id): event for event in fired
-        }
-        self._asked = asked
-        self.asked_by_tools: dict[str, bool] = {}
-        """Whether the tool itself required approval, by call, where that is known."""
+        self._outcomes = outcomes
 
-    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate:  # noqa: ARG002
-        """End the agent before this request if the switch did."""
-        return self._again("request", request.number, request.attempt) or request
+    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate:
+        """Lower the output cap as the recorded budgets did, and end the agent before this request if the switch did."""
+        for event in self.admitted(session, request):
+            if event.output_cap is not None:
+                request = with_output_cap(request, event.output_cap)
+        return self._outcomes.get(("request", request.number, request.attempt)) or request
 
-    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | None:  # noqa: ARG002
-        """Stop where it stopped."""
-        return self._again("call", call_id=planned.call.id)
+    def admitted(self, session: Session, request: Request) -> tuple[BudgetReserved, ...]:  # noqa: ARG002
+        """Return the recorded reservations."""
+        return tuple(self._outcomes.get(("reserved", request.number, request.attempt), ()))
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:  # noqa: ARG002
+        """Refuse or stop the call where it was refused or stopped."""
+        return self._outcomes.get(("call", planned.call.id))
 
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
         """Return whether the switch required approval of this call."""
-        return planned.call.id in self._asked
+        return ("wants", planned.call.id) in self._outcomes
 
     def asked_by_tool(self, planned: PlannedCall) -> bool | None:
         """Return whether the tool itself required approval of this call."""
-        return self.asked_by_tools.get(planned.call.id)
+        return self._outcomes.get(("by its tool", planned.call.id))
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
         """End the agent if that ended it."""
-        return self._again("approval", call_id=planned.call.id)
+        return self._outcomes.get(("approval", planned.call.id))
 
-    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:  # noqa: ARG002
-        """End the agent where it ended it."""
+    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
+        """End the agent where it ended it; of what a switch ended inside this call, the event stands in the recording alone."""
         if isinstance(event, (LlmFailed, LlmResponded)):
-            return self._again("response", event.request, event.attempt)
-        return self._again("result", call_id=event.call_id) if isinstance(event, ToolCallCompleted) else None
-
-    def _again(
-        self, at: Place, request: int | None = None, attempt: int | None = None, call_id: str = ""
-    ) -> Stop | Terminate | None:
-        event = self._fired.get((at, request, attempt, call_id))
-        if event is None:
+            return self._outcomes.get(("response", event.request, event.attempt))
+        if not isinstance(event, ToolCallCompleted):
             return None
-        return ending_of(event)
+        for each in self._outcomes.get(("ended", event.call_id), ()):
+            if is_within(session.owner, each.ends):
+                _above(session, each.ends).ending.end(termination_of(each.switch, ending_of(each)))
+        return self._outcomes.get(("result", event.call_id))
 
 
 def ending_of(event: KillswitchFired) -> Stop | Terminate:

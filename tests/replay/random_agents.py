@@ -201,7 +201,7 @@ def _tools() -> list[Any]:  # noqa: C901 - tools
         ran("remember")
         return [key]
 
-    @tool(read_only=True, timeout=0.005)
+    @tool(read_only=True, timeout=0.05)
     async def slow(key: str) -> str:
         """Take too long, at times."""
         ran("slow")
