@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -258,7 +258,7 @@ async def _sent_back(said: Said, state: KernelState, session: Session) -> Kernel
             return session.reach(transition(state, thread=thread))
         session.ending.end(ended)  # a hook removed the message, so that asking again would change nothing
     if word.otherwise is not None:
-        end_by_hook(replace(said, answer=word.otherwise), "complete", "before", state, session)
+        end_by_hook(said._replace(answer=word.otherwise), "complete", "before", state, session)
     return state
 
 

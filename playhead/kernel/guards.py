@@ -5,8 +5,8 @@ A guard belongs to one run of one agent, and to all agents below that one: whate
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from playhead.errors import RunEndedError, UsageError, nearest
 from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
@@ -32,8 +32,7 @@ def hook_info(role: str, name: str, settings: dict[str, Any]) -> HookInfo:
     )
 
 
-@dataclass(frozen=True)
-class GuardMaker:
+class GuardMaker(NamedTuple):
     """A registered killswitch: makes the guard of each run."""
 
     name: str
@@ -60,8 +59,7 @@ class GuardMaker:
         return source_info("killswitch", self.name, *([] if self.approver is None else [self.approver]))
 
 
-@dataclass(frozen=True)
-class Composition:
+class Composition(NamedTuple):
     """What an agent is composed with, besides the data in its header."""
 
     hooks: Hooks | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,8 +145,7 @@ class Unmet:
 PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo | Recover
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What a phase hook wants, and who says so."""
 
     hook: str
@@ -157,8 +156,7 @@ class Said:
     """The policy of Playhead's own that the hook belongs to."""
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """Not now: ask again when this is set."""
 
     until: anyio.Event
