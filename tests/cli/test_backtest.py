@@ -94,15 +94,6 @@ def test_what_cannot_be_asked(runs: Path, arguments: list[str], said: str):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_what_cannot_be_read(runs: Path):
-    """The others are reported all the same, and the exit code says that something is missing."""
-    (runs / "bad.jsonl").write_text("no trace\n")
-    result = playhead("backtest", "--json", "--switch", "max_iterations(1)", "bad", "long", "nosuch")
-    assert result.exit_code == 3
-    assert [each["kind"] for each in objects(result)] == ["run", "summary"]
-    assert result.stderr.count("not read: ") == 2
-
-
 def test_nothing_can_be_told(runs: Path):
     """Open runs in which no switch fires: exit 4, and it is said of each."""
     path = runs / "long.jsonl"

@@ -77,12 +77,11 @@ def test_a_hostile_trace_does_not_reach_the_shell(home: Path, monkeypatch: pytes
         assert len(told.split("\n")) == 2 * lines_each
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script(shell: str) -> None:
+def test_the_script() -> None:
     """Click's own, on stdout alone; as JSON too."""
-    result = playhead("completion", shell)
-    assert f"_PLAYHEAD_COMPLETE={shell}_complete" in result.stdout
-    assert objects(playhead("completion", shell, "--json")) == [{"shell": shell, "script": result.stdout}]
+    result = playhead("completion", "zsh")
+    assert "_PLAYHEAD_COMPLETE=zsh_complete" in result.stdout
+    assert objects(playhead("completion", "zsh", "--json")) == [{"shell": "zsh", "script": result.stdout}]
 
 
 @pytest.mark.slow

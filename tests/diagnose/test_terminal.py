@@ -40,11 +40,6 @@ def test_what_is_not_plainly_visible_is_shown_as_an_escape(text: str, shown: str
     assert escape(text) == shown
 
 
-def test_what_is_to_be_kept_is_kept() -> None:
-    """An answer of several lines keeps its lines, and nothing else."""
-    assert escape("one\n\ttwo\r\x1b", keep="\n\t") == "one\n\ttwo\\r\\x1b"
-
-
 def test_every_control_and_format_character_of_unicode_is_escaped() -> None:
     """Of the characters that Unicode calls control, format, surrogate or separator, none but visible ones get through."""
     raw = [
