@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from playhead import tool
-from playhead.compose.killswitches import circuit_breaker, require_approval_for, tool_limit
+from playhead.compose.killswitches import circuit_breaker, require_approval_for
 from playhead.testing import call, text
 from tests.findings.adapter import agent, answers, observations, replay, reproduce, run
 
@@ -70,29 +70,6 @@ def test_an_unknown_tool_of_then_is_no_answer_and_no_side_effect(tmp_path):
     assert "it was refused and did not run: there is no tool 'put'" in str(replayed.stopped)
     without = replay(ran.trace_path, [get(), END])
     assert (answers(without), without.grounded) == ([("get", "reordered", 0)], 1.0)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_used_up_budget_is_worked_out_anew(tmp_path, count):
-    """A call that was over its budget then is not refused where it is within it, and one that is over it now is."""
-    turns = [*[get("x")] * count, get("y")]
-    ran = recorded(tmp_path, turns, Shop().tools("get"), tool_budgets={"get": count})
-    first = replay(ran.trace_path, [get("y"), END])
-    assert (answers(first), first.grounded) == ([("get", None, "Cancelled")], 0.0)
-    assert "its " in str(first.stopped)
-    assert "used up" in str(first.stopped)
-    same = replay(ran.trace_path, [*turns, END])
-    assert answers(same) == [*[("get", "exact", 0)] * count, ("get", None, "Refused")]
-    assert (same.verdict, same.grounded) == ("same", 1.0)
-
-
-def test_a_refused_call_takes_no_recorded_answer(tmp_path):
-    """What a switch of the code refuses is not counted as served, and does not change the state."""
-    ran = recorded(tmp_path, [put(), get()], Shop().tools("get", "put"))
-    code = agent([put(), get(), END], Shop().tools("get", "put"), compose=[tool_limit("put", 0, on_trigger="refuse")])
-    replayed = replay(ran.trace_path, agent=code, on_missing="lenient")
-    assert answers(replayed) == [("put", None, "Refused"), ("get", "stale", 1)]
-    assert replayed.rungs == {"stale": 1}
 
 
 def test_a_circuit_breaker_counts_the_failures_of_the_replay(tmp_path):

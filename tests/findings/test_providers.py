@@ -177,9 +177,7 @@ def test_a_fallback_of_the_same_provider_has_its_address_and_key() -> None:
 @pytest.mark.parametrize(
     ("model", "fallbacks", "expected"),
     [
-        ("ollama/a", ["ollama/b", "ollama/c"], ["http://127.0.0.1:9/v1"] * 2),
         ("openai/a", ["openai/b", "anthropic/c", "openai/d"], ["http://127.0.0.1:9/v1", None, "http://127.0.0.1:9/v1"]),
-        ("openai/a", ["openai_like/b"], [None]),
         ("anthropic/a", ["ollama/b"], [None]),
     ],
 )
