@@ -7,7 +7,7 @@ them may write its calls as JSON into its text.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
@@ -181,18 +181,6 @@ async def act(state: KernelState, session: Session) -> KernelState:
         asked = {planned.call.id: planned for planned in ran}
         ran = tuple([tools.changed.get(each.call_id) or asked[each.call_id] for each in completed])
     return transition(state, status="observing", pending=ran, completed=tuple(completed))
-
-
-async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, session: Session) -> KernelState:
-    """Run the calls of this turn but these, which are answered with why; they are no part of a turn that ended the run."""
-    if not refused:
-        return await act(state, session)
-    others = tuple(planned for planned in state.pending if planned not in refused)
-    reached = await act(transition(state, pending=others), session)
-    if session.concluded:
-        return reached
-    told = [await session.tools.refuse(planned, why) for planned in refused]
-    return transition(reached, pending=(*reached.pending, *refused), completed=(*reached.completed, *told))
 
 
 async def observe(

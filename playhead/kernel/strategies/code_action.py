@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from playhead.errors import RunEndedError, UsageError
-from playhead.kernel import Kernel, KernelState, Purpose, Session, Strategy, react, run_kernel, think, transition
+from playhead.kernel import Kernel, KernelState, Purpose, Session, Strategy, act, observe, run_kernel, think, transition
 from playhead.kernel.describe import shortened
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
@@ -96,7 +96,7 @@ class CodeAction(Strategy):
         """Return the tool that runs a program."""
         if os.name != "posix":
             raise UsageError("code-action needs POSIX: process groups, signals and limits; Windows has none of them")
-        limits = {name: getattr(self, name) for name in ("max_calls", "time_s", "cpu_s", "memory_mb")}
+        limits = {name: getattr(self, name) for name in ("max_programs", "max_calls", "time_s", "cpu_s", "memory_mb")}
         return [ProgramTool(**limits)]
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
@@ -107,15 +107,8 @@ class CodeAction(Strategy):
             text = _PROMPT.format(task=text_of(session.task), signatures=signatures(specs) or "(none)")
             notes: dict[str, Any] = {"programs": 0, "done": []}
             state = transition(state, thread=await start_with(session, text), meta={**state.meta, NAME: notes})
-        kernel = Kernel(NAME, {"thinking": _think, "acting": self._act, "observing": self._observe})
+        kernel = Kernel(NAME, {"thinking": _think, "acting": act, "observing": self._observe})
         return await run_kernel(kernel, state, session)
-
-    async def _act(self, state: KernelState, session: Session) -> KernelState:
-        """Run the program, unless as many have run as may."""
-        most, ran = self.max_programs, state.meta[NAME]["programs"]
-        programs = [planned for planned in state.pending if session.tools.meant(planned.call.name) == RUN_PROGRAM]
-        why = f"not run: {most} programs are all that may run. Answer with what is known, in plain text"
-        return await react.act_but(programs[max(0, most - ran) :], why, state, session)
 
     async def _observe(self, state: KernelState, session: Session) -> KernelState:
         """Tell the model what came of its program, and remember the calls that it made."""
@@ -130,7 +123,7 @@ class CodeAction(Strategy):
             new = [{name: call[name] for name in _KEPT} for call in succeeded if "repeated" not in call]
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + new}
         state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
-        return await react.observe(state, session, told)
+        return await observe(state, session, told)
 
 
 async def _think(state: KernelState, session: Session) -> KernelState:
@@ -188,7 +181,8 @@ class ProgramTool:
         name=RUN_PROGRAM, description="Run a Python program that calls the other tools.", parameters=_SCHEMA
     )
 
-    def __init__(self, *, max_calls: int, time_s: float, cpu_s: int, memory_mb: int) -> None:
+    def __init__(self, *, max_programs: int, max_calls: int, time_s: float, cpu_s: int, memory_mb: int) -> None:
+        self._max_programs = max_programs
         self._max_calls = max_calls
         self._time_s = time_s
         self._limits = {
@@ -200,11 +194,17 @@ class ProgramTool:
             "RLIMIT_NPROC": 0,
         }
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
-        """Return what is wrong with the arguments."""
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
+        """Return what is wrong with the arguments, or that as many programs have run as may."""
+        why = f"{RUN_PROGRAM} takes one argument: program, a string"
         if isinstance(arguments.get("program"), str) and arguments.keys() <= {"program"}:
-            return None
-        return ErrorInfo(type="InvalidArguments", message=f"{RUN_PROGRAM} takes one argument: program, a string")
+            state = context.session.state
+            if state is None or state.meta.get(NAME, {}).get("programs", 0) < self._max_programs:
+                return None
+            why = (
+                f"not run: {self._max_programs} programs are all that may run. Answer with what is known, in plain text"
+            )
+        return ErrorInfo(type="InvalidArguments", message=why)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the program and return what came of it: output, value, error, and the log of its calls."""

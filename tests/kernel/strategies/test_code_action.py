@@ -62,6 +62,18 @@ async def test_what_succeeded_is_not_done_twice(tmp_path: Path):
     assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
 
 
+async def test_attempts_are_bounded(tmp_path: Path):
+    """After the last attempt no program runs, and the model is told to answer."""
+    turns = [*[program("1/0")] * 3, text("I could not.")]
+    ran = await act(tmp_path, turns, settings={"max_programs": 2})
+    assert (ran.result.output, ran.result.iterations) == ("I could not.", 4)
+    third = ran.events("tool-call-completed", owner="root")[2]
+    assert (third.ok, third.error.message) == (
+        False,
+        "not run: 2 programs are all that may run. Answer with what is known, in plain text",
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [
