@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
 from playhead.diagnose.document import wrap
-from playhead.diagnose.parts import cost_text, counted, pair_text, short, total_text, usage_as_json
+from playhead.diagnose.parts import cost_text, counted, short, total_text, usage_as_json, usage_text
 from playhead.diagnose.summaries import duration_text, ending_text, preview
 from playhead.diagnose.terminal import Line
 from playhead.trace.values import as_text
@@ -59,10 +59,8 @@ def result_rows(result: RunResult) -> Iterator[Line]:
     if not result.success and result.output is not None:
         what = "model's words" if result.terminated_by.startswith("output_") else "tool result"
         yield Line(("newest  ", "dim"), f"{what}: {preview(result.output)}")
-    spent = result.usage
-    counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
-    usage = pair_text(*counts, spent.unknown, "{} in, {} out") or "not known"
-    yield Line(("tokens  ", "dim"), f"{usage}, cost {cost_text(result.cost_usd, result.cost_unknown) or 'not known'}")
+    cost = cost_text(result.cost_usd, result.cost_unknown) or "not known"
+    yield Line(("spent   ", "dim"), f"{usage_text(result.usage, '{} tokens in, {} out')}, cost {cost}")
     trace = "none: it could not be created" if result.trace_path is None else str(result.trace_path)
     lost = "" if result.trace_complete or result.trace_path is None else " (incomplete: events were lost)"
     yield Line(("trace   ", "dim"), trace + lost, whole=True)

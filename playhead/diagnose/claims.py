@@ -29,7 +29,7 @@ from playhead.diagnose.vocabulary import KEY, form_of, keys_and_words, plain, si
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from playhead.diagnose.debrief_calls import CallFacts
+    from playhead.diagnose.debrief_events import CallFacts
     from playhead.trace.types import ToolSpec
 
 _TEXT: Final = 20_000

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_account import account
-from playhead.diagnose.debrief_calls import LAST_WORDS
-from playhead.diagnose.debrief_entries import at, entry_of
+from playhead.diagnose.debrief_events import LAST_WORDS, at, entry_of
 from playhead.diagnose.debrief_facts import RunFacts
 from playhead.diagnose.deeds import own_words
 from playhead.diagnose.numbers import figures_of

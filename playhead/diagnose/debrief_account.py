@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
-from playhead.diagnose.debrief_entries import reason_of
+from playhead.diagnose.debrief_events import reason_of
 from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.numbers import MOST
 from playhead.diagnose.parts import LONG, content_text, cost_text, counted, short, shown, spent, total_text
@@ -15,7 +15,6 @@ from playhead.trace.format import ANSWERED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from playhead.diagnose.debrief_calls import CallFacts
     from playhead.diagnose.debrief_facts import RunFacts
 
 TERMINATED_BY: Final[Mapping[str, str]] = {
@@ -89,7 +88,10 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
         answer=answer,
         strategy=short(header.agent.strategy, 100) if header else "",
         strategy_used=short(end.strategy_used, 100) if end and end.strategy_used else None,
-        path=tuple(each if isinstance(each, m.PathStep) else _step(run, each) for each in run.path),
+        path=tuple(
+            each if isinstance(each, m.PathStep) else each.step(run.agents[each.record.owner].repaired)
+            for each in run.path
+        ),
         entries=tuple(run.entries.values()),
         agents=run.endings,
         flags=flags,
@@ -99,10 +101,6 @@ def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -
         claim=_claim(outcome, confidence, ended, metrics),
         caveats=tuple(_caveats(run, state, problems)),
     )
-
-
-def _step(run: RunFacts, call: CallFacts) -> m.PathStep:
-    return call.step(run.agents[call.record.owner].repaired.get(call.event.call_id, []))
 
 
 # --- outcome ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playhead.diagnose.arithmetic import Operands
 from playhead.diagnose.claims import Ledger, contradiction
-from playhead.diagnose.debrief_calls import CallFacts
+from playhead.diagnose.debrief_events import CallFacts
 from playhead.diagnose.numbers import SeenNumbers
 from playhead.diagnose.parts import LONG
 from playhead.trace.owners import tool_of

@@ -15,7 +15,7 @@ from playhead.diagnose.parts import short
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from playhead.diagnose.debrief_calls import CallFacts
+    from playhead.diagnose.debrief_events import CallFacts
     from playhead.diagnose.debrief_facts import AgentFacts
 
 Found = tuple[Severity, str, tuple[int | None, ...]]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_account import output_kind
-from playhead.diagnose.debrief_calls import LAST_WORDS
+from playhead.diagnose.debrief_events import LAST_WORDS
 from playhead.diagnose.document import MOST, TIED, Document, Row, Section, section
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import depth_of, own_name

@@ -52,7 +52,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         replay_run_id=replay.run_id,
         is_replay=replay.header.replay_of == original.run_id,
         overrides=repair_json(replay.header.overrides),
-        identical=_both_whole(*figures)
+        identical=all(each.recording == "closed" for each in figures)
         and output.equal
         and not edits
         and figures[0].iterations == figures[1].iterations
@@ -71,11 +71,6 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         script=script,
         **parts,
     )
-
-
-def _both_whole(one: RunFigures, other: RunFigures) -> bool:
-    """Return whether both files are whole; an incomplete one cannot be called identical."""
-    return one.recording == other.recording == "closed"
 
 
 def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[str, ...]:

@@ -106,10 +106,10 @@ def counted(number: int, noun: str) -> str:
 # --- tokens, costs and times in words: an unknown part is never counted as 0 -------------------------------------------
 
 
-def usage_text(usage: Usage) -> str:
+def usage_text(usage: Usage, form: str = "{}+{} tokens") -> str:
     """Return the tokens that went in and those that came out."""
-    said = pair_text(usage.known(usage.input_tokens), usage.known(usage.output_tokens), usage.unknown)
-    return "tokens not known" if said is None else f"{said} tokens"
+    counts = (usage.known(usage.input_tokens), usage.known(usage.output_tokens))
+    return pair_text(*counts, usage.unknown, form) or "tokens not known"
 
 
 def usage_as_json(usage: Usage) -> dict[str, int | None]:

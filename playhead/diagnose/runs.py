@@ -104,6 +104,4 @@ def _started(started_us: int | None) -> str:
 def _tokens(run: RunSummary) -> str:
     """Return the tokens in seven cells; `-` for a run that cannot be read, `?` where they were not counted."""
     count, unknown = run.total_tokens, run.usage_unknown
-    if count is None:
-        return cell(None, unknown) if unknown else "-"
-    return cell(number_cell(count), unknown)
+    return "-" if count is None and not unknown else cell(None if count is None else number_cell(count), unknown)

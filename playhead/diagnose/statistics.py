@@ -159,7 +159,7 @@ class StatisticsFold:
         """Return the figures of what has been taken in so far."""
         models = tuple(_model(name, each) for name, each in self.models.items())
         tools = tuple(_tool(name, each) for name, each in self.tools.items())
-        counts = self.counts
+        counts, replays = self.counts, self.counts["replays"]
         times = {f"{name}_ms": self.times[name] / 1000 for name in ("model", "tools", "other")}
         coverage = _share(counts["stated"], counts["expected"])
         return m.Statistics(
@@ -173,16 +173,12 @@ class StatisticsFold:
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
             agents=tuple(_agent(path, each) for (_, path), each in self.agents.items()),
             reasons=m.Reasons(expected=counts["expected"], stated=counts["stated"], coverage=coverage),
-            replays=self._replays(),
+            replays=m.ReplayStatistics(runs=replays, rungs=dict(self.rungs.most_common())) if replays else None,
             coverage=tuple(
                 m.Blind(metric=metric, reason=reason)
                 for metric, reason in (*_blind_models(models), *self._blind(tools))
             ),
         )
-
-    def _replays(self) -> m.ReplayStatistics | None:
-        count = self.counts["replays"]
-        return m.ReplayStatistics(runs=count, rungs=dict(self.rungs.most_common())) if count else None
 
     def _blind(self, tools: tuple[m.ToolStatistics, ...]) -> Iterator[tuple[str, str]]:
         for name, each in self.models.items():

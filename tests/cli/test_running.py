@@ -54,10 +54,10 @@ def test_a_run_is_told_answered_and_recorded(chat: ChatServer, home: Path) -> No
     result = run(chat, "--tools", "my_tools:lookup,calculator", "--run-id", "mine", "--no-rationale")
     path = home / ".playhead/traces/mine.jsonl"
     assert result.exit_code == 0
-    answer, ended, tokens, trace = result.stdout.rsplit("\n", 4)[:4]
+    answer, ended, spent, trace = result.stdout.rsplit("\n", 4)[:4]
     assert answer == "It is 4,180 feet,\n\\x1b[31mor 1,274 metres.\n"
     assert ended.startswith("ended   answered: ")
-    assert tokens == "tokens  30 in, 15 out, cost $0"
+    assert spent == "spent   30 tokens in, 15 out, cost $0"
     assert trace == f"trace   {path}"
     told = [line[10:].split("  ")[0].strip() for line in result.stderr.splitlines()[1:] if line != "noise"]
     assert told == ["model", "call", "call", "error", "model", "call", "model", "end"]

@@ -1,4 +1,4 @@
-"""What a debrief remembers of each call: its arguments in short, how it ended, and what it and its result say."""
+"""What a debrief makes of single events: the entries of its sections, and the facts of each call."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from playhead.diagnose.debrief_entries import at, reason_of
-from playhead.diagnose.debrief_model import PathStep
-from playhead.diagnose.parts import short
-from playhead.diagnose.summaries import arguments
+from playhead.diagnose.debrief_model import Author, Entry, PathStep, Reason, SectionName
+from playhead.diagnose.parts import LONG, short
+from playhead.diagnose.summaries import arguments, summarise
 from playhead.diagnose.vocabulary import plain, sign
+from playhead.trace import events as e
+from playhead.trace.types import Rationale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.trace.events import ToolCallCompleted, ToolCallStarted
     from playhead.trace.line import Record
     from playhead.trace.types import ToolSpec
 
@@ -25,6 +25,96 @@ _LONGEST: Final = 20_000
 """Characters of a call and its result that are kept."""
 _DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
 """Fields of a result that are true, or not 0, when it did something."""
+
+
+# --- entries -----------------------------------------------------------------------------------------------------------
+
+
+def entry_of(record: Record, tool: str | None) -> Entry | None:
+    """Return an event as an entry; None for one that has no place among them. `tool` is that of the call that it is about."""
+    event = record.event
+    place = _place(event)
+    if place is None:
+        return None
+    section, by = place
+    stated = next((value for name in _REASONS if (value := getattr(event, name, None)) is not None), None)
+    return Entry(
+        **at(record),
+        section=section,
+        kind=event.kind,
+        by=by,
+        what=f"chose tool:{event.tool}" if isinstance(event, e.ToolCallStarted) else short(summarise(event)),
+        tool=tool,
+        call_id=getattr(event, "call_id", None) or None,
+        ok=next((value for name in _VERDICTS if (value := getattr(event, name, None)) is not None), None),
+        why=reason_of(stated if isinstance(stated, Rationale) else Rationale(why=stated) if stated else None),
+    )
+
+
+def at(record: Record) -> dict[str, Any]:
+    """Return the fields of a `Placed`."""
+    return {"seq": record.seq, "owner": record.owner, "iteration": record.iteration}
+
+
+def reason_of(rationale: Rationale | None) -> Reason | None:
+    """Return a stated reason as a debrief has it."""
+    if rationale is None:
+        return None
+    sure = rationale.confidence
+    known = sure is not None and 0 <= sure <= 1  # not-a-number is neither
+    return Reason(
+        why=short(rationale.why, LONG),
+        refs=tuple(short(ref, 200) for ref in rationale.refs[:20]),
+        confidence=sure if known else None,
+    )
+
+
+_REASONS = ("rationale", "reason", "why")
+"""Fields of events that hold a stated reason."""
+_VERDICTS = ("approved", "satisfied", "verified")
+
+
+def _place(event: e.EventBase) -> tuple[SectionName, Author] | None:  # noqa: C901, PLR0911, PLR0912 - one line a kind
+    match event:
+        case e.ToolCallStarted():
+            return ("reasons", "model") if event.rationale else None
+        case e.DecisionEvaluated():
+            return "reasons", "strategy"
+        case e.StrategySwitchEvaluated(will_switch=False):
+            return "reasons", "strategy"
+        case e.StrategySelected() | e.StrategySwitchEvaluated() | e.StrategySwitched():
+            return "strategy", "strategy"
+        case e.PlanCreated() | e.PlanStepChanged() | e.Reflection():
+            return "plan", "model"
+        case e.Thought():
+            return None if event.name is None else ("thoughts", "model")
+        case e.Critique():
+            return "answers" if event.thought is None else "thoughts", "model"
+        case e.AlternativesConsidered():
+            return "alternatives" if event.kept is None else "thoughts", "model"
+        case e.AssumptionRecorded():
+            return "assumptions", "model"
+        case e.CuratorDecision():
+            return "curator", "curator"
+        case e.ApprovalDecided():
+            return "approvals", "approver"
+        case e.HookFired() | e.EmissionChanged() | e.EmissionSuppressed():
+            return "steering", "hook"
+        case e.KillswitchFired():
+            return "steering", "killswitch"
+        case e.VerifierVerdict() | e.NudgeIssued(nudge="output-rejected"):
+            return "reviews", "kernel"
+        case e.GuardrailViolation() | e.NudgeIssued():
+            return "steering", "kernel"
+        case e.ProviderFallback():
+            return "models", "kernel"
+        case e.ToolCallRepaired():
+            return "repaired", "kernel"
+        case _:
+            return None
+
+
+# --- calls -------------------------------------------------------------------------------------------------------------
 
 
 class CallWords(NamedTuple):
@@ -43,7 +133,7 @@ class CallFacts:
 
     record: Record
     """The event that starts it."""
-    event: ToolCallStarted
+    event: e.ToolCallStarted
     spec: ToolSpec
     expected: bool
     """Whether the model had been asked for a reason."""
@@ -51,7 +141,7 @@ class CallFacts:
     """Side-effecting calls of the run that had ended when this one started."""
     contradiction: str | None = None
     """What its stated reason contradicts of its arguments."""
-    end: ToolCallCompleted | None = None
+    end: e.ToolCallCompleted | None = None
     """How it ended, without the result."""
     digest: int = 0
     """Differs for different results."""
@@ -79,9 +169,10 @@ class CallFacts:
         error = self.end.error if self.end else None
         return self.words.failure or (short(error.message or error.type) if error else "")
 
-    def step(self, repaired: list[str]) -> PathStep:
-        """Return it as a step of a path; `repaired` is what was put right in it."""
-        notes = [f"repaired: {', '.join(dict.fromkeys(repaired))}"] if repaired else []
+    def step(self, repaired: dict[str, list[str]]) -> PathStep:
+        """Return it as a step of a path; `repaired` lists what was repaired, by call."""
+        stages = repaired.get(self.event.call_id, ())
+        notes = [f"repaired: {', '.join(dict.fromkeys(stages))}"] if stages else []
         if (end := self.end) is not None:
             notes += ["cached"] * end.cached + ["abandoned"] * end.abandoned
             notes += [each for each in (end.ended, end.error and short(end.error.type, 100)) if each]
@@ -95,7 +186,7 @@ class CallFacts:
             rationale=reason_of(self.event.rationale),
         )
 
-    def complete(self, event: ToolCallCompleted, result: str) -> None:
+    def complete(self, event: e.ToolCallCompleted, result: str) -> None:
         """Take in its end; of the result no more than its digest and its words."""
         self.end = event.model_copy(update={"result": None})
         self.digest = hash(result)
