@@ -96,8 +96,7 @@ class CodeAction(Strategy):
         """Return the tool that runs a program."""
         if os.name != "posix":
             raise UsageError("code-action needs POSIX: process groups, signals and limits; Windows has none of them")
-        limits = {name: getattr(self, name) for name in ("max_programs", "max_calls", "time_s", "cpu_s", "memory_mb")}
-        return [ProgramTool(**limits)]
+        return [ProgramTool(self)]
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
@@ -181,29 +180,17 @@ class ProgramTool:
         name=RUN_PROGRAM, description="Run a Python program that calls the other tools.", parameters=_SCHEMA
     )
 
-    def __init__(self, *, max_programs: int, max_calls: int, time_s: float, cpu_s: int, memory_mb: int) -> None:
-        self._max_programs = max_programs
-        self._max_calls = max_calls
-        self._time_s = time_s
-        self._limits = {
-            "RLIMIT_AS": memory_mb << 20,
-            "RLIMIT_CORE": 0,
-            "RLIMIT_CPU": cpu_s,
-            "RLIMIT_FSIZE": 0,
-            "RLIMIT_NOFILE": 64,
-            "RLIMIT_NPROC": 0,
-        }
+    def __init__(self, settings: CodeAction) -> None:
+        self._settings = settings
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or that as many programs have run as may."""
         why = f"{RUN_PROGRAM} takes one argument: program, a string"
         if isinstance(arguments.get("program"), str) and arguments.keys() <= {"program"}:
             state = context.session.state
-            if state is None or state.meta.get(NAME, {}).get("programs", 0) < self._max_programs:
+            if state is None or state.meta.get(NAME, {}).get("programs", 0) < self._settings.max_programs:
                 return None
-            why = (
-                f"not run: {self._max_programs} programs are all that may run. Answer with what is known, in plain text"
-            )
+            why = f"not run: {self._settings.max_programs} programs are all that may run. Answer with what is known, in plain text"
         return ErrorInfo(type="InvalidArguments", message=why)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
@@ -212,17 +199,24 @@ class ProgramTool:
 
         state = context.session.state
         done = state.meta.get(NAME, {}).get("done", []) if state is not None else []
-        calls = _Calls(self._max_calls, done, context)
+        calls = _Calls(self._settings.max_calls, done, context)
         request = {
             "work": "program",
             "program": from_json(arguments["program"]),
             "functions": functions(each.spec for each in context.scope.toolset.values()),
             "output_chars": KEPT_CHARS,
-            "limits": self._limits,
+            "limits": {
+                "RLIMIT_AS": self._settings.memory_mb << 20,
+                "RLIMIT_CORE": 0,
+                "RLIMIT_CPU": self._settings.cpu_s,
+                "RLIMIT_FSIZE": 0,
+                "RLIMIT_NOFILE": 64,
+                "RLIMIT_NPROC": 0,
+            },
         }
         worker = WorkerProcess(sealed=True, longest_line=LONGEST_LINE)
-        if not await run_worker(worker, request, context, self._time_s, calls.answer):
-            result: dict[str, Any] = {"error": f"it ran for more than {self._time_s:g} s and was ended"}
+        if not await run_worker(worker, request, context, self._settings.time_s, calls.answer):
+            result: dict[str, Any] = {"error": f"it ran for more than {self._settings.time_s:g} s and was ended"}
         elif worker.done is None:
             result = {"error": f"it did not get to its end: {worker.why}"}
         else:
@@ -234,8 +228,8 @@ def _bounded(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a program says came of it; the process may say anything."""
     texts = {name: said.get(name) for name in ("error", "output")}
     known = {name: text[:KEPT_CHARS] for name, text in texts.items() if text and isinstance(text, str)}
-    numbers = {name: said[name] for name in ("dropped_chars",) if type(said.get(name)) is int}
-    return {**known, **numbers, **({} if said.get("value") is None else {"value": said["value"]})}
+    kept = ("value", *(["dropped_chars"] if type(said.get("dropped_chars")) is int else []))
+    return {**known, **{name: said[name] for name in kept if said.get(name) is not None}}
 
 
 class _Calls:
