@@ -159,7 +159,8 @@ def _input(change: InputChange) -> Iterator[Row]:
         yield from _pair(name, _short(change.original), _short(change.replay))
     else:
         value = change.original if change.change == "removed" else change.replay
-        yield Row(f"{name}: {change.change}: {_short(value)}", most=1)
+        shown = "" if value is True else f": {_short(value)}"  # of a tool, that it is there
+        yield Row(f"{name}: {change.change}{shown}", most=1)
 
 
 def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
