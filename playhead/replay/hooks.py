@@ -259,10 +259,7 @@ class RepeatedHooks(RecordedHooks):
             return ()
         made, failed = found
         if failed is not None:
-            raise NotReplayableError(
-                f"the required hook {failed.hook} failed at this {tag} when the run was recorded ({failed.error}); give agent= "
-                "with the hook, and it is called"
-            )
+            raise _needed(failed.hook, f"failed at this {tag} when the run was recorded ({failed.error})")
         return made
 
     def at_phase(self, phase: PhaseName) -> bool:
@@ -281,9 +278,7 @@ class RepeatedHooks(RecordedHooks):
             return None
         gate = self._gate(phase, timing)
         if gate is not None:
-            raise NotReplayableError(
-                f"the required hook {gate.name} has to be called {timing} {phase}; give agent= with the hook, and it is called"
-            )
+            raise _needed(gate.name, f"has to be called {timing} {phase}")
         return await super().ask(session, phase, timing, state)
 
     def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:
@@ -322,23 +317,22 @@ class RepeatedHooks(RecordedHooks):
     def _report_new(self, session: Session, tag: str) -> None:
         required = self._required_at(tag)
         if required is not None:
-            raise NotReplayableError(
-                f"the required hook {required.name} has to look at a {tag} that the recorded run did not have; give agent= with "
-                "the hook, and it is called"
-            )
+            raise _needed(required.name, f"has to look at a {tag} that the recorded run did not have")
         made = (events for each in self._sources.values() for (other, _), events in each.items() if other == tag)
         hooks = sorted({event.hook for events in made for event in events})
         if hooks:
-            self._say(
-                session,
-                f"{', '.join(hooks)} changed {tag} in the recorded run, and was not called for what is new in the replay",
-            )
+            what = f"{', '.join(hooks)} changed {tag} in the recorded run"
+            self._say(session, f"{what}, and was not called for what is new in the replay")
 
     def _say(self, session: Session, sentence: str) -> None:
         if sentence not in self._noted:
             self._noted.add(sentence)
             self._note(sentence)
             session.emit(ReplayDiverged(what=sentence, where=session.owner))
+
+
+def _needed(hook: str, why: str) -> NotReplayableError:
+    return NotReplayableError(f"the required hook {hook} {why}; give agent= with the hook, and it is called")
 
 
 def had_hooks(recording: Recording) -> bool:

@@ -439,9 +439,8 @@ class Answers:
         if here is not None:
             return RecordingEndedError(f"{asked}; the recording has no answer to it (event {here.seq})")
         if same:
-            events = ", ".join(str(call.seq) for call in same[:3]) + (", …" if len(same) > 3 else "")  # noqa: PLR2004 - enough
-            times = "once" if len(same) == 1 else f"{len(same)} times"
-            why = f"it was recorded {times} (event {events}), and it has been served already or is another call's"
+            events = ", ".join(str(call.seq) for call in same)
+            why = f"it was recorded (event {events}), and it has been served already or is another call's"
             return UnrecordedCallError(f"{asked}; {why}")
         recorded = [self._recording.owners[name].calls.values() for name in asked.place.sources]
         calls = [call for each in recorded for call in each]

@@ -106,7 +106,7 @@ async def test_a_miss_names_the_nearest_recorded_call() -> None:
     )
     again = await replay(recording, {"model": ScriptsModel({"Do it.": [(get,), (get,)]})}, trace=None)
     assert again.stopped == (
-        f'replay_stopped: root calls get({{"key": "a"}}) in turn 1, place 0; it was recorded once (event {seq}), '
+        f'replay_stopped: root calls get({{"key": "a"}}) in turn 1, place 0; it was recorded (event {seq}), '
         "and it has been served already or is another call's"
     )
     assert (again.verdict, again.grounded) == ("inconclusive", 0.5)
