@@ -173,23 +173,19 @@ class Attributes:
 
     @cached_property
     def _tree(self) -> dict[str, Any]:
-        return _tree_of(self.flat)
-
-
-def _tree_of(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted names as nested objects; an object replaces a plain value of the same name."""
-    tree: dict[str, Any] = {}
-    for name, value in flat.items():
-        *parents, last = name.split(".", MAX_DEPTH)
-        place = tree
-        for part in parents:
-            below = place.get(part)
-            if not isinstance(below, dict):
-                below = place[part] = {}
-            place = below
-        if not isinstance(place.get(last), dict):
-            place[last] = value
-    return tree
+        """Dotted names as nested objects; an object replaces a plain value of the same name."""
+        tree: dict[str, Any] = {}
+        for name, value in self.flat.items():
+            *parents, last = name.split(".", MAX_DEPTH)
+            place = tree
+            for part in parents:
+                below = place.get(part)
+                if not isinstance(below, dict):
+                    below = place[part] = {}
+                place = below
+            if not isinstance(place.get(last), dict):
+                place[last] = value
+        return tree
 
 
 def _with_lists(value: Any) -> Any:  # noqa: ANN401
