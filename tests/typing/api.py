@@ -51,11 +51,9 @@ from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, err
 from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import Check
 from playhead.trace.types import (
-    Completion,
     Content,
     ImagePart,
     Message,
-    Prices,
     Rationale,
     Request,
     TextPart,
@@ -63,7 +61,6 @@ from playhead.trace.types import (
     ToolSpec,
     Usage,
 )
-from tests.options import grouped
 
 if TYPE_CHECKING:
     from playhead.kernel.hooks import Suppressed
@@ -113,22 +110,16 @@ def function(key: str) -> str:
 helper = Agent("ollama/qwen3:8b", name="helper", description="Helps.", tools=[plain])
 agent = Agent(
     LiteLLM("openai/gpt-4o-mini", api_base="http://localhost:8000/v1", api_key="none"),
-    **grouped(
-        name="boss",
-        tools=[plain, declared, function, helper, helper.as_tool(read_only=True)],
-        strategy=Reflexion(max_retries=2),
-        system_prompt="Be brief.",
-        examples=[Message(id=0, role="user", content="How high?")],
-        parameters={"temperature": 0},
-        max_iterations=3,
-        execution=Execution(retries=0, retry_delay_s=0.5, max_parallel=2),
-        context=Context(rationale=False, meta_tools=("final-answer",)),
-        required_tools=["plain"],
-        approver=approve,
-        redact=[str.lower],
-        trace=Path("traces"),
-        clock=TickingClock,
-    ),
+    tools=[plain, declared, function, helper, helper.as_tool(read_only=True)],
+    strategy=Reflexion(max_retries=2),
+    examples=[Message(id=0, role="user", content="How high?")],
+    parameters={"temperature": 0},
+    execution=Execution(retries=0, retry_delay_s=0.5, max_parallel=2),
+    context=Context(rationale=False, meta_tools=("final-answer",)),
+    approver=approve,
+    redact=[str.lower],
+    trace=Path("traces"),
+    clock=TickingClock,
 )
 Agent("openai/gpt-4o-mini", trace=None)
 Agent("openai/gpt-4o-mini", tool=[plain])  # type: ignore[call-arg]
@@ -175,17 +166,20 @@ def fail() -> None:
 # --- hooks ----------------------------------------------------------------------------------------------------------
 
 
+def contexts(hook: HookContext, nudge: NudgeContext, result: ToolResultContext, phase: PhaseContext) -> None:
+    """Read what a hook is given beside the payload."""
+    assert_type(hook.state, KernelState | None)
+    assert_type(hook.iteration, int | None)
+    assert_type(nudge.severity, Literal["info", "warn", "critical"])
+    assert_type(result.duration_ms, float)
+    assert_type(result.repaired, bool)
+    assert_type(phase.state, KernelState)
+    assert_type(phase.timing, Literal["before", "after", "on-error"])
+
+
 def header_line(prompt: str, context: HookContext) -> str:
     """Change a prompt."""
-    assert_type(context.state, KernelState | None)
-    assert_type(context.iteration, int | None)
     return f"{context.agent}: {prompt}"
-
-
-def hush(text: str, context: NudgeContext) -> str | Suppressed | None:
-    """Change a word of the kernel, remove it or keep it."""
-    assert_type(context.severity, Literal["info", "warn", "critical"])
-    return SUPPRESS if context.trigger == "novelty" else None
 
 
 async def translate(message: Message, context: HookContext) -> Message | None:
@@ -194,37 +188,13 @@ async def translate(message: Message, context: HookContext) -> Message | None:
 
 
 def redact_step(step: Step, context: ToolResultContext) -> Step:
-    """Change what systems are told."""
-    assert_type(context.duration_ms, float)
-    assert_type(context.repaired, bool)
+    """Keep a step."""
     return step
-
-
-def no_payments(asked: ToolCall, context: CallContext) -> ToolCall | Suppressed:
-    """Change a call, or remove it."""
-    return SUPPRESS if context.tool == "pay" else asked
-
-
-def audit(payload: object, context: HookContext) -> str:
-    """See everything."""
-    return f"{context.tag}: {payload}"
-
-
-def count(number: int, context: HookContext) -> int:
-    """Take what passes nowhere."""
-    return number
 
 
 def limit(context: PhaseContext) -> Stop | Skip | None:
     """Steer a run."""
-    assert_type(context.state, KernelState)
-    assert_type(context.timing, Literal["before", "after", "on-error"])
     return Stop("enough") if context.state.iteration > context.max_iterations else None
-
-
-async def cite(context: PhaseContext) -> Resume | Terminate | None:
-    """Send an answer back."""
-    return Resume("Cite it.") if context.state.output == "draft" else None
 
 
 def go_on(error: Exception, context: PhaseContext) -> Recover | None:
@@ -233,24 +203,17 @@ def go_on(error: Exception, context: PhaseContext) -> Recover | None:
 
 
 def own_hooks(harness: Harness) -> None:
-    """Register what is right: every tag with what passes there."""
+    """Register hooks by tag, pattern, list and predicate."""
     harness.on("prompt.system", header_line)
     harness.on("message.user", translate)
     harness.on("message.*", translate)
     harness.on("observation.tool-result", redact_step)
-    harness.on("tool.call", no_payments, required=True, timeout_s=2.5)
-    harness.on("nudge.novelty", hush)
-    harness.on("nudge.**", hush)
     harness.on("answer.final", lambda answer, context: SUPPRESS if answer is None else None)
     harness.on(["prompt.system", "nudge.*"], header_line)
     harness.on(lambda tag: tag.endswith("system"), header_line)
-    stop_watching = harness.tap("**", audit, name="audit", inherit=False)
-    stop_watching()
-    harness.tap("prompt.system", audit)
     assert_type(harness.use(max_iterations(5)), Callable[[], None])
     harness.before("think", limit, required=True)
     harness.after("*", limit)
-    harness.before("complete", cite)
     harness.on_error("*", go_on)
     harness.emit("message.user", "By the way.")
 
@@ -261,25 +224,31 @@ def hooks_by_tag(
     tools: Callable[[tuple[ToolSpec, ...], HookContext], list[ToolSpec]],
     request: Callable[[Request, HookContext], Request | None],
     response: Callable[[LlmResponded, HookContext], Awaitable[LlmResponded]],
-    result_message: Callable[[Message, ToolResultContext], Message],
+    nudge: Callable[[str, NudgeContext], str | Suppressed | None],
+    asked: Callable[[ToolCall, CallContext], ToolCall | Suppressed],
     result: Callable[[ToolCallCompleted, ToolResultContext], ToolCallCompleted],
     reason: Callable[[Rationale, CallContext], Rationale | Suppressed],
     event: Callable[[dict[str, Any], HookContext], dict[str, Any]],
+    anything: Callable[[object, HookContext], str],
+    cite: Callable[[PhaseContext], Awaitable[Resume | Terminate | None]],
 ) -> None:
     """Register what takes exactly what passes."""
     harness.on("prompt.task", task)
     harness.on("prompt.tools", tools)
     harness.on("llm.request", request)
     harness.on("llm.response", response)
-    harness.on("message.tool-result", result_message)
+    harness.on("nudge.novelty", nudge)
+    harness.on("nudge.**", nudge)
+    harness.on("tool.call", asked, required=True, timeout_s=2.5)
     harness.on("tool.result", result)
     harness.on("decision.rationale", reason)
     harness.on("lifecycle.*", event)
     harness.tap("control.strategy-switched", event)
-    harness.tap("tool.result", result)
+    harness.tap("**", anything, name="audit", inherit=False)()
+    harness.before("complete", cite)
 
 
-def wrong_hooks(harness: Harness) -> None:
+def wrong_hooks(harness: Harness, count: Callable[[int, HookContext], int]) -> None:
     """Register what is not: another payload or context, a tag or an option that there is not."""
     harness.on("prompt.system", count)  # type: ignore[arg-type]
     harness.on("prompt.system", translate)  # type: ignore[arg-type]
@@ -320,28 +289,12 @@ async def replay() -> None:
 # --- one's own -------------------------------------------------------------------------------------------------------
 
 
-class Mine:
-    """A model of the user's."""
-
-    name = "mine/model"
-
-    @property
-    def secrets(self) -> dict[str, str]:
-        """Return what nobody may record."""
-        return {"MINE_KEY": "secret"}
-
-    async def prices(self) -> Prices | None:
-        """Return what a token costs."""
-        return None
-
-    async def complete(self, request: Request) -> Completion:
-        """Answer."""
-        return Completion(text=str(len(request.messages)), usage=Usage(input_tokens=1))
-
-
-mine: Model = Mine()
-not_mine: Model = object()  # type: ignore[assignment]
-Agent(Mine())
+def models(mine: ScriptedModel) -> None:
+    """Take for a model what has its methods, and nothing else."""
+    model: Model = mine
+    not_mine: Model = object()  # type: ignore[assignment]
+    Agent(model)
+    Agent(not_mine)
 
 
 class Simple(Strategy):
@@ -359,7 +312,7 @@ class Simple(Strategy):
 
 register_strategy(Simple)
 register_strategy("simple")  # type: ignore[arg-type]
-Agent(Mine(), strategy=Simple(system="Be long."))
+Agent("openai/gpt-4o-mini", strategy=Simple(system="Be long."))
 Simple(sistem="Be long.")  # type: ignore[call-arg]
 Reflexion(max_retries="two")  # type: ignore[arg-type]
 
@@ -389,17 +342,10 @@ async def follow(agent: Agent) -> None:
 
 # --- for tests -------------------------------------------------------------------------------------------------------
 
-
-def answer(request: Request) -> Turn:
-    """Answer a request."""
-    return text(f"{len(request.messages)}")
-
-
 script: list[Turn | Callable[[Request], Turn]] = [
     call("plain", key="a"),
     calls(call("plain", key="a"), text="Both."),
-    answer,
+    lambda request: text(f"{len(request.messages)}"),
     error("no", retryable=True),
 ]
 assert_type(ScriptedModel([*script, with_match(text("a"), "b")]).requests, list[Request])
-anything: Any = plain("a")
