@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import (
@@ -46,7 +46,7 @@ class PromptPatch(TypedDict, total=False):
     """A text in it, and the text in its place."""
 
 
-PromptChange: TypeAlias = "str | PromptPatch | Mapping[str, Any] | Callable[[str], str]"
+PromptChange: TypeAlias = "str | PromptPatch | Mapping[str, Any]"
 ModelChange: TypeAlias = "str | Model"
 OverridesLike: TypeAlias = "Overrides | Mapping[str, Any] | None"
 _PATCH: TypeAdapter[PromptPatch] = TypeAdapter(PromptPatch)
@@ -118,11 +118,9 @@ class ResultOverride(_Strict):
 class AgentOverrides(_Strict):
     """What can be changed of each agent."""
 
-    system_prompt: Annotated[Text | dict[str, Any] | Callable[[str], str] | None, BeforeValidator(_checked_prompt)] = (
-        None
-    )
+    system_prompt: Annotated[Text | dict[str, Any] | None, BeforeValidator(_checked_prompt)] = None
     """The prompt in place of the recorded one, or a change of it: `{"append": text}`, `{"prepend": text}`,
-    `{"replace": [old, new]}`, or a function from text to text."""
+    `{"replace": [old, new]}`."""
     model: str | InstanceOf[Model] | None = None
     """The model in place of the recorded one; the root's also for every agent below that was on it."""
     temperature: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -189,12 +187,10 @@ def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - a validat
     """Return the prompt as the change leaves it.
 
     Raises:
-        UsageError: it replaces a text that the prompt does not hold, or its function raised or returned no text.
+        UsageError: it replaces a text that the prompt does not hold.
     """
     if isinstance(change, str):
         return change
-    if callable(change):
-        return _applied(change, prompt)
     for name, value in (change or {}).items():
         if name == "replace":
             old, new = value
@@ -206,16 +202,6 @@ def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - a validat
     return prompt
 
 
-def _applied(change: Callable[[str], str], prompt: str) -> str:
-    try:
-        changed = change(prompt)
-    except Exception as error:
-        raise UsageError(f"system_prompt: its function raised {type(error).__name__}: {error}") from error
-    if not isinstance(changed, str):
-        raise UsageError(f"system_prompt: its function must return text; it returned {changed!r}")
-    return scrub(changed)
-
-
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - the value of a field
     if isinstance(value, (ResultOverride, AgentOverrides)):
         return value.as_json()
@@ -225,6 +211,4 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401 - the value of a field
         return [_as_json(each) for each in value]
     if isinstance(value, Model):
         return scrub(str(value.name))
-    if callable(value):
-        return {"function": scrub(str(getattr(value, "__qualname__", type(value).__qualname__)))}
     return to_json(value)
