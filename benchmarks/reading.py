@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from playhead.diagnose.run_summary import summaries
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
     LlmRequested,
@@ -153,10 +154,10 @@ def print_listing(folder: Path) -> None:
         write(store.path_for(new_run_id()), 1, 1_000)
     names, found = best_of(lambda: len(store.paths()))
     latest, _ = best_of(lambda: len(str(store.resolve("latest"))))
-    summaries, count = best_of(lambda: len(store.summaries()))
+    listed, count = best_of(lambda: len(summaries(store)))
     assert found == count == RUNS
     print(f"\n{RUNS:,} runs in a folder")
-    for name, seconds in (("paths, newest first", names), ("resolve latest", latest), ("summaries of all", summaries)):
+    for name, seconds in (("paths, newest first", names), ("resolve latest", latest), ("summaries of all", listed)):
         print(f"  {name:44}{seconds * 1000:>8,.0f} ms")
 
 

@@ -15,11 +15,11 @@ import psutil
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
 from playhead.cli.reading import open_store
+from playhead.diagnose.run_summary import summarise
 from playhead.diagnose.terminal import Line, call_lines, fit
 from playhead.errors import PlayheadError, RunEndedError, TraceError, nearest
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import FOLDER, Control
-from playhead.trace.store import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -54,6 +54,7 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     written) or `unreadable`. `?` stands for what is not known: 1,200+? tokens are at least 1,200. Only the first and the
     last line of a file are read and verified; `playhead check` verifies all of it.
     """
+    from playhead.diagnose.run_summary import summaries
     from playhead.diagnose.runs import RunList
     from playhead.trace.blobs import run_id_of
 
@@ -61,11 +62,11 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     if trace_dir is not None and not store.folder.exists():
         raise TraceNotFoundError(f"{store.folder}: no such folder")
     if as_json:
-        write_json(run.as_json() for run in store.summaries(limit))
+        write_json(run.as_json() for run in summaries(store, limit))
         return exits.OK
     paths, hidden = store.paths(), store.hidden()
     if paths:
-        shown = RunList(store.summaries(limit), [run_id_of(path) for path in (*paths, *hidden)])
+        shown = RunList(summaries(store, limit), [run_id_of(path) for path in (*paths, *hidden)])
         text_console().print(shown, crop=False)
     else:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")

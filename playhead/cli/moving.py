@@ -167,11 +167,11 @@ def _chosen(store: TraceStore, runs: tuple[str, ...], since_us: int | None) -> l
 
 def _began_us(path: Path) -> int:
     """Return when a run began; of a file that does not say, when it was last written, so that it is named, not left out."""
-    from playhead.trace.store import summarise
+    from playhead.trace.store import started_us
 
-    started_us = summarise(path).started_us
+    began_us = started_us(path)
     with suppress(OSError):  # it is gone by now
-        return started_us if started_us is not None else path.stat().st_mtime_ns // 1000
+        return began_us if began_us is not None else path.stat().st_mtime_ns // 1000
     return 0
 
 

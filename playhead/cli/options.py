@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.compose.killswitches.expressions import SwitchExpression
-    from playhead.trace.store import RunSummary
+    from playhead.diagnose.run_summary import RunSummary
     from playhead.trace.values import JsonValue
 
 SUGGESTED: Final = 50
@@ -68,7 +68,9 @@ def complete_runs(context: click.Context, option: click.Parameter, incomplete: s
 
 
 def _newest(context: click.Context) -> list[RunSummary]:
-    return open_store(context.params.get("trace_dir"), context).summaries(SUGGESTED)
+    from playhead.diagnose.run_summary import summaries
+
+    return summaries(open_store(context.params.get("trace_dir"), context), SUGGESTED)
 
 
 @suggesting

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from playhead.trace.store import RunSummary
+    from playhead.diagnose.run_summary import RunSummary
 
 _WIDE: Final = 130
 """Cells of a console that has room for whole ids, and for the agent and its model."""

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead import Agent, Context, tool
+from playhead.diagnose.run_summary import RunSummary
 from playhead.diagnose.runs import RunList, unique_beginnings
 from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.events import LlmResponded, Thought
 from playhead.trace.line import Record
 from playhead.trace.reader import Problem, scan
-from playhead.trace.store import RunSummary
 from tests.diagnose.recordings import printed
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import pytest
 from playhead import load_recording, tool
 from playhead.cli.main import COMMANDS
 from playhead.compose.killswitches import budget_limit, max_iterations
+from playhead.diagnose.run_summary import summaries
 from playhead.errors import TraceNotFoundError
 from playhead.testing import call, error, text
 from playhead.trace.store import TraceStore
@@ -60,7 +61,7 @@ def continued(path: Path, earlier: str, by: str) -> None:
 def test_a_run_that_has_an_end(tmp_path: Path, turns: list[Any], options: dict[str, Any], ending: str) -> None:
     """Only what the model answered is `answered`; a limit is a stop, with its name."""
     run(agent(turns, [lookup], trace=tmp_path, rationale=False, **options), run_id="mine")
-    (summary,) = TraceStore(tmp_path).summaries()
+    (summary,) = summaries(TraceStore(tmp_path))
     assert summary.ending == ending
     shown = cli("list", "--trace-dir", tmp_path, env={"COLUMNS": "160"}).stdout
     assert (f"  {ending}: {summary.terminated_by}" in shown) == (ending != "answered")

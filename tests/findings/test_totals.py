@@ -27,10 +27,10 @@ from playhead.compose.killswitches import (
 )
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.run_summary import summarise
 from playhead.diagnose.statistics import run_statistics
 from playhead.errors import ModelError
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.store import summarise
 from playhead.trace.types import Usage
 from tests.findings.adapter import cli, reproduce, run
 from tests.importing.traces import Trace, imported

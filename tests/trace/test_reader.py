@@ -14,6 +14,7 @@ from backports import zstd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from playhead.diagnose.run_summary import RunSummary, summarise
 from playhead.errors import (
     MissingDependencyError,
     NotATraceError,
@@ -27,7 +28,7 @@ from playhead.trace.format import FORMAT
 from playhead.trace.integrity import check_trace
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recording import read_recording
-from playhead.trace.store import RunSummary, TraceStore, summarise
+from playhead.trace.store import TraceStore
 from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, rehashed, thought, thoughts, unknown
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from playhead.diagnose.run_summary import RunSummary, summaries, summarise
 from playhead.errors import AmbiguousRunError, RunIdError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
 from playhead.trace.format import checked_run_id, new_run_id
-from playhead.trace.store import RunSummary, TraceStore, summarise
+from playhead.trace.store import TraceStore
 from playhead.trace.types import Usage
 from tests.trace.traces import ending, header, record, recorder_of, thought
 
@@ -63,13 +64,13 @@ def test_the_folder(store: TraceStore, tmp_path: Path):
     new = TraceStore(tmp_path / "a" / "b" / "traces")
     with pytest.raises(TraceNotFoundError, match="holds no runs yet"):
         new.resolve("latest")
-    assert (new.paths(), new.summaries(), new.create(), new.create()) == ([], [], True, False)
+    assert (new.paths(), summaries(new), new.create(), new.create()) == ([], [], True, False)
     modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (new.folder, *new.folder.parents[:2])]
     assert modes == [0o700] * 3
     (store.folder / "notes.txt").write_text("no trace")
     (store.folder / "folder.jsonl").mkdir()
-    assert [summary.run_id for summary in store.summaries()] == IDS[::-1]
-    assert [summary.run_id for summary in store.summaries(2)] == IDS[:-3:-1]
+    assert [summary.run_id for summary in summaries(store)] == IDS[::-1]
+    assert [summary.run_id for summary in summaries(store, 2)] == IDS[:-3:-1]
     with pytest.raises(TraceNotFoundError, match=r"folder\.jsonl': a folder, not a trace; --trace-dir names a folder"):
         store.resolve(store.folder / "folder.jsonl")
     for folder in (tmp_path / "x.jsonl", tmp_path / "a\0b"):
