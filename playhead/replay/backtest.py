@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, Recording
-    from playhead.trace.types import AgentHeader, Prices, Request
+    from playhead.trace.types import AgentHeader, Prices
 
 ROOT: Final = "root"
 BY_GUARD: Final = "Refused"
@@ -470,7 +470,7 @@ class _Session(Session):
 
 
 class _Model:
-    """What the recording knows of a model."""
+    """What the recording knows of a model: it counts no tokens, so prompts are estimated."""
 
     def __init__(self, header: AgentHeader) -> None:
         self.name = header.model
@@ -479,10 +479,6 @@ class _Model:
     async def prices(self) -> Prices | None:
         """Return the recorded prices."""
         return self._prices
-
-    async def count_tokens(self, request: Request) -> int | None:  # noqa: ARG002
-        """Return None: an adapter's count is not recorded of every prompt, so each is estimated."""
-        return None
 
 
 def _figures(course: _Course, since: int, seconds: float) -> Figures:

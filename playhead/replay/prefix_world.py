@@ -83,7 +83,6 @@ class _Agent:
     makers: Sequence[Callable[[Session], Guard]] = ()
     models: list[Model] = field(default_factory=list)
     """Its model, and those that take over from it."""
-    infos: Sequence[FallbackInfo] = ()
 
 
 class PrefixWorld(FrozenWorld):
@@ -145,7 +144,6 @@ class PrefixWorld(FrozenWorld):
         if self.is_live:
             return self._then.fallbacks_for(owner, infos, models)
         self._agents[owner].models += models
-        self._agents[owner].infos = infos
         return [(info, PrefixModel(self, self.of(owner), info.model)) for info in infos]
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
@@ -207,8 +205,8 @@ class PrefixWorld(FrozenWorld):
         for owner, agent in self._agents.items():  # those above come first
             session, then = agent.session, self._then
             session.gate.post(then.guards_for(session, agent.makers))
-            others = then.fallbacks_for(owner, agent.infos, agent.models[1:])
-            used = len(agent.infos) - len(session.model.fallbacks)
+            others = then.fallbacks_for(owner, session.header.fallbacks, agent.models[1:])
+            used = len(session.header.fallbacks) - len(session.model.fallbacks)
             adapter = others[used - 1][1] if used else then.model_for(owner, agent.models[0])
             session.model.answer_with(adapter, others[used:])
             session.toolset.update(then.tools_for(owner, {**agent.tools}))
