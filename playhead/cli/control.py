@@ -15,8 +15,9 @@ import psutil
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
 from playhead.cli.reading import open_store
+from playhead.compose.inbox import Inbox
 from playhead.diagnose.run_summary import summarise
-from playhead.diagnose.terminal import Line, call_lines, fit
+from playhead.diagnose.terminal import Line, fit
 from playhead.errors import PlayheadError, RunEndedError, TraceError, nearest
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import FOLDER, Control
@@ -24,8 +25,8 @@ from playhead.trace.control import FOLDER, Control
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from playhead.compose.inbox import PendingApproval
     from playhead.kernel.approval import ApprovalRequest
-    from playhead.trace.control import PendingApproval
     from playhead.trace.store import TraceStore
 
 ENDED: Final = ("done", "failed")
@@ -201,7 +202,7 @@ class Waiting:
         """Yield what is shown of it, each line safe."""
         seconds = max(time.time_ns() // 1000 - self.pending.asked_us, 0) / 1e6
         yield f"run {self.control.run_id}  call {fit(reference(self.pending), 500)}  asked {seconds:.0f} s ago"
-        yield from call_lines(self.pending)
+        yield from self.pending.lines()
 
 
 def reference(call: PendingApproval | ApprovalRequest) -> str:
@@ -215,7 +216,7 @@ def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
         controls = [reach(store.resolve(run), "nothing waits")]
     else:
         controls = [control for control in Control.all_in(store.folder) if control.held]
-    return [Waiting(control, pending) for control in controls for pending in control.pending()]
+    return [Waiting(control, pending) for control in controls for pending in Inbox(control).pending()]
 
 
 @options.command("approvals", example="playhead approvals", exits={1: "the run has ended", **options.UNREADABLE})
@@ -296,7 +297,7 @@ def _meant(calls: list[Waiting], name: str) -> Waiting:
 
 def _answer(waiting: Waiting, *, approved: bool, why: str | None, as_json: bool) -> int:
     """Answer a call, and show exactly what was answered."""
-    if not waiting.control.answer(waiting.pending, approved=approved, why=why, by=user()):
+    if not Inbox(waiting.control).answer(waiting.pending, approved=approved, why=why, by=user()):
         raise PlayheadError(f"the call {reference(waiting.pending)} waits no more: it has been answered, or given up")
     if as_json:
         write_json([{**waiting.as_json(), "approved": approved, "answer": why}])

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from playhead.compose.durations import Duration, seconds
-from playhead.diagnose.terminal import call_lines
+from playhead.compose.inbox import Inbox, PendingApproval
 from playhead.kernel.approval import Approval
-from playhead.trace.control import PendingApproval
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from playhead.kernel.approval import ApprovalRequest, Approver
-    from playhead.trace.control import Control
 
 POLL_S: Final = 0.05
 """Seconds between two looks at whether somebody has answered."""
@@ -48,7 +46,7 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
         nobody = nobody_at_the_terminal(shown=show is not None)
         if nobody is not None:
             return Approval(approved=False, why=f"nobody was there to ask: {nobody}", by="terminal")
-        question = "\n".join([*call_lines(pending_of(request)), PROMPT])
+        question = "\n".join([*pending_of(request).lines(), PROMPT])
         async with _turn():
             typed = await _ask(sys.stdin.fileno(), question, show or _on_stderr)
         if typed is None:
@@ -70,17 +68,17 @@ def file_inbox(timeout: Duration = "10m") -> Approver:
     limit_s = seconds(timeout, "timeout")
 
     async def approve(request: ApprovalRequest) -> Approval:
-        control = request.control
-        if control is None:
+        if request.control is None:
             return Approval(approved=False, why="no other process can be asked: the run has no control folder")
+        inbox = Inbox(request.control)
         try:
-            pending = control.ask(pending_of(request))
+            pending = inbox.ask(pending_of(request))
         except (OSError, ValueError) as error:
             return Approval(approved=False, why=f"no other process can be asked: {error}")
         try:
-            return await _answer_of(control, pending, limit_s)
+            return await _answer_of(inbox, pending, limit_s)
         finally:
-            control.withdraw(pending)
+            inbox.withdraw(pending)
 
     return approve
 
@@ -102,10 +100,10 @@ def pending_of(request: ApprovalRequest) -> PendingApproval:
     )
 
 
-async def _answer_of(control: Control, pending: PendingApproval, limit_s: float) -> Approval:
+async def _answer_of(inbox: Inbox, pending: PendingApproval, limit_s: float) -> Approval:
     late_at = anyio.current_time() + limit_s
     while anyio.current_time() < late_at:
-        answer = control.take_answer(pending)
+        answer = inbox.take_answer(pending)
         if answer is not None:
             return Approval(answer.approved, answer.why, answer.by)
         await anyio.sleep(min(POLL_S, limit_s))

@@ -7,16 +7,11 @@ write for it. (Backslashes stay as they are: the text is for people; `--json` is
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import Console, ConsoleOptions, RenderResult
-
-    from playhead.trace.control import PendingApproval
 
 _UNSAFE: Final = re.compile(
     "["
@@ -32,10 +27,6 @@ _UNSAFE: Final = re.compile(
     "]"
 )
 ELLIPSIS: Final = "…"
-MOST_ARGUMENTS: Final = 4_000
-"""Characters of a call's arguments that an approver is shown."""
-MOST_TEXT: Final = 500
-"""Characters of any other text that an approver is shown."""
 
 
 def escape(text: str, keep: str = "") -> str:
@@ -90,18 +81,3 @@ def _cut(line: str, width: int) -> str:
     from rich.cells import set_cell_size  # noqa: PLC0415 - as above
 
     return set_cell_size(line, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
-
-
-def call_lines(pending: PendingApproval) -> Iterator[str]:
-    """Yield a call that awaits approval: tool, risk and agent, the arguments, their hash, the model's reason."""
-    tool, risk, owner = (fit(each, MOST_TEXT) for each in (pending.tool, pending.risk, pending.owner))
-    yield f"{tool} wants to run: risk {risk}, asked by {owner}"
-    if pending.redacted:
-        yield "  (secrets are left out of what is shown)"
-    whole = json.dumps(pending.arguments, indent=2, ensure_ascii=False)
-    yield from (f"  {escape(line)}" for line in whole[:MOST_ARGUMENTS].split("\n"))
-    if len(whole) > MOST_ARGUMENTS:
-        rest = len(whole) - MOST_ARGUMENTS
-        yield f"  … cut: {rest:,} of {len(whole):,} characters of the arguments are not shown"
-    yield f"  hash    {fit(pending.args_hash or 'none', MOST_TEXT)}"
-    yield f"  reason  {fit(pending.why, MOST_TEXT) if pending.why else 'the model gave none'}"

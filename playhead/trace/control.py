@@ -1,29 +1,27 @@
-"""The control folder of a running run: how other processes of the same user find it, stop it and approve its tool calls.
+"""The control folder of a running run: how other processes of the same user find it and stop it.
 
 `<folder of the trace>/.control/<run id>/` exists while the run does. `process.json` says who runs it, and stays locked for as
-long as that process lives. `kill` is a request to stop. `<digest>.request.json` is a call awaiting approval, named by the
-SHA-256 of its content, and `<digest>.answer.json` is the answer to exactly that request. Only the user can write there, and
-still nothing in it is trusted: a file counts only when it is, byte for byte, what Playhead writes.
+long as that process lives. `kill` is a request to stop. The calls awaiting approval stand there, too
+(`playhead.compose.inbox`). Only the user can write there, and still nothing in it is trusted: a file counts only when it is, byte for byte,
+what Playhead writes.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from playhead.errors import RunIdError
 from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.format import checked_run_id
-from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +29,9 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ".control"
 """The folder beside the traces that holds the control folders."""
-LARGEST_REQUEST: Final = 16 * 1024**2
-"""Bytes of a request; a call with larger arguments cannot be approved this way."""
 _LARGEST: Final = 64 * 1024
-"""Bytes of every other file."""
+"""Bytes of a file, where nothing else is said."""
 _PROCESS: Final = "process.json"
-_REQUEST: Final = ".request.json"
 _NO_REASON: Final = "no reason was given"
 _TRIES: Final = 25
 """Attempts to lock a folder that another process may be removing."""
@@ -45,7 +40,7 @@ _swept: Final[set[Path]] = set()
 """Folders from which this process has removed what killed runs left."""
 
 
-class _File(BaseModel):
+class ControlFile(BaseModel):
     """The content of a file: exactly these fields, of exactly these types."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -55,10 +50,10 @@ class _File(BaseModel):
         return json.dumps(self.model_dump(), allow_nan=False).encode()
 
 
-F = TypeVar("F", bound=_File)
+F = TypeVar("F", bound=ControlFile)
 
 
-class Process(_File):
+class Process(ControlFile):
     """Who runs a run."""
 
     pid: int
@@ -69,40 +64,6 @@ class Process(_File):
     """The machine, as it calls itself."""
 
 
-class PendingApproval(_File):
-    """A tool call awaiting approval."""
-
-    call_id: str
-    """The call; unique in its agent."""
-    owner: str
-    """The agent that makes it."""
-    tool: str
-    """The tool."""
-    arguments: JsonValue
-    """What the body would get, without secrets."""
-    args_hash: str
-    """Hash of exactly these arguments, as the trace has it."""
-    risk: str
-    """How bad a wrong call is, as the tool declares."""
-    why: str | None = None
-    """The model's own reason."""
-    redacted: bool = False
-    """Whether secrets were taken out of the arguments that are shown."""
-    asked_us: Annotated[int, Field(ge=0)] = 0
-    """Microseconds since the Unix epoch; 0 before it is written."""
-
-
-class GivenAnswer(_File):
-    """The answer to a request."""
-
-    approved: bool
-    """True only for an explicit approval of exactly this call."""
-    why: str | None = None
-    """The reason given, or what is wrong with the answer."""
-    by: str | None = None
-    """Who answered."""
-
-
 @dataclass(slots=True)
 class Control:
     """The control folder of one run: made and watched by the process that runs it, written to by others."""
@@ -110,7 +71,8 @@ class Control:
     folder: Path
     process: Process
     """Who runs it."""
-    _owner: int
+    owner: int
+    """The user whose files count in it, beside root's."""
     _lock: int | None = None
 
     # --- the process that runs the run --------------------------------------------------------------------------------
@@ -145,38 +107,9 @@ class Control:
         if not path.is_file() or path.is_symlink():
             return None
         try:
-            return read_plain(path, _LARGEST, self._owner).decode() or _NO_REASON
+            return read_plain(path, _LARGEST, self.owner).decode() or _NO_REASON
         except (OSError, ValueError):
             return _NO_REASON
-
-    def ask(self, pending: PendingApproval) -> PendingApproval:
-        """Let other processes see a call awaiting approval; return it with the time.
-
-        Raises:
-            OSError, ValueError: it cannot be shown.
-        """
-        pending = pending.model_copy(update={"asked_us": time.time_ns() // 1000})
-        content = pending.content()
-        if len(content) > LARGEST_REQUEST:
-            raise ValueError(f"its arguments are larger than {LARGEST_REQUEST:,} bytes")
-        os.close(create_file(self._request(pending), content))
-        return pending
-
-    def take_answer(self, pending: PendingApproval) -> GivenAnswer | None:
-        """Return the answer, or None while there is none; anything but an exact answer is a refusal. Never raises."""
-        try:
-            return _read(GivenAnswer, self._answer(pending), self._owner)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            return GivenAnswer(approved=False, why=f"the answer's file {error}")
-
-    def withdraw(self, pending: PendingApproval) -> None:
-        """Stop waiting for an answer: whoever answers from now on learns that it is too late. Never raises."""
-        with suppress(OSError):
-            self._write_answer(pending, GivenAnswer(approved=False, why="withdrawn"))
-        with suppress(OSError):
-            self._request(pending).unlink()
 
     def close(self) -> None:
         """Remove the folder. In the child of a fork, and again, it does nothing."""
@@ -195,7 +128,7 @@ class Control:
             trusted = owner in (os.geteuid(), 0) or os.geteuid() == 0
             if not trusted or not is_private(folder.parent, owner) or not is_private(folder, owner):
                 return None
-            return cls(folder, _read(Process, folder / _PROCESS, owner), owner)
+            return cls(folder, read_file(Process, folder / _PROCESS, owner), owner)
         except (OSError, ValueError, RunIdError):
             return None
 
@@ -231,51 +164,16 @@ class Control:
         """Ask the run to stop; it looks every 50 ms. Raises `OSError` when that cannot be written."""
         os.close(create_file(self.folder / "kill", why.encode("utf-8", "replace"), replace=True))
 
-    def pending(self) -> list[PendingApproval]:
-        """Return the calls awaiting approval, the oldest first; a file that is not exactly a request is left out."""
-        found = []
-        for path in self.folder.glob(f"*{_REQUEST}"):
-            with suppress(OSError, ValueError):
-                each = _read(PendingApproval, path, self._owner, LARGEST_REQUEST)
-                if path == self._request(each) and not os.path.lexists(self._answer(each)):
-                    found.append(each)
-        return sorted(found, key=lambda each: each.asked_us)
-
-    def answer(
-        self, pending: PendingApproval, *, approved: bool, why: str | None = None, by: str | None = None
-    ) -> bool:
-        """Answer exactly this call; return False when it has been answered, or waits no more.
-
-        Raises:
-            OSError: the answer cannot be written.
-        """
-        if pending not in self.pending():
-            return False
-        try:
-            self._write_answer(pending, GivenAnswer(approved=approved, why=why, by=by))
-        except (FileExistsError, FileNotFoundError):
-            return False
-        return True
-
     def remove_leftover(self) -> None:
         """Remove the folder of a run whose process is gone; does nothing while it lives. Never raises."""
         _remove_dead(self.folder)
-
-    def _write_answer(self, pending: PendingApproval, answer: GivenAnswer) -> None:
-        os.close(create_file(self._answer(pending), answer.content()))
-
-    def _request(self, pending: PendingApproval) -> Path:
-        return self.folder / f"{hashlib.sha256(pending.content()).hexdigest()}{_REQUEST}"
-
-    def _answer(self, pending: PendingApproval) -> Path:
-        return self._request(pending).with_suffix("").with_suffix(".answer.json")
 
 
 def _folder_of(trace_path: Path) -> Path:
     return trace_path.parent / FOLDER / checked_run_id(run_id_of(trace_path))
 
 
-def _read(kind: type[F], path: Path, owner: int, largest: int = _LARGEST) -> F:
+def read_file(kind: type[F], path: Path, owner: int, largest: int = _LARGEST) -> F:
     """Return what a file holds, which has to be byte for byte what Playhead writes.
 
     Raises:

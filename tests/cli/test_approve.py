@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.compose.approvers import PROMPT
+from playhead.compose.inbox import Inbox, PendingApproval
 from playhead.replay import load_recording
-from playhead.trace.control import FOLDER, Control, PendingApproval
+from playhead.trace.control import FOLDER, Control
 from playhead.trace.events import ApprovalDecided
 from tests.cli.command_line import objects, playhead
 from tests.cli.conftest import saying
@@ -63,11 +64,11 @@ def folder(home: Path) -> Path:
 
 
 @pytest.fixture
-def control(folder: Path) -> Iterator[Control]:
-    """The run `mine`, which goes on."""
+def inbox(folder: Path) -> Iterator[Inbox]:
+    """The inbox of the run `mine`, which goes on."""
     recorder = begin(folder / "mine.jsonl")
     control = Control.create(folder / "mine.jsonl")
-    yield control
+    yield Inbox(control)
     control.close()
     recorder.seal()
 
@@ -82,12 +83,12 @@ pay wants to run: risk high, asked by root
 """
 
 
-def test_what_waits(control: Control):
+def test_what_waits(inbox: Inbox):
     """Everything about each call of all runs that go on, or of one."""
     nothing = playhead("approvals")
     assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (0, "", "no call waits for an answer\n")
-    control.ask(pending())
-    control.ask(pending(owner="root/child@0.0", redacted=True))
+    inbox.ask(pending())
+    inbox.ask(pending(owner="root/child@0.0", redacted=True))
     for arguments in ([], ["mine"], ["latest"]):
         result = playhead("approvals", *arguments)
         assert (result.exit_code, result.stderr) == (0, "")
@@ -97,14 +98,14 @@ def test_what_waits(control: Control):
         assert "(secrets are left out of what is shown)" in second
 
 
-def test_a_yes(control: Control):
+def test_a_yes(inbox: Inbox):
     """Exactly what was approved is shown, and the run gets it; a second answer is refused."""
-    asked = control.ask(pending())
+    asked = inbox.ask(pending())
     assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.model_dump()}]
     result = playhead("approve", "mine", "call", "--why", "fine")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.partition("\n")[2] == f"{SHOWN}approved; the run goes on as soon as it has read this\n"
-    answer = control.take_answer(asked)
+    answer = inbox.take_answer(asked)
     assert answer is not None
     assert (answer.approved, answer.why, bool(answer.by)) == (True, "fine", True)
     again = playhead("deny", "mine", "call_0_0", "--why", "no")
@@ -114,23 +115,23 @@ def test_a_yes(control: Control):
     )
 
 
-def test_a_no(control: Control):
+def test_a_no(inbox: Inbox):
     """It needs a reason, which the run gets."""
-    asked = control.ask(pending())
+    asked = inbox.ask(pending())
     assert playhead("deny", "mine", "call_0_0").exit_code == 2
     result = playhead("deny", "mine", "call_0_0", "--why", "too much", "--json")
     (said,) = objects(result)
     assert result.exit_code == 0
     assert (said["approved"], said["answer"], said["arguments"]) == (False, "too much", {"amount": 5})
-    answer = control.take_answer(asked)
+    answer = inbox.take_answer(asked)
     assert answer is not None
     assert (answer.approved, answer.why) == (False, "too much")
 
 
-def test_which_call_is_meant(control: Control):
+def test_which_call_is_meant(inbox: Inbox):
     """Nothing is answered by guessing."""
     owners = {"root": ["call_0_0", "call_0_1"], "root/child@0.0": ["call_0_0"], "root/third@0.2": ["call_7_0"]}
-    calls = [control.ask(pending(owner=owner, call_id=name)) for owner, names in owners.items() for name in names]
+    calls = [inbox.ask(pending(owner=owner, call_id=name)) for owner, names in owners.items() for name in names]
     for name, message in {
         "call_0": "3 calls wait that 'call_0' may mean; name one: call_0_0, call_0_1, root/child@0.0/call_0_0",
         "cal_0_1": "no call 'cal_0_1' waits: it has been answered, given up, or never asked. Did you mean 'call_0_1'?",
@@ -138,10 +139,10 @@ def test_which_call_is_meant(control: Control):
         result = playhead("approve", "mine", name)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
         assert message in result.stderr
-    assert [control.take_answer(each) for each in calls] == [None] * 4
+    assert [inbox.take_answer(each) for each in calls] == [None] * 4
     assert playhead("approve", "mine", "call_0_0").exit_code == 0  # that of the root, by its whole name
     assert playhead("approve", "mine", "root/child@0.0/call_0_0").exit_code == 0
-    assert [each is not None for each in map(control.take_answer, calls)] == [True, False, True, False]
+    assert [each is not None for each in map(inbox.take_answer, calls)] == [True, False, True, False]
 
 
 @pytest.mark.slow
@@ -165,11 +166,11 @@ def test_runs_that_do_not_go_on(folder: Path):
 @pytest.mark.parametrize(
     "hostile", [{"asked_us": -(10**400)}, {"asked_us": 10**400}, {"arguments": json.loads("[" * 900 + "]" * 900)}]
 )
-def test_a_hostile_request_hides_no_other(control: Control, hostile: dict[str, Any]):
+def test_a_hostile_request_hides_no_other(inbox: Inbox, hostile: dict[str, Any]):
     """It is left out, and the calls awaiting approval are shown and can be answered."""
-    asked = control.ask(pending())
+    asked = inbox.ask(pending())
     content = json.dumps({**asked.model_dump(), "call_id": EVIL, **hostile}).encode()
-    (control.folder / f"{hashlib.sha256(content).hexdigest()}.request.json").write_bytes(content)
+    (inbox.control.folder / f"{hashlib.sha256(content).hexdigest()}.request.json").write_bytes(content)
     for command in (["approvals"], ["approvals", "mine"], ["approvals", "--json"], ["approve", "mine", "call_0_0"]):
         result = playhead(*command)
         assert (result.exit_code, result.stderr) == (0, "")
@@ -213,10 +214,10 @@ def test_another_process_decides(paying: list[str], home: Path):
 
     def answer() -> None:
         late = time.monotonic() + 20
-        while not (found := Control.of(folder / "mine.jsonl")) or not found.pending():
+        while not (found := Control.of(folder / "mine.jsonl")) or not Inbox(found).pending():
             assert time.monotonic() < late
             time.sleep(0.005)
-        found.answer(found.pending()[0], approved=True, why="so it is", by="ann")
+        Inbox(found).answer(Inbox(found).pending()[0], approved=True, why="so it is", by="ann")
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()

@@ -15,6 +15,7 @@ import pytest
 from playhead import Approval, ApprovalRequest
 from playhead.compose import approvers
 from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
+from playhead.compose.inbox import Inbox
 from playhead.trace.control import Control
 from playhead.trace.types import Rationale
 
@@ -199,16 +200,17 @@ async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.Monke
 
     async with anyio.create_task_group() as group:
         group.start_soon(ask)
-        other = Control.of(tmp_path / "run.jsonl")
-        assert other is not None
+        found = Control.of(tmp_path / "run.jsonl")
+        assert found is not None
+        other = Inbox(found)
         await until(other.pending)
         (pending,) = other.pending()
         told = (pending.tool, pending.arguments, pending.redacted, pending.call_id, pending.why)
         assert told == ("pay", {"key": "?"}, True, "call_0_0", "bob waits")
         assert other.answer(pending, approved=approved, why="so it is", by="ann")
-        assert control.pending() == []
+        assert Inbox(control).pending() == []
     assert decisions == [Approval(approved=approved, why="so it is", by="ann")]
-    assert control.pending() == []
+    assert Inbox(control).pending() == []
     control.close()
 
 
@@ -217,5 +219,5 @@ async def test_nobody_answers(tmp_path: Path):
     control = Control.create(tmp_path / "run.jsonl")
     asks: Any = file_inbox("30ms")
     denied = Approval(approved=False, why="nobody answered within 0.03 s")
-    assert (await asks(request(control=control)), control.pending()) == (denied, [])
+    assert (await asks(request(control=control)), Inbox(control).pending()) == (denied, [])
     control.close()
