@@ -17,6 +17,7 @@ from playhead.agent.toolset import agents_below
 from playhead.compose.contexts import VERIFIED
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel import guards
+from playhead.kernel.describe import redact_error
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
@@ -27,7 +28,7 @@ from playhead.trace import VERSION
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.format import FORMAT
 from playhead.trace.recorder import Recorder, Subscriptions
-from playhead.trace.redaction import Redactor, redact_error
+from playhead.trace.redaction import Redactor
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
 

@@ -1,9 +1,16 @@
-"""Words for what is told: for what user code raised, which may be anything, and for what is too long."""
+"""What is said of exceptions, which may be anybody's, without secrets; and of what is too long."""
 
 from __future__ import annotations
 
-from playhead.errors import ReplayError, TraceWriteError
+import traceback
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from playhead.errors import PlayheadError, ReplayError, TraceWriteError
 from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from playhead.trace.redaction import Redactor
 
 
 def describe(error: BaseException) -> str:
@@ -18,6 +25,37 @@ def describe(error: BaseException) -> str:
 def described(error: BaseException) -> str:
     """Return the class of what user code raised, and what it says."""
     return f"{type(error).__name__}: {describe(error)}"
+
+
+def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
+    """Redact the messages of Playhead's exceptions, and detach any other cause that shows a secret.
+
+    A traceback prints the causes too, and some servers repeat the headers that they refuse: with `of_provider`, every word
+    of an unrecorded request parameter counts as a secret.
+    """
+    redact = redactor.redact_error if of_provider else redactor.redact_text
+    left, seen = [error], {id(error)}
+    while left:
+        each = left.pop()
+        if isinstance(each, PlayheadError):
+            each.args = tuple(redact(arg) if isinstance(arg, str) else arg for arg in each.args)
+            if hasattr(each, "__notes__"):
+                each.__notes__ = [redact(str(note)) for note in each.__notes__]
+        for name in ("__cause__", "__context__"):
+            led_to = getattr(each, name)
+            if led_to is not None and not isinstance(led_to, PlayheadError) and _shows_secret(led_to, redactor):
+                setattr(each, name, None)
+            elif led_to is not None and id(led_to) not in seen:
+                seen.add(id(led_to))
+                left.append(led_to)
+
+
+def _shows_secret(error: BaseException, redactor: Redactor) -> bool:
+    """Return whether an exception, or a member of its group, shows a secret."""
+    said = traceback.format_exception(error, chain=False)
+    with suppress(Exception):  # a foreign class may fail to print itself
+        said.append(repr(error))
+    return any(map(redactor.finds_in_error, said))
 
 
 def is_failure(error: BaseException) -> bool:

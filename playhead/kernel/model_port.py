@@ -19,10 +19,10 @@ from playhead.errors import (
     UsageError,
 )
 from playhead.kernel.checks import checked_parameters
-from playhead.kernel.describe import describe, described, is_failure
+from playhead.kernel.describe import describe, described, is_failure, redact_error
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
-from playhead.kernel.models.base import StreamsText
+from playhead.kernel.models.base import StreamsText, believed
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
     ErrorInfo,
@@ -32,8 +32,7 @@ from playhead.trace.events import (
     LlmRetried,
     ProviderFallback,
 )
-from playhead.trace.redaction import redact_error
-from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, believed, dollars, made
+from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, dollars, made
 from playhead.trace.values import JsonValue, from_json, is_plain, scrub, to_json
 
 if TYPE_CHECKING:

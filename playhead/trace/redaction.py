@@ -24,7 +24,6 @@ from weakref import WeakSet
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from playhead.errors import PlayheadError
 from playhead.trace.parameters import unrecorded_values
 from playhead.trace.types import ID
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
@@ -276,37 +275,6 @@ def _words_in(text: str) -> Iterator[str]:
     for piece in _PIECE.findall(text):
         yield piece
         yield unquote(piece)
-
-
-def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
-    """Redact the messages of Playhead's exceptions, and detach any other cause that shows a secret.
-
-    A traceback prints the causes too, and some servers repeat the headers that they refuse: with `of_provider`, every word
-    of an unrecorded request parameter counts as a secret.
-    """
-    redact = redactor.redact_error if of_provider else redactor.redact_text
-    left, seen = [error], {id(error)}
-    while left:
-        each = left.pop()
-        if isinstance(each, PlayheadError):
-            each.args = tuple(redact(arg) if isinstance(arg, str) else arg for arg in each.args)
-            if hasattr(each, "__notes__"):
-                each.__notes__ = [redact(str(note)) for note in each.__notes__]
-        for name in ("__cause__", "__context__"):
-            led_to = getattr(each, name)
-            if led_to is not None and not isinstance(led_to, PlayheadError) and _shows_secret(led_to, redactor):
-                setattr(each, name, None)
-            elif led_to is not None and id(led_to) not in seen:
-                seen.add(id(led_to))
-                left.append(led_to)
-
-
-def _shows_secret(error: BaseException, redactor: Redactor) -> bool:
-    """Return whether an exception, or a member of its group, shows a secret."""
-    said = traceback.format_exception(error, chain=False)
-    with suppress(Exception):  # a foreign class may fail to print itself
-        said.append(repr(error))
-    return any(map(redactor.finds_in_error, said))
 
 
 _redactors: Final[WeakSet[Redactor]] = WeakSet()

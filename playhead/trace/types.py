@@ -198,7 +198,7 @@ class Usage(Value):
                 kept = {name: value for name, value in given.items() if name not in wrong}
             else:
                 wrong, kept = {"usage": given}, {}
-            said = ", ".join(f"{name} {_shown(value)}" for name, value in wrong.items())
+            said = ", ".join(f"{name} {shown(value)}" for name, value in wrong.items())
             return handler({**kept, "unknown": kept.get("unknown") or 1, "not_believed": scrub(said)})
 
     @property
@@ -221,24 +221,8 @@ class Usage(Value):
         return altered(self, {**sums, "unknown": unknown or None, "not_believed": None})
 
 
-def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
-    """Return the tokens and US dollars that an adapter reports, as far as they are possible: it may be anybody's."""
-    if type(usage) is Usage and usage.unknown is None and all(map(_is_count, _counts_of(usage.__dict__))):
-        read = usage
-    else:
-        read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
-    cost = dollars(cost_usd)
-    if cost is None and cost_usd is not None:
-        said = f"cost_usd {_shown(cost_usd)}"
-        read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
-    return read, cost
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST_COUNT  # pydantic would look longer
-
-
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return what stands in place of a possible number, in a few characters."""
     try:
         return repr(value)[:40] if isinstance(value, (int, float, str, NoneType)) else type(value).__name__
     except ValueError:  # of an integer with thousands of digits

@@ -26,9 +26,10 @@ from playhead.errors import (
     RateLimitError,
     UnknownModelError,
 )
+from playhead.kernel.describe import redact_error
 from playhead.kernel.models.base import ToolFormat, checked_tool_format
 from playhead.trace.parameters import unrecorded_values
-from playhead.trace.redaction import Redactor, looks_secret, redact_error
+from playhead.trace.redaction import Redactor, looks_secret
 from playhead.trace.types import Usage
 from playhead.trace.values import scrub
 

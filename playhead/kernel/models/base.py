@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from playhead.errors import UsageError
+from playhead.trace.types import Usage, dollars, shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -108,3 +109,13 @@ class Checked(Protocol):
             MissingApiKeyError, UnknownModelError, MissingDependencyError: the caller has to change something.
         """
         ...
+
+
+def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
+    """Return the tokens and US dollars that an adapter reports, as far as they are possible: it may be anybody's."""
+    read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
+    cost = dollars(cost_usd)
+    if cost is None and cost_usd is not None:
+        said = f"cost_usd {shown(cost_usd)}"
+        read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
+    return read, cost
