@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import itertools
 import json
 import os
-import select
 import shutil
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -26,12 +23,6 @@ READY_S: Final = 90.0
 """Seconds in which a page has to show what is waited for."""
 SETTLE_S: Final = 1.5
 """Seconds in which what slides in has come to rest."""
-_ANSWER_S: Final = 60.0
-_FREE: Final = 10
-"""From here on numbers of pipes are neither 3 nor 4, which are what Chromium reads from and writes to."""
-_START: Final = (
-    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
-)
 
 
 class Page:
@@ -63,12 +54,7 @@ class Page:
         pytest.fail(f"the page never had {condition}; it says:\n{self.value('document.body.innerText')}")
 
     def picture(self, path: Path, element: str) -> str:
-        """Write a picture of an element, and return the text that it shows.
-
-        Args:
-            path: the file, a PNG.
-            element: a JavaScript expression that finds it.
-        """
+        """Write a picture of what an expression of JavaScript finds into a PNG file, and return the text that it shows."""
         time.sleep(SETTLE_S)
         measured = "(it => { const at = it.getBoundingClientRect(); return {x: at.x, y: at.y, width: at.width, height: at.height}; })"
         box = self.value(f"{measured}({element})")
@@ -80,15 +66,13 @@ class Page:
         number = next(self._numbers)
         asked = {"id": number, "method": method, "params": parameters, **self._session}
         os.write(self._to, json.dumps(asked).encode() + b"\0")
-        late_at = time.monotonic() + _ANSWER_S
-        while (answer := self._next(late_at)).get("id") != number:
+        while (answer := self._next()).get("id") != number:
             pass
         assert "error" not in answer, answer
         return dict(answer["result"])
 
-    def _next(self, late_at: float) -> dict[str, Any]:
+    def _next(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
-            assert select.select([self._of], [], [], max(late_at - time.monotonic(), 0))[0], "Chromium does not answer"
             self._unread += os.read(self._of, 1 << 20) or pytest.fail("Chromium has ended")
         message, _, self._unread = self._unread.partition(b"\0")
         return dict(json.loads(message))
@@ -110,10 +94,12 @@ def page(folder: Path, width: int, height: int) -> Iterator[Page]:
         f"--user-data-dir={folder}",
     )
     to_it, from_it = os.pipe(), os.pipe()
-    its = [fcntl.fcntl(end, fcntl.F_DUPFD, _FREE) for end in (to_it[0], from_it[1])]
-    command = [sys.executable, "-c", _START, *map(str, its), program, *options]
-    with subprocess.Popen(command, pass_fds=its, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        for end in (*its, to_it[0], from_it[1]):
+    its = to_it[0], from_it[1]
+    piped = ("bash", "-c", f'exec "$0" "$@" 3<&{its[0]} 4>&{its[1]}', program)  # where Chromium reads, and writes
+    with subprocess.Popen(
+        [*piped, *options], pass_fds=its, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        for end in its:
             os.close(end)
         try:
             yield Page(to_it[1], from_it[0])

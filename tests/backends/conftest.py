@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PLACE = "mountains"
 """The project, or experiment, that everything is sent to."""
-MORE = ("live", "gen-ai", "dead")
+MORE = ("gen-ai", "dead")
 """Runs that tests send beside the scenes."""
 STORED_S = 30.0
 """Seconds in which what was accepted has to be stored."""
@@ -64,11 +64,8 @@ class Sent:
     def export(self, *options: str, paths: Sequence[Path] = ()) -> str:
         """Send runs with the command, those of all scenes unless told otherwise, and return what it said."""
         named = [str(path) for path in paths or (run.trace_path for run in self.runs.values())]
-        return self.play([sys.executable, "-m", "playhead", "export", *named, *options])
-
-    def play(self, command: list[str], **more: str) -> str:
-        """Run a program that sends to the backend, and return what it printed."""
-        environment = {**os.environ, **self.environment, **more}
+        command = [sys.executable, "-m", "playhead", "export", *named, *options]
+        environment = {**os.environ, **self.environment}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout

@@ -36,8 +36,7 @@ experiment = client.get_experiment_by_name(sys.argv[2]).experiment_id
 found = client.search_traces(locations=[experiment], max_results=500)
 print(json.dumps([
     {"trace_id": each.info.trace_id, "state": each.info.state.value, "usage": each.info.token_usage,
-     "metadata": each.info.trace_metadata, "tags": each.info.tags,
-     "shown": [each.info.request_preview, each.info.response_preview], "spans": [told(span) for span in each.data.spans]}
+     "metadata": each.info.trace_metadata, "spans": [told(span) for span in each.data.spans]}
     for each in found
 ]))
 """
@@ -107,7 +106,6 @@ def _trace(trace: dict[str, Any]) -> SeenTrace:
         cost_usd=json.loads(metadata.get("mlflow.trace.cost", "{}")).get("total_cost", 0.0),
         session=metadata.get("mlflow.trace.session"),
         user=metadata.get("mlflow.trace.user"),
-        shown=tuple(trace["shown"]),
         failed=trace["state"] == "ERROR",
         spans=tuple(_span(trace["trace_id"], span) for span in trace["spans"]),
     )
@@ -126,7 +124,6 @@ def _span(trace_id: str, span: dict[str, Any]) -> SeenSpan:
         error=span["said"] if span["status"] == "ERROR" else None,
         events=tuple((name, said) for name, said in span["events"]),
         tokens=(usage.get("input_tokens", 0), usage.get("output_tokens", 0)),
-        cost_usd=(attributes.get("mlflow.llm.cost") or {}).get("total_cost"),
         attributes=attributes,
         said=(span["inputs"], _output(span)),
         prompt=span["inputs"].get("messages", []) if span["kind"] == "LLM" else [],

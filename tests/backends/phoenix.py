@@ -19,19 +19,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPANS = """
-query ($first: Int!, $after: String) { projects { edges { node { name spans(first: $first, after: $after) {
-  pageInfo { hasNextPage endCursor }
-  edges { node {
-    spanId parentId name spanKind startTime statusCode statusMessage attributes userId
-    tokenCountPrompt tokenCountCompletion cumulativeTokenCountTotal
-    costSummary { total { cost } } events { name message } input { value mimeType } output { value mimeType }
-    trace { traceId userId errorCount costSummary { total { cost } } session { sessionId userId } }
-  } } } } } } }
+{ projects { edges { node { name spans(first: 1000) { edges { node {
+  spanId parentId name spanKind startTime statusCode statusMessage attributes
+  tokenCountPrompt tokenCountCompletion cumulativeTokenCountTotal
+  events { name message } input { value mimeType } output { value mimeType }
+  trace { traceId userId costSummary { total { cost } } session { sessionId } }
+} } } } } } }
 """
 SESSIONS = """
 { projects { edges { node { name sessions(first: 1000) { edges { node {
   sessionId numTraces numTracesWithError userId firstInput { value } lastOutput { value }
-  tokenUsage { total } costSummary { total { cost } }
+  tokenUsage { total }
 } } } } } } }
 """
 WRITTEN_S = 30.0
@@ -51,30 +49,17 @@ class Phoenix:
             "OTEL_RESOURCE_ATTRIBUTES": f"openinference.project.name={project}",
         }
 
-    def asked(self, query: str, **variables: Any) -> dict[str, Any]:
-        """Return what is known of each project, by its name."""
-        body = {"query": query, "variables": variables}
-        answer = httpx.post(f"{self.endpoint}/graphql", json=body, timeout=60).raise_for_status().json()
+    def asked(self, query: str, project: str, kind: str) -> list[dict[str, Any]]:
+        """Return the spans, or the sessions, of a project that there may not be yet."""
+        answer = httpx.post(f"{self.endpoint}/graphql", json={"query": query}, timeout=60).raise_for_status().json()
         assert not answer.get("errors"), answer["errors"]
-        return {each["node"]["name"]: each["node"] for each in answer["data"]["projects"]["edges"]}
-
-    def spans(self, project: str) -> list[dict[str, Any]]:
-        """Return every span of a project."""
-        found: list[dict[str, Any]] = []
-        after = None
-        while True:
-            known = self.asked(SPANS, first=1000, after=after).get(project)
-            if known is None:
-                return found
-            found += [each["node"] for each in known["spans"]["edges"]]
-            if not known["spans"]["pageInfo"]["hasNextPage"]:
-                return found
-            after = known["spans"]["pageInfo"]["endCursor"]
+        projects = {each["node"]["name"]: each["node"] for each in answer["data"]["projects"]["edges"]}
+        return [each["node"] for each in projects[project][kind]["edges"]] if project in projects else []
 
     def traces(self, project: str, spans: int) -> dict[str, SeenTrace]:
         """Return the traces of a project by their runs, once it has stored so many spans (and a moment for the rest)."""
         late_at = time.monotonic() + WRITTEN_S
-        while len(found := self.spans(project)) < spans and time.monotonic() < late_at:
+        while len(found := self.asked(SPANS, project, "spans")) < spans and time.monotonic() < late_at:
             time.sleep(0.2)
         by_trace = defaultdict(list)
         for span in found:
@@ -85,8 +70,7 @@ class Phoenix:
 
     def sessions(self, project: str) -> dict[str, dict[str, Any]]:
         """Return what is known of each session of a project."""
-        found = self.asked(SESSIONS)[project]["sessions"]["edges"]
-        return {each["node"]["sessionId"]: each["node"] for each in found}
+        return {session["sessionId"]: session for session in self.asked(SESSIONS, project, "sessions")}
 
 
 @contextmanager
@@ -114,7 +98,6 @@ def _trace(spans: list[dict[str, Any]]) -> SeenTrace:
         cost_usd=trace["costSummary"]["total"]["cost"] or 0.0,
         session=session.get("sessionId"),
         user=trace["userId"],
-        shown=(root["input"]["value"], root["output"]["value"] if root["output"] else ""),
         failed=root["statusCode"] == "ERROR",
         spans=tuple(map(_span, spans)),
     )
@@ -132,7 +115,6 @@ def _span(span: dict[str, Any]) -> SeenSpan:
         error=span["statusMessage"] if span["statusCode"] == "ERROR" else None,
         events=tuple((each["name"], each["message"]) for each in span["events"]),
         tokens=(span["tokenCountPrompt"] or 0, span["tokenCountCompletion"] or 0),
-        cost_usd=span["costSummary"]["total"]["cost"] if span["costSummary"] else None,
         attributes=attributes,
         said=(_value(span["input"]), _value(span["output"])),
         prompt=_messages(attributes, "input_messages"),

@@ -97,11 +97,7 @@ def agent(turns: list[Any], *tools: Any, model: str = MODEL, **options: Any) -> 
 
 def plain(turns: list[Any], *tools: Any, task: Content = TASK, **options: Any) -> Callable[[Path, str], RunResult]:
     """Return a scene: one task for one agent, whatever becomes of it."""
-
-    def record(folder: Path, run_id: str) -> RunResult:
-        return run(agent(turns, *tools, trace=folder, **options), task, run_id)
-
-    return record
+    return lambda folder, run_id: run(agent(turns, *tools, trace=folder, **options), task, run_id)
 
 
 def run(one: Agent, task: Content, run_id: str) -> RunResult:
@@ -227,13 +223,3 @@ TREES: Final = trees_in(Path(__file__).with_name("trees.txt"))
 def record_all(folder: Path) -> dict[str, RunResult]:
     """Record every scene under its name, and return what each run returned."""
     return {name: scene(folder, name) for name, scene in SCENES.items()}
-
-
-LIVE: Final = """
-import sys
-from tests.backends.scenes import ANSWER, CALCULATE, LOOK, TASK, agent, text
-
-turns = [LOOK, CALCULATE, text(ANSWER, thinking="4180 feet are 1274 metres.")]
-print(agent(turns, trace=sys.argv[1]).run_sync(TASK, run_id="live").output)
-"""
-"""A program that runs an agent, and does nothing for its spans."""

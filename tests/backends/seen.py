@@ -22,7 +22,6 @@ class SeenSpan:
     """Names of its events, and what was said."""
     tokens: tuple[int, int]
     """Of the prompt and of the answer."""
-    cost_usd: float | None
     said: tuple[Any, Any]
     """What went in and what came out."""
     prompt: list[dict[str, Any]]
@@ -42,8 +41,6 @@ class SeenTrace:
     """As the backend adds it up."""
     session: str | None
     user: str | None
-    shown: tuple[str, str]
-    """Input and output, as lists of traces show them."""
     failed: bool
     spans: tuple[SeenSpan, ...]
 
@@ -52,10 +49,6 @@ class SeenTrace:
         """The one span that has no parent."""
         (root,) = [span for span in self.spans if span.parent_id is None]
         return root
-
-    def named(self, name: str) -> list[SeenSpan]:
-        """Return the spans of this name, in the order in which they began."""
-        return sorted((span for span in self.spans if span.name == name), key=lambda span: span.start)
 
     def of(self, kind: str) -> list[SeenSpan]:
         """Return the spans of this kind, in the order in which they began."""

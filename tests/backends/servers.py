@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 START_S: Final = 180.0
 """Seconds in which a server has to answer: some of them first make their tables."""
-STOP_S: Final = 15.0
 
 
 def program(name: str) -> Path:
@@ -53,7 +53,9 @@ def running(command: list[Any], environment: dict[str, str], log: Path, health: 
             _wait(process, health, log)
             yield
         finally:
-            _stop(process)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its data are thrown away
+            process.wait()
 
 
 def _wait(process: subprocess.Popen[bytes], health: str, log: Path) -> None:
@@ -66,16 +68,3 @@ def _wait(process: subprocess.Popen[bytes], health: str, log: Path) -> None:
             pass
         time.sleep(0.2)
     pytest.fail(f"{health} did not answer; the end of what the server said:\n{log.read_text()[-3000:]}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the server and those that it has started to end; then make them."""
-    for end in (15, 9):
-        try:
-            os.killpg(process.pid, end)
-        except ProcessLookupError:
-            return
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,7 @@ from playhead.trace.events import LlmFailed, LlmResponded
 from tests.backends.conftest import MORE, PLACE
 from tests.backends.phoenix import Phoenix
 from tests.backends.recorded import answer, calls, exchanges, message, shown
-from tests.backends.scenes import ANSWER, HOSTILE, LIVE, MODEL, SCENES, SESSION, TASK, TREES, USER
+from tests.backends.scenes import ANSWER, HOSTILE, MODEL, SCENES, SESSION, TASK, TREES, USER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,22 +100,16 @@ def test_errors(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_sessions_and_users(seen: dict[str, SeenTrace], scene: str) -> None:
-    """A run belongs to the session and the user that the application named, else to a session of its own."""
-    grouped = scene.startswith("session-")
-    assert (seen[scene].session, seen[scene].user) == ((SESSION, USER) if grouped else (scene, None))
-
-
-@pytest.mark.parametrize("scene", ["session-1", "session-2"])
-def test_metadata(seen: dict[str, SeenTrace], scene: str) -> None:
-    """Every span has the application's tags and metadata beside our own."""
+def test_sessions_users_and_metadata(seen: dict[str, SeenTrace], scene: str) -> None:
+    """A run has the session, user, tags and metadata that the application named; else it is a session of its own."""
+    if not scene.startswith("session-"):
+        assert (seen[scene].session, seen[scene].user) == (scene, None)
+        return
+    assert (seen[scene].session, seen[scene].user) == (SESSION, USER)
     for span in seen[scene].spans:
         assert list(named(span, "tag.tags")) == ["mountains", "test"]
         metadata = named(span, "metadata")
-        assert ({key: metadata[key] for key in ("tenant", "seat")}, "playhead" in metadata) == (
-            {"tenant": "alps", "seat": 4},
-            True,
-        )
+        assert ("playhead" in metadata, metadata["tenant"], metadata["seat"]) == (True, "alps", 4)
 
 
 def test_long_thread(seen: dict[str, SeenTrace]) -> None:
@@ -133,19 +126,16 @@ def test_exported_twice(sent: Sent, seen: dict[str, SeenTrace]) -> None:
     assert sent.traces() == seen
 
 
-def test_live(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
-    """A program that knows nothing of it sends its run while it goes on, because the environment says so."""
-    printed = sent.play([sys.executable, "-c", LIVE, str(tmp_path)])
-    assert printed.splitlines() == [ANSWER]
-    check_same(sent.one_more("live", len(TREES["reactive"])), seen["reactive"])
-
-
 def test_second_set(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
     """With OpenTelemetry's own attributes beside ours, the same is shown, and nothing is counted twice."""
     run = SCENES["reactive"](tmp_path, "gen-ai")
     assert run.trace_path is not None
     sent.export("--gen-ai", paths=[run.trace_path])
-    check_same(sent.one_more("gen-ai", len(TREES["reactive"])), seen["reactive"])
+    trace, other = sent.one_more("gen-ai", len(TREES["reactive"])), seen["reactive"]
+    assert (trace.tree(), trace.tokens) == (other.tree(), other.tokens)
+    assert trace.cost_usd == pytest.approx(other.cost_usd)
+    told = [[(span.said, span.prompt, span.answer, span.tokens) for span in each.of("LLM")] for each in (trace, other)]
+    assert told[0] == told[1]
 
 
 def test_dead(sent: Sent, tmp_path: Path) -> None:
@@ -162,18 +152,6 @@ def test_dead(sent: Sent, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sent", [pytest.param("phoenix", marks=pytest.mark.phoenix)], indirect=True)
-def test_the_project_of_phoenix(sent: Sent) -> None:
-    """Everything is in the project that the environment named, and its totals are those of its traces."""
-    assert isinstance(sent.server, Phoenix)
-    query = "{ projects { edges { node { name traceCount tokenCountTotal } } } }"
-    projects = sent.server.asked(query)
-    traces = sent.server.traces(PLACE, sent.spans)
-    assert sorted(projects) == ["default", PLACE]
-    assert (projects["default"]["traceCount"], projects[PLACE]["traceCount"]) == (0, len(traces))
-    assert projects[PLACE]["tokenCountTotal"] == sum(trace.tokens for trace in traces.values())
-
-
-@pytest.mark.parametrize("sent", [pytest.param("phoenix", marks=pytest.mark.phoenix)], indirect=True)
 def test_the_sessions_of_phoenix(sent: Sent, seen: dict[str, SeenTrace]) -> None:
     """Runs of one session stand together, under their user, with the first input and the last output."""
     assert isinstance(sent.server, Phoenix)
@@ -186,14 +164,6 @@ def test_the_sessions_of_phoenix(sent: Sent, seen: dict[str, SeenTrace]) -> None
     assert both["tokenUsage"]["total"] == seen["session-1"].tokens + seen["session-2"].tokens
     failed = {name for name, session in sessions.items() if session["numTracesWithError"]}
     assert failed - {*MORE} == {"failed-model", "failed-tool", "retried-model"}
-
-
-def check_same(trace: SeenTrace, other: SeenTrace) -> None:
-    """Assert that two runs that did the same are shown alike."""
-    assert (trace.tree(), trace.tokens) == (other.tree(), other.tokens)
-    assert trace.cost_usd == pytest.approx(other.cost_usd)
-    told = [[(span.said, span.prompt, span.answer, span.tokens) for span in each.of("LLM")] for each in (trace, other)]
-    assert told[0] == told[1]
 
 
 def parsed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
