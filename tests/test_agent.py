@@ -77,15 +77,6 @@ async def test_run_sync_inside_a_loop():
     assert an_agent().run_sync("Do it.").output == "42"
 
 
-async def test_one_agent_many_tasks(tmp_path: Path):
-    """One agent runs task after task; nothing of one run is in the next."""
-    agent = an_agent(call("lookup", key="a"), text("1"), text("2"), trace=tmp_path)
-    first, second = await agent.run("One."), await agent.run("Two.")
-    assert (first.output, len(first.steps), second.output, second.steps) == ("1", 2, "2", ())
-    assert first.run_id != second.run_id
-    assert files(tmp_path) == sorted(f"{each.run_id}.jsonl" for each in (first, second))
-
-
 # --- tasks and ids ---------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +221,20 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
 # --- misuse ----------------------------------------------------------------------------------------------------------
 
 
+class Foreign:
+    """A tool that is not made by Playhead."""
+
+    def __init__(self, name: str, kind: Any = "function") -> None:
+        self.spec = ToolSpec(name=name, kind=kind)
+
+    def check(self, arguments: dict[str, Any], context: ToolContext) -> None:
+        """Take anything."""
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> Outcome:
+        """Do nothing."""
+        return Outcome(ok=True)
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
@@ -242,7 +247,18 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         ({"strategy": "reactiv"}, UnknownStrategyError, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
         ({"name": 5}, UsageError, "5 is no agent name"),
         ({"tools": lookup}, UsageError, "tools must be a list; it is <playhead.kernel.tools.FunctionTool"),
-        ({"tools": [lookup, lookup]}, ToolDefinitionError, "two tools are called 'lookup'"),
+        (
+            {"tools": [Foreign("Get_it"), Foreign("get-it")]},
+            ToolDefinitionError,
+            "two tools are called 'get-it', or nearly so; a model tells them apart by name",
+        ),
+        (
+            {"tools": [Foreign("final_answer")]},
+            ToolDefinitionError,
+            "'final_answer' is a tool of the kernel; rename yours",
+        ),
+        ({"tools": [Foreign("mine", "meta")]}, ToolDefinitionError, "mine: the kind 'meta' is for "),
+        ({"tools": [Foreign("mine", "agent")]}, ToolDefinitionError, "mine: the kind 'agent' is for "),
         (
             {"required_tools": ["look"]},
             UsageError,
@@ -267,51 +283,17 @@ def test_arguments_that_are_not_valid(options: dict[str, Any], kind: type[UsageE
 
 
 async def test_functions_and_agents_are_tools():
-    """A plain typed function and an agent may be given as they are."""
+    """A plain typed function, an agent and an object with the methods of a tool may be given as they are."""
 
     def plain(key: str) -> str:
         """Do it."""
         return key
 
-    agent = an_agent(tools=[plain, an_agent(name="child"), lookup])
+    agent = an_agent(tools=[plain, an_agent(name="child"), lookup, Foreign("mine")])
     assert [(each.spec.name, each.spec.kind) for each in agent.tools.values()] == [
         ("plain", "function"),
         ("child", "agent"),
         ("lookup", "function"),
+        ("mine", "function"),
         ("final-answer", "meta"),
     ]
-
-
-class Foreign:
-    """A tool that is not made by Playhead."""
-
-    def __init__(self, name: str, kind: Any = "function") -> None:
-        self.spec = ToolSpec(name=name, kind=kind)
-
-    def check(self, arguments: dict[str, Any], context: ToolContext) -> None:
-        """Take anything."""
-
-    async def run(self, arguments: dict[str, Any], context: ToolContext) -> Outcome:
-        """Do nothing."""
-        return Outcome(ok=True)
-
-
-@pytest.mark.parametrize(
-    ("tools", "message"),
-    [
-        (["Get_it", "get-it"], "two tools are called 'get-it', or nearly so; a model tells them apart by name"),
-        (["final_answer"], "'final_answer' is a tool of the kernel; rename yours or leave it out of meta_tools"),
-    ],
-)
-def test_names_that_are_the_same_to_a_model(tools: list[str], message: str):
-    """Names that differ in `_`, `-` and case alone are one name to a model that writes its calls as text."""
-    with pytest.raises(ToolDefinitionError, match=f"^{re.escape(message)}$"):
-        an_agent(tools=[Foreign(name) for name in tools])
-
-
-@pytest.mark.parametrize("kind", ["meta", "agent"])
-def test_kinds_reserved_for_playhead(kind: str):
-    """Only Playhead's own tools may be of a kind that replays run for real."""
-    with pytest.raises(ToolDefinitionError, match=f"^mine: the kind '{kind}' is for "):
-        an_agent(tools=[Foreign("mine", kind)])
-    assert set(an_agent(tools=[Foreign("mine")], meta_tools=()).tools) == {"mine"}

@@ -111,14 +111,11 @@ class TestStreaming:
         answer = await client.http.post("/stream", headers={"X-Tenant": "acme"}, json={"task": "What is order 7?"})
         assert answer.headers["content-type"].startswith("text/event-stream")
         frames = answer.text.split("\n\n")[:-1]
-        assert [frame.split("\n")[0] for frame in (frames[0], frames[1], frames[-1])] == [
+        assert (frames[0].split("\n")[0], frames[-1].split("\n")[0]) == (
             "event: IterationProgress",
-            "event: TextDelta",
             "event: StreamCompleted",
-        ]
-        told = json.loads(frames[-1].split("data: ")[1])
-        assert told["output"] == "I can only refund order 7: I am a script."
-        assert check_trace(tmp_path / "traces" / f"{told['task_id']}.jsonl").ok
+        )
+        assert json.loads(frames[-1].split("data: ")[1])["output"] == "I can only refund order 7: I am a script."
 
     async def test_a_closed_connection_ends_the_run(self, tmp_path: Path) -> None:
         """A connection closed while a refund awaits approval: nothing is paid, and the trace says why."""
@@ -166,7 +163,7 @@ class TestApprovals:
 
 class TestSwitches:
     async def test_budget_limit(self, tmp_path: Path) -> None:
-        """Runs one after the other share what their tenant has; the last says so and has its partial answer."""
+        """Runs one after the other share what their tenant has; the last says so, and another tenant has all of its own."""
         client = make_client(tmp_path, model := Billed(), tenant_tokens=9000, tool_calls={"*": 1})
         runs = [await client.ask() for _ in range(3)]
         assert {run["terminated_by"] for run in runs[:1]} == {"tool_limit"}
@@ -175,22 +172,17 @@ class TestSwitches:
         assert sum(run["tokens"] for run in runs) == model.spent <= 9000
         for run in runs:
             check(tmp_path, run)
+        assert (await replace(client, tenant="other").ask())["terminated_by"] == "tool_limit"
 
-    async def test_tenants_do_not_share(self, tmp_path: Path) -> None:
-        """One has used up its budget, and the other has all of its own; neither sees the other's runs and questions."""
-        acme = make_client(tmp_path, Billed(), tenant_tokens=9000, tool_calls={"*": 1})
-        other = replace(acme, tenant="other")
-        spent = [await acme.ask() for _ in range(3)][-1]
-        assert spent["terminated_by"] == "budget_limit"
-        assert (await other.ask())["terminated_by"] == "tool_limit"
-        await other.send("GET", f"/runs/{spent['run_id']}", 404)
-        await other.send("POST", f"/runs/{spent['run_id']}/stop", 404, why="no")
-
+    async def test_tenants_are_apart(self, tmp_path: Path) -> None:
+        """A tenant neither sees nor ends nor answers for the runs of another."""
         acme = make_client(tmp_path)
         other = replace(acme, tenant="other")
-        await acme.ask(wait_s=0)
+        run_id = (await acme.ask(wait_s=0))["run_id"]
         question = await acme.question()
         assert await other.send("GET", "/approvals") == []
+        await other.send("GET", f"/runs/{run_id}", 404)
+        await other.send("POST", f"/runs/{run_id}/stop", 404, why="no")
         await other.send("POST", f"/approvals/{question['id']}", 404, approved=True)
         await acme.answer(approved=False)
 
