@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,12 +10,11 @@ from playhead import Agent, tool
 from playhead.importing import import_spans, read_source
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, Turn, call, calls, text
-from playhead.trace.events import AgentCompleted, LlmResponded
-from playhead.trace.integrity import check_trace
+from playhead.trace.events import AgentCompleted
 from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
 from tests.importing.test_round_trip import told
-from tests.importing.traces import ANSWER, CAPTURED, FLAT, NAMES, TASK, captured, imported
+from tests.importing.traces import ANSWER, CAPTURED, FLAT, TASK, captured, imported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,18 +35,6 @@ WHY_NOT = {
     ),
 }
 """What the spans of these lack, so that nothing is concluded from a replay."""
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_is_a_whole_recording(name: str, tmp_path: Path) -> None:
-    """Every captured run becomes a recording whose chain, events and requests are whole."""
-    run, recording = imported(captured(name), tmp_path)
-    assert check_trace(run.path).verdict == "ok"
-    assert recording.status == "closed"
-    for owner in recording.owners.values():
-        for exchange in owner.exchanges:
-            assert owner.request(exchange.requested).messages
-            assert isinstance(exchange.outcome, LlmResponded)
 
 
 @pytest.mark.parametrize("name", FLAT)
@@ -100,32 +86,19 @@ async def test_is_replayed_with_its_tools_frozen(name: str, tmp_path: Path) -> N
     assert "imported from otlp-json" in outcome.notes[0]
 
 
-@dataclass
-class Canary:
-    """Sings when a body runs while nothing may run."""
-
-    armed: bool = False
-    sang: list[str] = field(default_factory=list)
-
-    def watch(self, name: str) -> None:
-        """Note a body that runs."""
-        if self.armed:
-            self.sang.append(name)
-
-
-def clerk(canary: Canary, *turns: Any) -> Agent:
-    """Return the agent from code: its tools have bodies, which are heard when they run."""
+def clerk(ran: list[str], *turns: Any) -> Agent:
+    """Return the agent from code: its tools have bodies, which note that they run."""
 
     @tool
     def lookup(key: str) -> str:
         """Look a thing up."""
-        canary.watch(f"lookup {key}")
+        ran.append(f"lookup {key}")
         return "4,180 feet"
 
     @tool
     def send_mail(to: str, body: str) -> str:
         """Send a mail."""
-        canary.watch(f"send_mail {to} {body}")
+        ran.append(f"send_mail {to} {body}")
         return f"sent to {to}"
 
     return Agent(ScriptedModel(turns), name="clerk", tools=[lookup, send_mail], trace=None)
@@ -136,21 +109,21 @@ def clerk(canary: Canary, *turns: Any) -> Agent:
 async def test_an_imported_side_effect_never_runs(name: str, on_missing: Any, tmp_path: Path) -> None:
     """The bodies of the tools are there and could run: neither a call that was recorded nor one that was not runs them."""
     _, recording = imported(captured(name), tmp_path)
-    canary = Canary(armed=True)
+    ran: list[str] = []
     recorded = calls(call("lookup", key="Mount Zed"), call("lookup", key="Lake Quill"))
     agent = clerk(
-        canary, recorded, call("send_mail", **MAIL), call("send_mail", to="eve@example.com", body="all"), text(".")
+        ran, recorded, call("send_mail", **MAIL), call("send_mail", to="eve@example.com", body="all"), text(".")
     )
     outcome = await replay(recording, agent=agent, trace=None, on_missing=on_missing)
-    assert (canary.sang, outcome.verdict) == ([], "inconclusive")
+    assert (ran, outcome.verdict) == ([], "inconclusive")
     assert (outcome.stopped is not None) == (on_missing == "strict")
 
 
-async def test_the_bodies_of_the_canary_do_run_when_they_may() -> None:
-    """The test above would hear them: a run of the same agent is heard."""
-    canary = Canary(armed=True)
-    await clerk(canary, call("send_mail", to="ann", body="x"), text(".")).run("Mail.")
-    assert canary.sang == ["send_mail ann x"]
+async def test_the_bodies_run_when_they_may() -> None:
+    """The test above would notice them: a run of the same agent does."""
+    ran: list[str] = []
+    await clerk(ran, call("send_mail", to="ann", body="x"), text(".")).run("Mail.")
+    assert ran == ["send_mail ann x"]
 
 
 def test_langgraph_keeps_session_user_tags_and_metadata(tmp_path: Path) -> None:
@@ -175,16 +148,6 @@ def test_an_agent_as_a_tool_is_an_agent_of_its_own(tmp_path: Path) -> None:
     assert [each.observation() for each in failed] == ["An error occurred while running the tool. Please try again."]
     assert recording.ending is not None
     assert recording.ending.usage == Usage(input_tokens=409, output_tokens=49)
-
-
-async def test_an_agent_with_arguments_of_its_own_is_frozen_as_a_whole(tmp_path: Path) -> None:
-    """An agent that takes no plain task cannot be entered again, so a replay serves what it returned."""
-    _, recording = imported(captured("openai-agents-nested"), tmp_path)
-    model = ScriptedModel(
-        [call("ask_researcher", input="the height of Mount Zed"), text("Mount Zed is 4,180 feet high.")]
-    )
-    outcome = await replay(recording, {"model": model}, trace=None)
-    assert (outcome.verdict, outcome.rungs, outcome.stopped) == ("inconclusive", {"exact": 1}, None)
 
 
 async def test_a_managed_agent_is_entered_again(tmp_path: Path) -> None:

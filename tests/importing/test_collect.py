@@ -95,28 +95,6 @@ def test_a_trace_without_its_root_is_recorded_in_the_end(tmp_path: Path) -> None
         assert (collected.complete, read_recording(collected.run.path).status) == (False, "open")
 
 
-def test_what_was_acknowledged_is_taken_in_again(tmp_path: Path) -> None:
-    """A collector that died before it recorded anything: the next one has everything; half a file is removed."""
-    with closing(Collector(tmp_path)) as died:
-        take(died, document(0, 1), JSON)
-        take(died, document(2, 3), JSON)
-    (tmp_path / FOLDER / "1.json.tmp").write_bytes(b"{")
-    with closing(Collector(tmp_path, quiet_s=0)) as made:
-        [collected] = recorded(made)
-        assert (collected.run.source.spans, collected.run.replayability) == (4, "full")
-        assert spooled(tmp_path) == ["lock"]
-
-
-def test_a_file_that_cannot_be_read_any_more_is_named(tmp_path: Path) -> None:
-    """Somebody changed it: it stays where it is."""
-    with closing(Collector(tmp_path)) as made:
-        take(made, document(), JSON)
-    [file] = (tmp_path / FOLDER).glob("*.json")
-    file.write_bytes(b"changed")
-    with closing(Collector(tmp_path)) as made:
-        assert (made.unread, file.exists()) == ([file], True)
-
-
 def test_a_bug_leaves_the_spans_with_their_sender(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collecting: Any
 ) -> None:
@@ -134,20 +112,6 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setitem(sys.modules, name, None)
         result = playhead("collect", "--port", "0", "--trace-dir", tmp_path)
         assert (result.exit_code, "pip install 'playhead[collect]'" in result.stderr) == (exits.USAGE, True)
-
-
-def test_late_spans_of_a_recorded_trace_are_kept(tmp_path: Path) -> None:
-    """They cannot join the recording: their file is kept, also when a whole trace in it was recorded."""
-    other = shop().spans[0] | {"traceId": "f" * 32}
-    both = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [shop().spans[3], other]}]}]}).encode()
-    with closing(Collector(tmp_path)) as made:
-        take(made, document(0, 1, 2), JSON)
-        recorded(made, all_of_them=True)
-        take(made, both, JSON)
-        late, whole = recorded(made, all_of_them=True)
-        assert [late.run.outcome, whole.run.outcome] == ["differs", "imported"]
-        assert [path.exists() for path in late.kept_in] == [True]
-        assert len(read_recording(tmp_path / f"import-{TRACE}.jsonl").root.exchanges) == 1
 
 
 def test_one_collector_at_a_time(tmp_path: Path, collecting: Any) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
-from playhead.errors import NotImportableError, UsageError
+from playhead.errors import UsageError
 from playhead.importing.collect import collector as collector_module
 from playhead.importing.collect import server as server_module
 from playhead.importing.collect.collector import FOLDER
 from playhead.importing.collect.server import MAX_BODY, CollectServer
-from playhead.importing.limits import Quota
-from playhead.importing.otlp import spans_of_message
 from tests.importing.collecting import (
     JSON,
     LANGGRAPH,
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
     "no otlp": (400, {"content": b"\xff\xff\xff"}, "not an OTLP message"),
-    "nested messages": (400, {"content": b"\xff\xff\x03" * 999_999}, "not an OTLP message"),
     "no json": (400, {"content": b"{", "content_type": JSON}, "not JSON"),
     "deep json": (400, {"content": b"[" * 5000, "content_type": JSON}, "not JSON, or nested too deep"),
     "half a character": (400, {"content": document().replace(b"How", b"\\ud83d"), "content_type": JSON}, "not JSON"),
@@ -47,7 +43,6 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
     ),
     "no gzip": (400, {"content": b"no", "Content_Encoding": "gzip"}, "the body is not gzip"),
     "torn gzip": (400, {"content": gzip.compress(b"x" * 999)[:-9], "Content_Encoding": "gzip"}, "not one whole gzip"),
-    "two gzips": (400, {"content": gzip.compress(b"") * 2, "Content_Encoding": "gzip"}, "not one whole gzip"),
     "a form": (
         415,
         {"content": b"a=1", "content_type": "application/x-www-form-urlencoded"},
@@ -98,17 +93,6 @@ def test_refuses_what_is_small_and_parsed_large(
     with collecting(tmp_path) as (_, address):
         status, said = post(address, gzip.compress(content), content_type, Content_Encoding="gzip")
         assert (status, b"bytes of memory: export smaller batches" in said) == (413, True)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\x0a\x05\x12", b"\x0b" * 9, b"\xff" * 11, b"\x0a\x03\x12\x03\x0a", b"\x0a\xff\xff\xff\xff\x0f"],
-    ids=["cut off", "a group", "no end", "inner", "length"],
-)
-def test_malformed_messages_are_refused_where_they_are_counted(content: bytes) -> None:
-    """A message that is cut off, or has unknown wire types or endless numbers, is not taken for a large one."""
-    with pytest.raises(NotImportableError, match="not an OTLP message"):
-        list(spans_of_message(content, Counter(), Quota()))
 
 
 TAKEN: dict[str, bytes] = {

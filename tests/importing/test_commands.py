@@ -168,13 +168,15 @@ def test_an_imported_run_that_is_exported_says_where_it_came_from(tmp_path: Path
 
 
 def test_import_of_other_spans_says_what_to_do(tmp_path: Path) -> None:
-    """A later export of the same trace is imported once the earlier recording is moved away."""
+    """A later export of the same trace leaves the recording as it is, and is imported once that is moved away."""
     whole, part = tmp_path / "whole.json", tmp_path / "part.json"
     whole.write_text(json.dumps(shop().document))
     part.write_text(json.dumps(only(0, 1, 2).document))
     assert playhead("import", part, "--trace-dir", tmp_path / "t").exit_code == 0
-    result = playhead("import", whole, "--trace-dir", tmp_path / "t")
     path = tmp_path / "t" / f"import-{TRACE}.jsonl"
+    before = path.read_bytes()
+    result = playhead("import", whole, "--trace-dir", tmp_path / "t")
+    assert path.read_bytes() == before
     assert (result.exit_code, f"move {path} away, and import again" in " ".join(result.stdout.split())) == (1, True)
     path.unlink()
     assert playhead("import", whole, "--trace-dir", tmp_path / "t").exit_code == 0

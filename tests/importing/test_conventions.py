@@ -15,11 +15,10 @@ from playhead.importing.conventions import read
 from playhead.importing.findings import REDACTED
 from playhead.importing.messages import ForeignCall, ForeignMessage
 from playhead.importing.otlp import ForeignSpan
-from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 
 if TYPE_CHECKING:
-    from playhead.importing.conventions import ModelReading, ToolReading
+    from playhead.importing.conventions import ModelReading
 
 CALL = ForeignCall("c1", "lookup", {"key": "Zed"})
 
@@ -35,13 +34,6 @@ def model(attributes: dict[str, Any], **more: Any) -> ModelReading:
     assert (reading.kind, reading.model is not None) == ("model", True)
     assert reading.model is not None
     return reading.model
-
-
-def tool(attributes: dict[str, Any], **more: Any) -> ToolReading:
-    """Read a tool's span."""
-    reading = read(span(attributes, **more))
-    assert reading.tool is not None
-    return reading.tool
 
 
 def test_the_names_are_those_of_openinference() -> None:
@@ -147,43 +139,3 @@ def test_gen_ai_messages_with_parts() -> None:
         assert read_so.usage == Usage(input_tokens=52, output_tokens=17)
         assert read_so.finish_reason == "tool_calls"
         assert read_so.tools == (ToolSpec(name="lookup", parameters={"type": "object"}),)
-
-
-def test_gen_ai_tools_and_agents() -> None:
-    """`execute_tool` and `invoke_agent` spans."""
-    read_so = tool(
-        {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": "lookup",
-            "gen_ai.tool.call.id": "c1",
-            "gen_ai.tool.call.arguments": '{"key": "Zed"}',
-            "gen_ai.tool.call.result": "17",
-        }
-    )
-    assert (read_so.name, read_so.call_id, read_so.arguments, read_so.result) == ("lookup", "c1", {"key": "Zed"}, "17")
-    reading = read(
-        span(
-            {
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": "clerk",
-                "gen_ai.input.messages": json.dumps(PARTS),
-            }
-        )
-    )
-    assert reading.kind == "agent"
-    assert reading.agent is not None
-    assert (reading.agent.name, reading.agent.task) == ("clerk", "Zed?")
-
-
-def test_errors_come_from_the_exception_else_from_the_status() -> None:
-    """The exception's own type and words come first."""
-    raised = {"exception.type": "KeyError", "exception.message": "'Nobody'"}
-    kind = {"openinference.span.kind": "TOOL"}
-    assert read(span(kind, status="error", message="failed", exception=raised)).error == ErrorInfo(
-        type="KeyError", message="'Nobody'"
-    )
-    assert read(span(kind, status="error", message="failed")).error == ErrorInfo(type="Error", message="failed")
-    assert read(span({**kind, "error.type": "timeout"}, status="error")).error == ErrorInfo(
-        type="timeout", message="timeout"
-    )
-    assert read(span(kind, status="ok", exception=raised)).error is None

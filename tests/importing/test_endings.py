@@ -12,7 +12,7 @@ from playhead.trace.recording import Recording, read_recording
 from tests.cli.command_line import playhead
 from tests.importing.test_levels import FAILED, only
 from tests.importing.test_round_trip import GOLDEN, exported
-from tests.importing.traces import Trace, brought, captured, imported, shop
+from tests.importing.traces import Trace, brought, imported, shop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,6 @@ def failing() -> Trace:
 ENDINGS: dict[str, tuple[Trace, tuple[str, str, str]]] = {
     "whole": (answering(**{"llm.finish_reason": "stop"}), ("done", "end_turn", "success")),
     "length": (answering(**{"llm.finish_reason": "length"}), ("done", "output_truncated", "partial")),
-    "MAX_TOKENS": (answering(**{"llm.finish_reason": "MAX_TOKENS"}), ("done", "output_truncated", "partial")),
     "filtered": (answering(**{"llm.finish_reason": "content_filter"}), ("done", "output_filtered", "partial")),
     "the provider's answer": (
         answering(**{"output.value": RAW, "output.mime_type": "application/json"}),
@@ -58,17 +57,6 @@ def test_ends_as_a_run_of_ours_would(trace: Trace, expected: tuple[str, str, str
     outcome = build_debrief(recording).outcome
     assert (recording.ending.status, recording.ending.terminated_by, outcome) == expected
     assert ("failed" in playhead("list", "--trace-dir", run.path.parent).stdout) == (outcome == "failed")
-
-
-def test_an_answer_that_was_cut_off_by_the_conventions_of_gen_ai(tmp_path: Path) -> None:
-    """There the finish reasons are a list."""
-    spans = captured("pydantic-ai-gen-ai")
-    for span in spans:
-        if "gen_ai.response.finish_reasons" in span.attributes:
-            dict.__setitem__(span.attributes, "gen_ai.response.finish_reasons", ["length"])  # type: ignore[index]
-    _, recording = imported(spans, tmp_path)
-    assert recording.ending is not None
-    assert recording.ending.terminated_by == "output_truncated"
 
 
 def test_reasons_of_an_imported_run_are_not_known_to_have_been_asked_for(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
 from playhead.importing.agents import make_tree
-from playhead.importing.conventions import context_of, read
+from playhead.importing.conventions import read
 from playhead.importing.limits import Quota
 from playhead.importing.otlp import ForeignSpan
 from playhead.trace.integrity import check_trace
@@ -106,16 +106,6 @@ def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_f
     build_debrief(recording)
 
 
-@settings(max_examples=sample(100, 16), deadline=None)
-@given(attributes=ATTRIBUTES)
-def test_no_convention_raises(attributes: dict[str, Any]) -> None:
-    """A span may say anything, of every kind."""
-    for kind in ({}, {"openinference.span.kind": "LLM"}, {"gen_ai.operation.name": "execute_tool"}):
-        span = ForeignSpan("t", "s", None, "", 0, None, attributes={**attributes, **kind})
-        read(span)
-        context_of([span])
-
-
 FILES = {
     "json": json.dumps(shop().document).encode(),
     "lines": json.dumps(shop().document).encode() + b"\n" + json.dumps({"data": shop().spans}).encode(),
@@ -188,14 +178,6 @@ def test_calls_that_are_all_the_same_take_no_time(tmp_path: Path) -> None:
     assert time.monotonic() - began < bound(20)
 
 
-def test_more_than_fits_is_refused() -> None:
-    """A part of a trace would look like a whole one: nothing is imported, and the message names the way out."""
-    path = CAPTURED / "openai-agents.pb.gz"
-    with pytest.raises(NotImportableError, match=r"more than 20,000 bytes of memory.*split the export by traces"):
-        read_source(path, quota=Quota(20_000))
-    assert len(read_source(path, quota=Quota(900_000)).spans) == 12
-
-
 BOMBS = {
     "a document": b"[" + b"[]," * 20_000 + b"0]",
     "lines": (b'{"x":[' + b"[]," * 6_000 + b"0]}\n") * 30,
@@ -211,7 +193,7 @@ def test_a_document_of_many_values_is_refused(name: str, tmp_path: Path) -> None
     path.write_bytes(gzip.compress(BOMBS[name]))
     captured("openai-agents")  # what is imported when it is first needed takes memory too
     tracemalloc.start()
-    with pytest.raises(NotImportableError, match="more than 1,500,000 bytes of memory"):
+    with pytest.raises(NotImportableError, match=r"more than 1,500,000 bytes of memory.*split the export by traces"):
         read_source(path, quota=Quota(1_500_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -231,9 +213,7 @@ def test_json_of_many_values_in_an_attribute_is_a_text(tmp_path: Path, monkeypat
 
 @pytest.mark.slow
 def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One document, one message, and a gzip bomb, each with how much may be read."""
-    import gzip
-
+    """One document and a gzip bomb, each with how much may be read."""
     monkeypatch.setattr(sources, "MAX_FILE", 1000)
     path = tmp_path / "one"
     path.write_text(json.dumps(shop().document, indent=1))

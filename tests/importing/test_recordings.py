@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from playhead.importing import import_spans
-from playhead.importing.collect.collector import FOLDER, JSON, Collector
 from playhead.importing.conventions import KIND
 from playhead.trace.integrity import check_trace
-from tests.importing.collecting import document, recorded, take
-from tests.importing.traces import TRACE, Trace, brought, imported, shop
+from tests.importing.traces import brought, imported, shop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,32 +63,6 @@ def test_another_run_of_that_name_is_left_alone(tmp_path: Path) -> None:
     path.write_text("somebody's notes")
     [run] = import_spans(spans, path.parent, format_name="otlp-json")
     assert (run.outcome, path.read_text()) == ("differs", "somebody's notes")
-
-
-def test_what_comes_again_after_a_recording_is_nothing_new(tmp_path: Path) -> None:
-    """An exporter that sends a recorded run again: nothing is said to be wrong, and nothing is kept for ever."""
-    path, written = tmp_path / f"import-{TRACE}.jsonl", []
-    with closing(Collector(tmp_path, quiet_s=0)) as made:
-        for outcome in ("imported", "already-imported"):
-            take(made, document(), JSON)
-            [collected] = recorded(made)
-            assert (collected.run.outcome, collected.kept_in) == (outcome, ())
-            written.append(path.read_bytes())
-    assert written[0] == written[1]
-    assert sorted(each.name for each in (tmp_path / FOLDER).iterdir()) == ["lock"]
-
-
-def test_other_spans_of_a_trace_leave_its_recording_as_it_is(tmp_path: Path) -> None:
-    """Fewer, more or others: the recording stays, and whoever wants the new one moves it away."""
-    whole, folder = shop().foreign(tmp_path), tmp_path / "runs"
-    path = imported(whole, folder)[0].path
-    before = path.read_bytes()
-    late = Trace().tool(7, 1, "log", {"m": "x"}, "ok").foreign(tmp_path)
-    for spans in (late, [*whole[1:], *late], whole[1:]):
-        run = imported(spans, folder)[0]
-        assert (run.outcome, run.path, path.read_bytes()) == ("differs", path, before)
-    path.rename(path.with_suffix(".old"))
-    assert (imported(late, folder)[0].outcome, imported(late, folder)[0].source.spans) == ("imported", 1)
 
 
 def test_spans_that_say_something_else_are_not_the_same(tmp_path: Path) -> None:

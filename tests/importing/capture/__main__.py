@@ -24,10 +24,10 @@ HERE: Final = Path(__file__).parent
 CAPTURED: Final = HERE.parent / "captured"
 PROGRAMS: Final = {
     "openai-agents": ("openai_agents.py",),
-    "openai-agents-nested": ("openai_agents_nested.py",),
+    "openai-agents-nested": ("openai_agents.py", "nested"),
     "langgraph": ("langgraph_agent.py",),
     "smolagents": ("smolagents_agent.py",),
-    "smolagents-nested": ("smolagents_nested.py",),
+    "smolagents-nested": ("smolagents_agent.py", "nested"),
     "pydantic-ai": ("pydantic_agent.py",),
     "pydantic-ai-gen-ai": ("pydantic_agent.py", "genai"),
 }
