@@ -287,6 +287,6 @@ def _summary_rows(summary: Summary) -> Iterator[Row]:
 
 def _figures(figures: Figures) -> str:
     tokens = total_text(figures.tokens, figures.usage_unknown)
-    cost = cost_text(figures.cost_usd, int(figures.cost_unknown)) or "a cost that is not known"
+    cost = cost_text(figures.cost_usd, figures.cost_unknown) or "a cost that is not known"
     counts = f"{counted(figures.requests, 'request')}, {counted(figures.calls, 'call')}"
     return f"{tokens}, {cost}, {counts}, {time_cell(figures.seconds * 1000)}"

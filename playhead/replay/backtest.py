@@ -7,9 +7,9 @@ verdict `unknown`: what a model would have answered to another request, or how l
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from playhead.compose.harness import Harness
 from playhead.compose.killswitches.budget import BudgetGuard
@@ -17,15 +17,15 @@ from playhead.compose.killswitches.clock import Clocked
 from playhead.compose.killswitches.ledger import cost_of
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import NotATraceError, UsageError, nearest
-from playhead.kernel.guards import Place
-from playhead.kernel.hooks import Refuse, Terminate, Wait
-from playhead.kernel.hooks import Stop as StopAnswer
+from playhead.kernel.guards import Place, ask_all, check_guards, stopped, tell
 from playhead.kernel.lifecycle.threads import run_blocking
+from playhead.kernel.phases import record_steering
 from playhead.kernel.session import RunContext, Session, World
 from playhead.kernel.state import PlannedCall
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
     AgentStarted,
+    KillswitchFired,
     LlmFailed,
     LlmRequested,
     LlmResponded,
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader, Prices
 
 ROOT: Final = "root"
-BY_GUARD: Final = "Refused"
-"""Error type of a call that a guard of the run refused: the call had reached the guards."""
 
 Attempt = tuple[str, int, int]
 """An owner, the number of a request, and which attempt at it."""
@@ -60,13 +58,7 @@ Verdict = Literal["untouched", "stopped", "unknown"]
 sent the run another way without ending it."""
 
 
-class Value(BaseModel):
-    """A part of the result."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, ser_json_inf_nan="constants")
-
-
-class Stop(Value):
+class Stop(BaseModel, frozen=True):
     """How and where a switch would have ended a run."""
 
     switch: str
@@ -85,10 +77,8 @@ class Stop(Value):
     """The request to the model, if it stops at one."""
     attempt: int | None = None
     """Which attempt at that request."""
-    call_id: str | None = None
+    call_id: str = ""
     """The tool call, if it stops at one."""
-    tool: str | None = None
-    """Its tool."""
     seq: int
     """`seq` of the event at which it stops: a request that would not have been sent, a call that would not have run, an answer
     or a result after which nothing would have begun, or the first event after a deadline."""
@@ -96,7 +86,7 @@ class Stop(Value):
     """Milliseconds from the start of the run."""
 
 
-class Figures(Value):
+class Figures(BaseModel, frozen=True):
     """What a run took, or would not have taken."""
 
     tokens: int | None = 0
@@ -105,8 +95,8 @@ class Figures(Value):
     """Answers whose tokens are not, or not all, known: `tokens` is at least that."""
     cost_usd: float | None = 0.0
     """US dollars, as far as prices are known; None if no price is."""
-    cost_unknown: bool = False
-    """Whether some answers have no known price."""
+    cost_unknown: int = 0
+    """Answers whose price is not known: `cost_usd` is at least that."""
     requests: int = 0
     """Attempts at requests."""
     calls: int = 0
@@ -114,22 +104,21 @@ class Figures(Value):
     seconds: float = 0.0
     """Seconds."""
 
+    @classmethod
+    def of(cls, **sums: Any) -> Figures:  # noqa: ANN401 - the fields
+        """Return these figures; a sum of which nothing is known is None."""
+        for name, unknown in (("tokens", "usage_unknown"), ("cost_usd", "cost_unknown")):
+            if sums[unknown] and not sums[name]:
+                sums[name] = None
+        return cls(**sums)
+
     def __add__(self, other: Figures) -> Figures:
         """Return the sum of what is known."""
-        unknown = self.usage_unknown + other.usage_unknown
-        costs = [each.cost_usd for each in (self, other) if each.cost_usd is not None]
-        return Figures(
-            tokens=((self.tokens or 0) + (other.tokens or 0)) or (None if unknown else 0),
-            usage_unknown=unknown,
-            cost_usd=sum(costs) if costs else None,
-            cost_unknown=self.cost_unknown or other.cost_unknown,
-            requests=self.requests + other.requests,
-            calls=self.calls + other.calls,
-            seconds=self.seconds + other.seconds,
-        )
+        mine, others = self.model_dump(), other.model_dump()
+        return Figures.of(**{name: (mine[name] or 0) + (others[name] or 0) for name in mine})
 
 
-class RunBacktest(Value):
+class RunBacktest(BaseModel, frozen=True):
     """What the switches would have done in one run."""
 
     kind: Literal["run"] = "run"
@@ -161,8 +150,6 @@ class RunBacktest(Value):
 
 class Summary(BaseModel):
     """What the switches would have done in all runs added: figures only, however many runs there are."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="constants")
 
     kind: Literal["summary"] = "summary"
     switches: tuple[str, ...]
@@ -215,8 +202,8 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
             found["saved"] = _figures(course, stop.seq, course.lasted_s - stop.after_ms / 1000)
     except NotATraceError as error:
         why = str(error)
-    except (ArithmeticError, ValueError):
-        why = "it holds figures that cannot be added up"
+    except (ArithmeticError, LookupError, ValueError):
+        why = "its events do not fit together, or hold figures that cannot be added up"
     verdict: Verdict = "unknown" if why is not None else "untouched" if stop is None else "stopped"
     return RunBacktest(
         run_id=recording.run_id,
@@ -231,8 +218,17 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     )
 
 
-class _OverError(Exception):
-    """The backtest of a run goes no further; its message says why, if the outcome is unknown."""
+class _FiredError(Exception):
+    """A switch fired, and would have ended the run."""
+
+    def __init__(self, session: Session, fired: KillswitchFired) -> None:
+        super().__init__()
+        self.session = session
+        self.fired = fired
+
+
+class _UnknownError(Exception):
+    """The outcome is not known; the message says why."""
 
 
 def _notes(course: _Course) -> Iterator[str]:
@@ -243,10 +239,8 @@ def _notes(course: _Course) -> Iterator[str]:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
     if course.counts_prompts and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
         yield "prompts are counted as recorded, or estimated; redaction, unrecorded parameters or a server may count otherwise"
-    if course.recording.status == "truncated":
-        yield "the file is cut off: what came after is not known"
-    if ending is not None and ending.lost_events:
-        yield f"{ending.lost_events:,} events could not be written, and do not count"
+    if course.recording.status == "truncated" or (ending is not None and ending.lost_events):
+        yield "the file does not hold all events of the run; the missing ones do not count"
     known = {name for tools in course.tools.values() for name in tools}
     for name in dict.fromkeys(name for maker in course.makers for name in maker.tools if name not in known):
         yield f"no agent that ran had a tool {name!r}.{nearest(name, known)}"
@@ -268,18 +262,22 @@ class _Course:
         """The tools of each owner, by name."""
         self._hooks = harness.hooks()
         self._run = RunContext(recording.run_id, Recorder(SystemClock()), World())
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, _Session] = {}
         for owner in recording.owners.values():
             self._sessions[owner.owner] = self._session(owner)
         self._guards = tuple(maker.make(self._sessions[ROOT]) for maker in self.makers)
         for session in self._sessions.values():
             session.gate.post(self._guards)
-        self.counts_prompts = any(isinstance(guard, BudgetGuard) for guard in self._guards)
-        """Whether a switch depends on the length of prompts."""
+        self._budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
         self._start_us = recording.records[0].ts
         self._now_s = 0.0
-        self._record = recording.records[0]
+        self._turn = -1
         self._caps: dict[Attempt, int] = {}
+
+    @property
+    def counts_prompts(self) -> bool:
+        """Whether a switch depends on the length of prompts."""
+        return bool(self._budgets)
 
     @property
     def lasted_s(self) -> float:
@@ -288,15 +286,15 @@ class _Course:
 
     async def run(self) -> str | None:
         """Follow the recording up to where a switch would have ended the run; return why the outcome is unknown, if it is."""
+        models = [session.model.adapter for session in self._sessions.values()]
         try:
-            for maker in self.makers:
-                for session in self._sessions.values():
-                    if maker.check is not None:
-                        await maker.check(session.model.adapter)
+            await check_guards(self.makers, models, tools=[name for maker in self.makers for name in maker.tools])
             await self._see_all()
-        except (_OverError, UsageError) as over:  # a live run does not start with a switch that raises
-            return str(over) or None
-        return None if self.recording.ending else "the file has no end, and no switch fires in what it holds"
+        except (_UnknownError, UsageError) as unknown:  # a live run does not start with a switch that raises
+            return str(unknown)
+        return (
+            None if self.stop or self.recording.ending else "the file has no end, and no switch fires in what it holds"
+        )
 
     async def _see_all(self) -> None:
         clocks = [guard for guard in self._guards if isinstance(guard, Clocked)]
@@ -304,169 +302,138 @@ class _Course:
             clock.now = lambda: self._now_s
             clock.begin()
         for record in self.recording.records:
-            self._record, now_s = record, max(self._now_s, (record.ts - self._start_us) / 1e6)
-            for clock in sorted(clocks, key=lambda clock: clock.due)[:1]:
-                self._now_s = min(now_s, clock.due)
-                late = clock.late()
-                if late is not None:
-                    self._end(self._sessions[ROOT], clock.name, late, "outside")
-            self._now_s = now_s
-            await self._see(record)
+            now_s = max(self._now_s, (record.ts - self._start_us) / 1e6)
+            try:
+                if clocks:
+                    first = min(clocks, key=lambda clock: clock.due)
+                    self._now_s = min(now_s, first.due)
+                    first.look()
+                self._now_s = now_s
+                await self._see(record)
+            except _FiredError as ended:
+                self.stop = Stop(
+                    **ended.fired.model_dump(exclude={"terminated_by", "ends"}),
+                    owner=ended.session.owner,
+                    turn=ended.session.iteration,
+                    seq=record.seq,
+                    after_ms=self._now_s * 1000,
+                )
+                return
 
-    def spec_of(self, owner: str, call: ToolCallStarted, completed: ToolCallCompleted | None) -> ToolSpec | None:
-        """Return the tool of a call that reached the guards, or None if the kernel refused the call before."""
-        spec = self.tools[owner].get(call.tool)
-        if spec is None and completed is not None and completed.ok:
-            return ToolSpec(name=call.tool)  # it ran, so there was one
-        if spec is None or not isinstance(call.args, dict):
-            return None
-        if completed is not None and completed.ended == "refused":
-            return spec if completed.error is not None and completed.error.type == BY_GUARD else None
-        return spec
+    def price(self, owner: str, answer: LlmResponded) -> LlmResponded:
+        """Return an answer with its US dollars: as recorded, or else by the prices that a switch was given."""
+        prices = [each for guard in self._budgets if (each := guard.prices.get(self._sessions[owner].header.model))]
+        if answer.cost_usd is not None or answer.usage.of_answer().unknown or not prices:
+            return answer
+        return answer.model_copy(update={"cost_usd": cost_of(answer.usage, prices[0]) / 1e15})
 
-    def cost_of(self, owner: str, answer: LlmResponded) -> float | None:
-        """Return the US dollars of an answer: as recorded, or by known or given prices."""
-        if answer.cost_usd is not None:
-            return answer.cost_usd
-        if answer.usage.of_answer().unknown:
-            return None
-        session, prices = self._sessions[owner], self._sessions[owner].header.prices
-        for guard in self._guards:
-            if isinstance(guard, BudgetGuard) and guard.budget.max_cost_usd is not None:
-                prices = guard.prices_of(session)
-        return None if prices is None else cost_of(answer.usage, prices) / 1e15
-
-    def _session(self, owner: OwnerRecording) -> Session:
-        """Return the session that guards see: its agent, model and place.
-
-        Raises:
-            NotATraceError: the recording does not say which agent it is.
-        """
-        name, above = owner.owner, owner.owner
-        while above and above not in self._sessions:
-            above = parent_of(above)
+    def _session(self, owner: OwnerRecording) -> _Session:
+        """Return the session that guards see: its agent, model and place."""
         own = {spec.name: spec for spec in owner.own_tools.values()}
         if isinstance(owner.started, (RunStarted, AgentStarted)):
             header = owner.started.agent
-        elif above:  # a tool's body has the model and tools of its agent
+        else:  # a tool's body has the model and tools of its agent
+            above = parent_of(owner.owner)
             header, own = self._sessions[above].header, {**self.tools[above], **own}
-        else:
-            raise NotATraceError(f"the recording does not say which agent {name} is")
-        self.tools[name] = own
-        return _Session(self._run, header, name)
+        self.tools[owner.owner] = own
+        return _Session(self._run, header, owner.owner)
 
     async def _see(self, record: Record) -> None:
         session, event = self._sessions[record.owner], record.event
-        await self._begin_turn(session, record.iteration)
+        session.at.enter_iteration(record.iteration)
+        if record.owner == ROOT and record.iteration is not None and record.iteration > self._turn:
+            self._turn = record.iteration
+            await self._begin_turn(session)
         match event:
             case LlmRequested():
                 await self._request(session, event)
             case LlmResponded() | LlmFailed():
-                self._answer(session, event)
+                if isinstance(event, LlmResponded):
+                    self._require_same(session, event)
+                tell(session, event, "response", request=event.request, attempt=event.attempt)
             case ToolCallStarted():
                 self._call(session, event)
             case ToolCallCompleted():
-                self._tell(session, event, "result", call_id=event.call_id, tool=event.tool)
+                tell(session, event, "result", call_id=event.call_id)
 
-    async def _begin_turn(self, session: Session, turn: int | None) -> None:
-        """Call the hooks before a turn of the root agent, at the first event of that turn."""
-        before, is_root = session.at.iteration, session.owner == ROOT
-        session.at.enter_iteration(before if turn is None and is_root else turn)
-        if turn is None or not is_root or self._hooks is None or (before is not None and turn <= before):
-            return
-        said = await self._hooks.ask(session, "think", "before", cast("Any", None))
-        if said is not None and isinstance(said.answer, (StopAnswer, Terminate)) and said.answer.switch is not None:
-            self._end(session, said.answer.switch, said.answer, "phase")
+    async def _begin_turn(self, root: Session) -> None:
+        """Call the hooks before a turn of the root agent."""
+        said = None if self._hooks is None else await self._hooks.ask(root, "think", "before", cast("Any", None))
+        if said is not None:
+            record_steering(said, "think", "before", root)
 
     async def _request(self, session: Session, event: LlmRequested) -> None:
-        recorded = self.recording.owners[session.owner]
         # A request names the whole thread, and only budgets look at it.
         seen = event if self.counts_prompts else event.model_copy(update={"messages": (), "tools": ()})
-        request, where = recorded.request(seen), {"request": event.request, "attempt": event.attempt}
-        wanted = output_cap(request.parameters)
+        request = self.recording.owners[session.owner].request(seen)
         for guard in self._guards:
             await guard.measure(session, request)
+        admitted, waiting = ask_all(session, request)
+        if waiting is not None:
+            waiting.undo()
+            raise _UnknownError(
+                f"request {event.request} of {session.owner} would have waited for others beside it, and live their "
+                "order may differ"
+            )
         for guard in self._guards:
-            answer = guard.admit_request(session, request)
-            if isinstance(answer, Wait):
-                answer.undo()
-                raise _OverError(
-                    f"request {event.request} of {session.owner} would have waited for others beside it, and live their "
-                    "order may differ"
-                )
-            if isinstance(answer, (StopAnswer, Terminate)):
-                self._end(session, guard.name, answer, "request", **where)
-            request = answer
-        for guard in self._guards:
-            guard.admitted(session, request)
-        cap = output_cap(request.parameters)
-        if cap is not None and cap != wanted:
+            guard.admitted(session, admitted)
+        cap = output_cap(admitted.parameters)
+        if cap is not None and cap != output_cap(request.parameters):
             self._caps[session.owner, event.request, event.attempt] = cap
 
-    def _answer(self, session: Session, event: LlmResponded | LlmFailed) -> None:
+    def _require_same(self, session: Session, event: LlmResponded) -> None:
+        """Refuse an answer that the switches would have changed, or of which a budget cannot know the length."""
         cap = self._caps.get((session.owner, event.request, event.attempt))
-        if isinstance(event, LlmResponded):
-            where, length = f"request {event.request} of {session.owner}", event.usage.output_tokens
-            if cap is not None and length > cap:
-                raise _OverError(
-                    f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and what "
-                    "would have come of that cannot be told"
-                )
-            # Where the provider counts nothing, a live budget counts what it had reserved; an import does not say that.
-            imported = self.recording.header.imported is not None
-            if self.counts_prompts and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
-                raise _OverError(
-                    f"the tokens of the answer to {where} are not recorded, so what a budget would have done cannot be told"
-                )
-        self._tell(session, event, "response", request=event.request, attempt=event.attempt)
-
-    def _tell(self, session: Session, event: EventBase, at: Place, **where: Any) -> None:  # noqa: ANN401 - of `Stop`
-        for guard in self._guards:
-            answer = guard.heard(session, event)
-            if answer is not None:
-                self._end(session, guard.name, answer, at, **where)
+        where, length = f"request {event.request} of {session.owner}", event.usage.output_tokens
+        if cap is not None and length > cap:
+            raise _UnknownError(
+                f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and what "
+                "would have come of that cannot be told"
+            )
+        # Where the provider counts nothing, a live budget counts what it had reserved; an import does not say that.
+        imported = self.recording.header.imported is not None
+        if self.counts_prompts and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
+            raise _UnknownError(
+                f"the tokens of the answer to {where} are not recorded, so what a budget would have done cannot be told"
+            )
 
     def _call(self, session: Session, event: ToolCallStarted) -> None:
-        call = self.recording.owners[session.owner].calls[event.call_id]
-        spec = self.spec_of(session.owner, event, call.completed if call.started is event else None)
-        if spec is None:
+        done = self.recording.owners[session.owner].calls[event.call_id].completed
+        spec = self.tools[session.owner].get(event.tool, ToolSpec(name=event.tool))
+        if spec.kind == "meta" or (done is not None and done.ended == "refused" and not _by_guard(done)):
             return
         arguments: Any = event.args if isinstance(event.args, dict) else None
         asked = ToolCall(id=event.call_id, name=event.tool, arguments=arguments)
         planned = PlannedCall(asked, event.position, event.source, event.request, event.rationale)
-        where = {"call_id": event.call_id, "tool": event.tool}
-        for guard in self._guards if spec.kind != "meta" else ():
-            answer = guard.admit_call(session, planned, spec)
-            if isinstance(answer, Refuse):
-                raise _OverError(
-                    f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {answer.why}; "
-                    "what would have come of that cannot be told"
-                )
-            if answer is not None:
-                self._end(session, guard.name, answer, "call", **where)
+        refused = stopped(session, planned, spec)
+        if refused is not None and refused.error is not None:
+            raise _UnknownError(
+                f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {refused.error.message}; "
+                "what would have come of that cannot be told"
+            )
 
-    def _end(self, session: Session, switch: str, answer: StopAnswer | Terminate, at: Any, **where: Any) -> NoReturn:  # noqa: ANN401
-        """End the backtest where a switch would have ended the run."""
-        self.stop = Stop(
-            switch=switch,
-            reason=answer.reason,
-            on_trigger="terminate" if isinstance(answer, Terminate) else "stop",
-            at=at,
-            owner=session.owner,
-            turn=session.at.iteration,
-            seq=self._record.seq,
-            after_ms=self._now_s * 1000,
-            **where,
-        )
-        raise _OverError
+
+def _by_guard(refused: ToolCallCompleted) -> bool:
+    """Return whether a guard of the run refused the call, which had reached the guards."""
+    return refused.error is not None and refused.error.type == "Refused"
 
 
 class _Session(Session):
-    """An agent of the recording, as guards see it: behind its one port nobody answers."""
+    """An agent of the recording, as guards see it: behind its one port nobody answers, and a switch ends the backtest."""
 
     def __init__(self, run: RunContext, header: AgentHeader, owner: str) -> None:
         super().__init__(run, header, owner, for_tool=lambda caller, _: caller)
         self.model = cast("Any", SimpleNamespace(adapter=_Model(header)))
+
+    def emit(self, event: EventBase) -> None:
+        """Record nothing; end the backtest where a switch fires before a turn."""
+        if isinstance(event, KillswitchFired):
+            raise _FiredError(self, event)
+
+    def emit_ending(self, event: EventBase, end: object) -> bool:  # noqa: ARG002
+        """End the backtest where a switch fires."""
+        self.emit(event)
+        return True
 
 
 class _Model:
@@ -490,16 +457,18 @@ def _figures(course: _Course, since: int, seconds: float) -> Figures:
             case LlmRequested():
                 requests.add((owner, event.request, event.attempt))
             case LlmResponded() if (owner, event.request, event.attempt) in requests:
-                spent.take(event.model_copy(update={"cost_usd": course.cost_of(owner, event)}))
+                spent.take(course.price(owner, event))
             case ToolCallStarted():
-                completed = course.recording.owners[owner].calls[event.call_id].completed
-                spec = course.spec_of(owner, event, completed)
-                calls += spec is not None and spec.kind != "meta" and (completed is None or completed.end.body_ran)
-    return Figures(
-        tokens=spent.usage.known(spent.usage.total_tokens),
+                spec, done = (
+                    course.tools[owner].get(event.tool),
+                    course.recording.owners[owner].calls[event.call_id].completed,
+                )
+                calls += (spec is None or spec.kind != "meta") and (done is None or done.end.body_ran)
+    return Figures.of(
+        tokens=spent.usage.total_tokens,
         usage_unknown=spent.usage.unknown or 0,
-        cost_usd=spent.priced_usd if spent.unpriced else spent.priced_usd or 0.0,
-        cost_unknown=spent.unpriced > 0,
+        cost_usd=spent.priced_usd or 0.0,
+        cost_unknown=spent.unpriced,
         requests=len(requests),
         calls=calls,
         seconds=max(0.0, seconds),

@@ -87,9 +87,9 @@ async def test_what_a_stop_saves_and_loses(tmp_path: Path):
     assert run.stop is not None
     record = recording.records[run.stop.seq]
     assert (record.kind, record.event.model_dump()["call_id"]) == ("tool-call-started", "call_2_0")
-    where = ("owner", "turn", "request", "attempt", "call_id", "tool", "seq", "after_ms")
+    where = ("owner", "turn", "request", "attempt", "call_id", "seq", "after_ms")
     assert run.stop.model_dump(include=set(where)) == {
-        "owner": "root", "turn": 2, "request": None, "attempt": None, "call_id": "call_2_0", "tool": "look",
+        "owner": "root", "turn": 2, "request": None, "attempt": None, "call_id": "call_2_0",
         "seq": record.seq, "after_ms": (record.ts - recording.records[0].ts) / 1000,
     }  # fmt: skip
     assert (run.verdict, run.lost) == ("stopped", True)
@@ -308,23 +308,17 @@ def live_stop(recording: Recording) -> dict[str, Any] | None:
     for each in recording.records:
         event = each.event
         if isinstance(event, KillswitchFired) and (event.ends or each.owner) == "root":
-            where = {"owner": each.owner, "turn": each.iteration, "request": event.request}
-            return {**_fired(event), **where, "attempt": event.attempt, "call_id": event.call_id or None}
+            return {**event.model_dump(include=FIRED), "owner": each.owner, "turn": each.iteration}
     return None
+
+
+FIRED = {"switch", "on_trigger", "at", "reason", "request", "attempt", "call_id"}
+"""What the event of a switch and the backtest both say of it."""
 
 
 def told_stop(told: RunBacktest) -> dict[str, Any] | None:
     """Return where the backtest says that it would have."""
-    if told.stop is None:
-        return None
-    return {
-        **_fired(told.stop),
-        **told.stop.model_dump(include={"owner", "turn", "request", "attempt", "call_id"}),
-    }
-
-
-def _fired(fired: Any) -> dict[str, Any]:
-    return {"switch": fired.switch, "on_trigger": fired.on_trigger, "at": fired.at, "reason": fired.reason}
+    return None if told.stop is None else told.stop.model_dump(include={*FIRED, "owner", "turn"})
 
 
 def left(told: RunBacktest) -> tuple[int, ...]:
