@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from playhead.agent.handle import RunControl
     from playhead.kernel.agent_tool import AgentTool
     from playhead.kernel.guards import Composition
+    from playhead.kernel.lifecycle.own_control import OwnControl
     from playhead.kernel.lifecycle.threads import Waiting
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session, Steering, Tool
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
-    from playhead.trace.control import Control
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.redaction import RedactText
@@ -91,12 +91,12 @@ def open_writer(
         return None
 
 
-def open_control(path: Path) -> Control | None:
+def open_control(path: Path) -> OwnControl | None:
     """Make the control folder of a run; None, with a warning, if that fails."""
     try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - for runs that are traced
+        from playhead.kernel.lifecycle.own_control import OwnControl  # noqa: PLC0415 - for runs that are traced
 
-        return Control.create(path)
+        return OwnControl.create(path)
     except ImportError:  # Windows, where files are locked otherwise
         return None
     except OSError as error:

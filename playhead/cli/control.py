@@ -19,6 +19,7 @@ from playhead.compose.inbox import Inbox
 from playhead.diagnose.run_summary import summarise
 from playhead.diagnose.terminal import Line, fit
 from playhead.errors import PlayheadError, RunEndedError, TraceError, nearest
+from playhead.kernel.lifecycle.own_control import remove_leftover
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import FOLDER, Control
 
@@ -163,7 +164,7 @@ def _end(path: Path, control: Control, why: str, grace_s: float, *, kills: bool)
     why_not = kill_process(control)
     if why_not is None:
         for each in (control, *others):
-            each.remove_leftover()
+            remove_leftover(each.folder)
         return outcome("killed", *names)
     if _is_over(path, control, 0):
         return outcome("vanished")

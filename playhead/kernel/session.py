@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.hooks import PhaseName, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
+    from playhead.kernel.lifecycle.own_control import OwnControl
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.ports import ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import PlannedCall, Status
-    from playhead.trace.control import Control
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
@@ -296,7 +296,7 @@ class RunContext(Records):
     approver: Approver | None = None
     kept: list[Record] | None = None
     """Every event, in a run without a file."""
-    control: Control | None = None
+    control: OwnControl | None = None
     """The folder through which other processes reach the run; None without one."""
     steering: Steering | None = None
     """Pauses and stops the run between two steps; None without a handle."""

@@ -198,9 +198,9 @@ def claimed(recording: Recording, *, again: bool) -> Iterator[None]:
 def _hold(recording: Recording) -> Callable[[], None]:
     run = recording.path.with_name(f"{recording.run_id}.jsonl")  # whatever a copy is called, it is this run
     try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - for POSIX
+        from playhead.kernel.lifecycle.own_control import OwnControl  # noqa: PLC0415 - for POSIX
 
-        return Control.create(run).close
+        return OwnControl.create(run).close
     except ImportError:  # Windows, where files are locked otherwise
         return lambda: None
     except OSError as error:

@@ -23,10 +23,10 @@ HERE = Path(__file__).parents[2]
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from playhead.trace.control import Control
+from playhead.kernel.lifecycle.own_control import OwnControl
 from tests.cli.other_processes import begin, end
 manner, *paths = sys.argv[1:]
-runs = [(begin(Path(path)), Control.create(Path(path))) for path in paths]
+runs = [(begin(Path(path)), OwnControl.create(Path(path))) for path in paths]
 print("ready", flush=True)
 while manner != "ends":
     for recorder, control in runs:

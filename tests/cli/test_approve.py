@@ -18,6 +18,7 @@ import pytest
 
 from playhead.compose.approvers import PROMPT
 from playhead.compose.inbox import Inbox, PendingApproval
+from playhead.kernel.lifecycle.own_control import OwnControl
 from playhead.replay import load_recording
 from playhead.trace.control import FOLDER, Control
 from playhead.trace.events import ApprovalDecided
@@ -67,7 +68,7 @@ def folder(home: Path) -> Path:
 def inbox(folder: Path) -> Iterator[Inbox]:
     """The inbox of the run `mine`, which goes on."""
     recorder = begin(folder / "mine.jsonl")
-    control = Control.create(folder / "mine.jsonl")
+    control = OwnControl.create(folder / "mine.jsonl")
     yield Inbox(control)
     control.close()
     recorder.seal()

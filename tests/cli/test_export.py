@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.kernel.lifecycle.own_control import OwnControl
 from playhead.trace.control import Control
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import EVIL, record_hostile_run
@@ -159,7 +160,7 @@ def test_open_spans_of_a_dead_run_are_sent_as_interrupted_and_of_a_live_one_not(
     """Whether it is dead, its control folder says: as long as a process holds that, the run goes on."""
     path = store / "open.jsonl"
     path.write_bytes(b"".join((store / "good.jsonl").read_bytes().splitlines(keepends=True)[:-2]))
-    control = Control.create(path)
+    control = OwnControl.create(path)
     said = objects(playhead("export", "open", "--to", collector.address, "--resume", "--json"))[0]
     assert (said["running"], said["interrupted"], said["sent"]) == (True, 0, len(ids_of(path)) - 1)
     control.close()
@@ -173,7 +174,7 @@ def test_follow_reads_a_run_while_it_is_written(store: Path, collector: Collecto
     lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
     path = store / "slow.jsonl"
     path.write_bytes(b"".join(lines[:-1]) + lines[-1][:10])
-    control = Control.create(path)
+    control = OwnControl.create(path)
 
     def write() -> None:
         collector.wait_for(1)
@@ -223,7 +224,7 @@ def elsewhere(store: Path) -> Path:
     """The trace of a run of another machine, which was killed before its last two events."""
     path = store / "open.jsonl"
     path.write_bytes(b"".join((store / "good.jsonl").read_bytes().splitlines(keepends=True)[:-2]))
-    control = Control.create(path)
+    control = OwnControl.create(path)
     said = json.loads(control.process_file.read_bytes())
     control.process_file.write_text(json.dumps({**said, "host": "container-a1b2"}))
     assert control._lock is not None

@@ -16,6 +16,7 @@ from playhead import Approval, ApprovalRequest
 from playhead.compose import approvers
 from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
 from playhead.compose.inbox import Inbox
+from playhead.kernel.lifecycle.own_control import OwnControl
 from playhead.trace.control import Control
 from playhead.trace.types import Rationale
 
@@ -191,7 +192,7 @@ async def test_without_a_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyP
 async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool):
     """It sees the call, without secrets, and its answer decides; afterwards nothing waits."""
     monkeypatch.setattr(approvers, "POLL_S", 0.005)
-    control = Control.create(tmp_path / "run.jsonl")
+    control = OwnControl.create(tmp_path / "run.jsonl")
     decisions: list[Approval] = []
 
     async def ask() -> None:
@@ -216,7 +217,7 @@ async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.Monke
 
 async def test_nobody_answers(tmp_path: Path):
     """Whoever has not answered in time has denied."""
-    control = Control.create(tmp_path / "run.jsonl")
+    control = OwnControl.create(tmp_path / "run.jsonl")
     asks: Any = file_inbox("30ms")
     denied = Approval(approved=False, why="nobody answered within 0.03 s")
     assert (await asks(request(control=control)), Inbox(control).pending()) == (denied, [])

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playhead.compose.inbox import GivenAnswer, Inbox, PendingApproval
+from playhead.kernel.lifecycle.own_control import OwnControl
 from playhead.trace.control import Control
 from tests.proving import sample
 from tests.trace.strategies import json_values
@@ -29,7 +30,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="the system lets only roo
 @pytest.fixture
 def asked(tmp_path: Path) -> Any:
     """A run with one call awaiting approval: its inbox as it sees it, the call, and the inbox as another process sees it."""
-    control, other = Control.create(tmp_path / "run.jsonl"), Control.of(tmp_path / "run.jsonl")
+    control, other = OwnControl.create(tmp_path / "run.jsonl"), Control.of(tmp_path / "run.jsonl")
     assert other is not None
     inbox = Inbox(control)
     yield inbox, inbox.ask(PENDING), Inbox(other)

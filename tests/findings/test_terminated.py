@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.trace.control import FOLDER, Control
+from playhead.kernel.lifecycle.own_control import OwnControl
+from playhead.trace.control import FOLDER
 from tests.findings.terminating import WHAT
 from tests.proving import sample
 
@@ -20,8 +21,8 @@ ROUNDS = int(os.environ.get("PLAYHEAD_TEST_ROUNDS", "1"))
 CREATES = """
 import os, sys
 from pathlib import Path
-from playhead.trace.control import Control
-made = [Control.create(Path(name)) for name in sys.argv[1:]]
+from playhead.kernel.lifecycle.own_control import OwnControl
+made = [OwnControl.create(Path(name)) for name in sys.argv[1:]]
 print("made", flush=True)
 sys.stdin.read()
 os._exit(9)
@@ -80,7 +81,7 @@ def test_the_folders_of_dead_runs_are_cleared(tmp_path, leaves):
     elsewhere = tmp_path / FOLDER / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     (elsewhere / "process.json").write_bytes(b'{"pid": 1, "created_us": 1, "host": "another-machine"}')
-    control = Control.create(tmp_path / "own.jsonl")
+    control = OwnControl.create(tmp_path / "own.jsonl")
     assert folders(tmp_path) == ["alive", "elsewhere", "own"]
     control.close()
     assert folders(tmp_path) == ["alive", "elsewhere"]

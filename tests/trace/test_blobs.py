@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.errors import MissingBlobError
-from playhead.trace.blobs import BLOB_BYTES, BlobFolder
+from playhead.trace.blobs import BLOB_BYTES, BlobFolder, create_file
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from tests.proving import sample
@@ -144,3 +144,22 @@ def test_a_blob_of_another_size_is_not_read(trace: Path, size: int):
     found = verdict(trace)
     assert found[0] == "missing-blob"
     assert ("is larger than" if size > BLOB_BYTES else "holds something else than") in found[1][0]
+
+
+def test_of_many_writers_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A file is there once, whole, also on a file system without links; and nothing else stays behind."""
+
+    def write(name: str, content: bytes) -> None:
+        os.close(create_file(tmp_path / name, content))
+
+    def without_links(*_: Any, **__: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    write("a", b"1")
+    with pytest.raises(FileExistsError):
+        write("a", b"2")
+    monkeypatch.setattr(os, "link", without_links)
+    with pytest.raises(FileExistsError):
+        write("a", b"3")
+    write("b", b"4")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a": b"1", "b": b"4"}

@@ -7,11 +7,11 @@ import stat
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.trace.blobs import create_file
+from playhead.kernel.lifecycle.own_control import OwnControl, remove_leftover
 from playhead.trace.control import FOLDER, Control
 from playhead.trace.store import TraceStore
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="the system lets only root give a file to another user")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the trace of the test is."""
+    return tmp_path / "run.jsonl"
 
 
 def found(path: Path) -> Control:
@@ -30,16 +36,19 @@ def found(path: Path) -> Control:
 
 def in_another_process(program: str, path: Path) -> subprocess.CompletedProcess[bytes]:
     """Run a program about the control folder of this path."""
-    start = "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\npath = Path(sys.argv[1])\n"
+    start = (
+        "import os, sys\nfrom pathlib import Path\nfrom playhead.trace.control import Control\n"
+        "from playhead.kernel.lifecycle.own_control import OwnControl, remove_leftover\npath = Path(sys.argv[1])\n"
+    )
     return subprocess.run([sys.executable, "-c", start + program, str(path)], check=False, capture_output=True)
 
 
 def test_a_folder_from_start_to_end(path: Path):
     """It belongs to the user alone, says who runs the run, and is found by others; the end leaves nothing of it."""
     before = time.time_ns() // 1000
-    control, other = Control.create(path), Control.create(path.with_name("other.jsonl"))
+    control, other = OwnControl.create(path), OwnControl.create(path.with_name("other.jsonl"))
     with pytest.raises(OSError, match="a run of this id is running"):
-        Control.create(path)
+        OwnControl.create(path)
     folder = control.folder
     modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder, folder.parent, folder / "process.json")]
     assert (folder, modes) == (path.parent / FOLDER / "run", [0o700, 0o700, 0o600])
@@ -64,7 +73,7 @@ def test_a_folder_from_start_to_end(path: Path):
 
 def test_a_request_to_stop(path: Path):
     """The reason arrives; an unreadable file is a request without a reason; a link or a folder is no request."""
-    control = Control.create(path)
+    control = OwnControl.create(path)
     seen = []
     for why in ("wrong table", "once more"):
         found(path).request_kill(why)
@@ -90,18 +99,18 @@ def test_a_request_to_stop(path: Path):
 @pytest.mark.slow
 def test_what_a_killed_run_left_is_taken_over(path: Path):
     """A run of the same id starts with an empty folder; a leftover is removed only when its process is gone."""
-    assert in_another_process("Control.create(path).request_kill('old')\nos._exit(9)", path).returncode == 9
+    assert in_another_process("OwnControl.create(path).request_kill('old')\nos._exit(9)", path).returncode == 9
     left = found(path)
     assert not left.held
-    control = Control.create(path)
+    control = OwnControl.create(path)
     assert control.kill_requested() is None
-    left.remove_leftover()
+    remove_leftover(left.folder)
     assert left.held
-    in_another_process("Control.of(path).remove_leftover()", path)
+    in_another_process("remove_leftover(Control.of(path).folder)", path)
     assert left.held
     control.close()
-    in_another_process("Control.create(path)\nos._exit(9)", path)
-    found(path).remove_leftover()
+    in_another_process("OwnControl.create(path)\nos._exit(9)", path)
+    remove_leftover(found(path).folder)
     assert list(path.parent.iterdir()) == []
 
 
@@ -109,7 +118,7 @@ def test_what_a_killed_run_left_is_taken_over(path: Path):
 def test_a_fork_does_not_close_it(path: Path):
     """The folder belongs to the parent, whatever its children do."""
     done = in_another_process(
-        "control = Control.create(path)\nchild = os.fork()\n"
+        "control = OwnControl.create(path)\nchild = os.fork()\n"
         "if child == 0:\n    control.close()\n    os._exit(0)\n"
         "os.waitpid(child, 0)\nprint(Control.of(path).held)\ncontrol.close()",
         path,
@@ -132,24 +141,5 @@ def test_a_folder_that_is_not_ours_is_not_used(path: Path, tmp_path: Path, plant
         if planted == "stranger":
             os.chown(place, 12345, 12345)
     with pytest.raises(OSError):  # noqa: PT011 - each of them another
-        Control.create(path)
+        OwnControl.create(path)
     assert Control.of(path) is None
-
-
-def test_of_many_writers_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A file is there once, whole, also on a file system without links; and nothing else stays behind."""
-
-    def write(name: str, content: bytes) -> None:
-        os.close(create_file(tmp_path / name, content))
-
-    def without_links(*_: Any, **__: Any) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    write("a", b"1")
-    with pytest.raises(FileExistsError):
-        write("a", b"2")
-    monkeypatch.setattr(os, "link", without_links)
-    with pytest.raises(FileExistsError):
-        write("a", b"3")
-    write("b", b"4")
-    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a": b"1", "b": b"4"}
