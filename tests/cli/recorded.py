@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
-from playhead.trace.events import AgentStarted, RunStarted, Thought, ToolCallCompleted
+from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, Thought, ToolCallCompleted, ToolCallStarted
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader
 from playhead.trace.writer import TraceWriter
@@ -46,6 +46,8 @@ def record_hostile_run(folder: Path) -> Path:
     recorder.emit(AgentStarted(agent=header, task=EVIL, parent="root", call_id=EVIL), f"root/{EVIL}")
     recorder.emit(Thought(request=0, text=EVIL), f"root/{EVIL}", 0)
     recorder.emit(ToolCallCompleted(call_id=EVIL, tool=EVIL, position=0, ok=True, result={EVIL: EVIL}), "root", 0)
+    recorder.emit(LlmRequested(request=0, model=EVIL, messages=()), "root", 1)
+    recorder.emit(ToolCallStarted(call_id=EVIL, tool=EVIL, position=0, args={EVIL: EVIL}, args_hash=EVIL), "root", 1)
     recorder.seal()
     assert recorder.complete
     return path

@@ -24,7 +24,7 @@ from playhead.trace.control import FOLDER, Control
 from playhead.trace.events import ApprovalDecided
 from tests.cli.command_line import objects, playhead
 from tests.cli.conftest import saying
-from tests.cli.other_processes import begin, end, running
+from tests.cli.other_processes import begin
 from tests.cli.recorded import EVIL
 
 if TYPE_CHECKING:
@@ -144,24 +144,6 @@ def test_which_call_is_meant(inbox: Inbox):
     assert playhead("approve", "mine", "call_0_0").exit_code == 0  # that of the root, by its whole name
     assert playhead("approve", "mine", "root/child@0.0/call_0_0").exit_code == 0
     assert [each is not None for each in map(inbox.take_answer, calls)] == [True, False, True, False]
-
-
-@pytest.mark.slow
-def test_runs_that_do_not_go_on(folder: Path):
-    """Ended, gone, unknown: one line that says which."""
-    end(begin(folder / "over.jsonl"), "")
-    with running("ends", folder / "gone.jsonl") as process:
-        pass
-    for run, code, said in (
-        ("over", 1, "run over has ended by kill; nothing waits\n"),
-        ("gone", 1, f"its process {process.pid} is gone, and the trace has no end; nothing waits\n"),
-        ("nosuch", 3, "no run 'nosuch'"),
-    ):
-        for arguments in (["approvals", run], ["deny", run, "call_0_0", "--why", "no"]):
-            result = playhead(*arguments)
-            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
-            assert said in result.stderr
-    assert playhead("approvals").stderr == "no call waits for an answer\n"
 
 
 @pytest.mark.parametrize(

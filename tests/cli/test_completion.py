@@ -14,7 +14,6 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, Z
 
 from playhead.cli.main import commands
 from playhead.diagnose.terminal import escape
-from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import record_hostile_run, record_run
 
 if TYPE_CHECKING:
@@ -75,13 +74,6 @@ def test_a_hostile_trace_does_not_reach_the_shell(home: Path, monkeypatch: pytes
         assert "pwned" not in told
         assert escape(told, keep="\n\t") == told
         assert len(told.split("\n")) == 2 * lines_each
-
-
-def test_the_script() -> None:
-    """Click's own, on stdout alone; as JSON too."""
-    result = playhead("completion", "zsh")
-    assert "_PLAYHEAD_COMPLETE=zsh_complete" in result.stdout
-    assert objects(playhead("completion", "zsh", "--json")) == [{"shell": "zsh", "script": result.stdout}]
 
 
 @pytest.mark.slow

@@ -43,6 +43,14 @@ def test_nothing_raw_in_any_output(home: Path, command: str) -> None:
         assert result.stdout.isascii()
 
 
+def test_statistics_name_models_and_tools_as_escapes(home: Path) -> None:
+    """Each table has its row, in which the name is no control."""
+    record_hostile_run(home / ".playhead" / "traces")
+    lines = playhead("stats", "hostile").stdout.splitlines()
+    rows = [lines[lines.index(title) + 2] for title in ("Models", "Tools", "Agents")]
+    assert [row[:9] for row in rows] == ["  \\x1b[2J"] * 3
+
+
 def test_json_still_says_exactly_what_the_trace_holds(home: Path) -> None:
     """The escapes are JSON's own: a program reads the text as it was."""
     record_hostile_run(home / ".playhead" / "traces")

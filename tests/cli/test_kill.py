@@ -91,7 +91,6 @@ def test_no_process_is_killed_unasked(folder: Path):
         (["open"], 1, "run open cannot be reached: it has no end, but no control folder of yours"),
         (["over"], 1, "run over has ended by kill; nothing to kill"),
         (["broken"], 3, "run broken cannot be reached: broken.jsonl is no trace that can be read"),
-        (["older"], 3, "run older cannot be reached: older.jsonl is in trace format 1.0"),
     ],
 )
 def test_what_cannot_be_killed(folder: Path, arguments: list[str], code: int, said: str):
@@ -101,10 +100,6 @@ def test_what_cannot_be_killed(folder: Path, arguments: list[str], code: int, sa
     begin(folder / "open.jsonl").seal()
     end(begin(folder / "over.jsonl"), "")
     (folder / "broken.jsonl").write_text("{")
-    begin(folder / "older.jsonl").seal()
-    (folder / "older.jsonl").write_text(
-        (folder / "older.jsonl").read_text().replace('"format":"2.0"', '"format":"1.0"')
-    )
     result = playhead("kill", *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.count("\n") == 1
@@ -158,7 +153,7 @@ HUNG = """
 import re, sys, time
 from pathlib import Path
 from playhead import Agent, tool, Context
-from playhead.testing import ScriptedModel, call
+from playhead.testing import ScriptedModel, call, text
 
 @tool
 def sleeps() -> str:
@@ -172,8 +167,12 @@ def holds() -> str:
     print("ready", flush=True)
     re.match("(a+)+$", "a" * 64 + "b")
 
+def model(request):
+    print("ready", flush=True)
+    return text("Too late.", delay_s=60)
+
 agent = Agent(
-    ScriptedModel([call(sys.argv[2])]), tools=[sleeps, holds], trace=Path(sys.argv[1]),
+    ScriptedModel([model if sys.argv[2] == "model" else call(sys.argv[2])]), tools=[sleeps, holds], trace=Path(sys.argv[1]),
     context=Context(rationale=False),
 )
 print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
@@ -183,12 +182,13 @@ print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
 @pytest.mark.parametrize(
     ("hung", "how"),
     [
+        ("model", "closed by itself, terminated_by kill; its process was left alone"),
         ("sleeps", "closed by itself, terminated_by kill; its process was left alone"),
         ("holds", "was killed (SIGKILL); the trace ends open, and `playhead check` says so"),
     ],
 )
 def test_a_real_run_that_hangs(folder: Path, hung: str, how: str):
-    """Hung code that lets go of the interpreter ends in order; what never does is killed with its process."""
+    """A request, and hung code that lets go of the interpreter, end in order; what never does is killed with its process."""
     command = [sys.executable, "-c", HUNG, str(folder), hung]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:

@@ -68,18 +68,19 @@ def test_a_bug_is_one_line_and_says_how_to_see_it(store: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("playhead: this is a bug in Playhead (AttributeError: ")
 
 
-def test_a_signal_ends_a_run_in_order(home: Path) -> None:
-    """SIGTERM, as Ctrl-C a replay, cancels what is awaited, closes the trace, and says where it is."""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_a_run_in_order(home: Path, number: int, code: int) -> None:
+    """It cancels what is awaited, closes the trace, and says where it is."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         run = ["run", "task", "--model", "ollama/m", "--api-base", address, "--run-id", "ended"]
         command = subprocess.Popen([*PLAYHEAD, *run], stderr=subprocess.PIPE)
         silent.settimeout(30)
         with silent.accept()[0]:  # the request is under way
-            command.send_signal(signal.SIGTERM)
+            command.send_signal(number)
             assert command.stderr is not None
             said = command.stderr.read().decode()
-        assert command.wait(timeout=30) == 143
+        assert command.wait(timeout=30) == code
         command.stderr.close()
     path = home / ".playhead/traces/ended.jsonl"
     assert f"the trace is {path}\n" in said

@@ -160,27 +160,6 @@ def test_what_others_print_meanwhile_does_not_tear_the_line() -> None:
     assert terminal.kept() == ["one\\x1b[2J", "90%", "rest"]
 
 
-@pytest.mark.slow
-def test_a_question_stands_alone() -> None:
-    """What came before it is shown above it, nothing is drawn while it stands, and what came meanwhile follows."""
-    terminal = Terminal()
-    with progress_on(terminal) as told:
-        for answered, end in ((True, "y\n"), (False, "")):
-            print("before")  # noqa: T201 - as a tool would
-            over = told.ask("Go?\nyes or no: ")
-            while not terminal.getvalue().endswith("yes or no: "):
-                time.sleep(0.001)
-            shown = terminal.getvalue()
-            print("after")  # noqa: T201 - the same
-            time.sleep(0.25)  # twice as long as the status line stands still
-            assert terminal.getvalue() == shown
-            terminal.write(end)
-            over(answered)
-        told.ask("yes or no: ")  # it does not outlive the run
-    kept = [line for line in terminal.kept() if line]
-    assert kept == [*("before", "Go?", "yes or no: y", "after", "before", "Go?", "yes or no: ", "after"), "yes or no: "]
-
-
 def test_a_terminal_that_takes_nothing_does_not_hold_up_the_run() -> None:
     """Lines wait, and the run goes on; when the terminal takes them again, all of them are shown."""
     stopped, gate = threading.Event(), threading.Event()

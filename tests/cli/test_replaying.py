@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -151,18 +147,6 @@ def test_a_call_that_was_not_recorded(recorded: Path, server: ChatServer, home: 
     assert (home / "canary").read_text() == "x"
 
 
-def test_a_result_of_ones_own_is_not_in_doubt(recorded: Path, server: ChatServer) -> None:
-    """The verdict leaves it out, and the page says that it is the caller's."""
-    both = saying("", lookup={"key": "Mount Zed"}, calculator={"expression": "4180 feet"})
-    result = replay(server, "--tool-result", "lookup=9 feet", answers=(both, saying("9 feet.")))
-    said = " ".join(result.stdout.split())
-    assert 'changed tool_results: [{"tool": "lookup", "result": "9 feet"}]' in said
-    assert (
-        "2 tool results, 50% of the calls grounded in the recording; 1 yours, which --min-grounded leaves out" in said
-    )
-    assert (result.exit_code, "verdict changed" in said) == (0, True)
-
-
 def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> None:
     """One object: what was changed, the verdict, where the results came from, the run and the whole diff."""
     result = replay(server, "--json", "--set", "seed=1")
@@ -175,32 +159,12 @@ def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> Non
     assert (outcome["diff"]["original_run_id"], outcome["diff"]["replay_run_id"]) == ("orig", newest(home))
 
 
-def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path) -> None:
-    """Ctrl-C, as SIGTERM a run: the trace is closed, and it is said where it is."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        command = subprocess.Popen(
-            [sys.executable, "-m", "playhead", "replay", "orig", "--api-base", address],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        silent.settimeout(30)
-        with silent.accept()[0]:  # the request is under way
-            command.send_signal(signal.SIGINT)
-            said, told = (each.decode() for each in command.communicate(timeout=30))
-    path = recorded.parent / "replays" / f"{newest(home)}.jsonl"
-    assert (command.returncode, said) == (130, "")
-    assert f"the trace is {path}\n" in told
-    assert check_trace(path).ok
-
-
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("lookup=4,180 feet", {"tool": "lookup", "result": "4,180 feet"}),
         ("lookup=a=b:c", {"tool": "lookup", "result": "a=b:c"}),
         ('lookup:{"key": "a=}"}={"b": [1]}', {"tool": "lookup", "arguments": {"key": "a=}"}, "result": {"b": [1]}}),
         ('lookup : {"key": 1} = null', {"tool": "lookup", "arguments": {"key": 1}, "result": None}),
-        ("lookup=NaN", {"tool": "lookup", "result": "NaN"}),
         ("lookup=" + "[" * 100_000, {"tool": "lookup", "result": "[" * 100_000}),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from playhead.replay import load_recording
 from playhead.trace.integrity import check_trace
-from tests.cli.command_line import objects, playhead
+from tests.cli.command_line import playhead
 from tests.mcp.serving import RAW
 from tests.mcp.test_hostile_servers import gone
 
@@ -117,25 +117,6 @@ def test_the_demo_needs_nothing(home: Path) -> None:
         assert seen in result.stdout
 
 
-def test_the_demo_as_json(tmp_path: Path) -> None:
-    """Every step that finds something out is there."""
-    others = {step["step"]: step for step in objects(playhead("demo", "--json", "--trace-dir", tmp_path / "my runs"))}
-    assert list(others) == ["record", "check", "reproduce", "replay", "debrief"]
-    assert (others["record"]["success"], others["check"]["ok"], others["reproduce"]["identical"]) == (True, True, True)
-    replay = others["replay"]
-    assert (replay["verdict"], replay["grounded"], replay["rungs"]) == ("changed", 1.0, {"exact": 2, "reordered": 2})
-    assert [edit["tool"] for edit in replay["diff"]["tool_sequence"]] == ["lookup"]
-    assert others["debrief"]["outcome"] == "success"
-
-
-def test_a_demo_that_cannot_be_recorded_says_so(home: Path) -> None:
-    """There is nothing to show then, and no traceback either."""
-    (home / "file").write_text("")
-    result = playhead("demo", "--trace-dir", "file/below")
-    assert (result.exit_code, result.stdout) == (3, "")
-    assert result.stderr.splitlines()[-1].startswith("playhead: the demo could not record its run; ")
-
-
 @pytest.mark.slow
 def test_the_tools_of_an_mcp_server_are_offered_and_the_server_ends(chat: ChatServer) -> None:
     """A command line starts it; the run is recorded as any other, and no process is left."""
@@ -148,10 +129,3 @@ def test_the_tools_of_an_mcp_server_are_offered_and_the_server_ends(chat: ChatSe
     assert {name: end and end.result for name, end in ends.items()} == {"lookup": "4180", "calculator": "4180"}
     assert playhead("reproduce", "mine").exit_code == 0
     assert gone(mark)
-
-
-@pytest.mark.slow
-def test_an_mcp_server_that_cannot_be_started_is_one_line(chat: ChatServer) -> None:
-    """No traceback, and the reason."""
-    result = run(chat, "--mcp", "no-such-program-at-all --quick")
-    assert (result.exit_code, "no-such-program-at-all: not found" in result.output) == (1, True)

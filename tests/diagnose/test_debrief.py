@@ -224,17 +224,3 @@ async def test_a_live_run(tmp_path: Path):
     agent.subscribe(None, fold.add)
     await agent.run("How high?", run_id="live")
     assert fold.result() == build_debrief(load_recording(tmp_path / "live.jsonl"))
-
-
-def test_no_number_is_absurd():
-    """The largest numbers, and those that are none in an argument or a result, leave valid JSON."""
-    nan, most = float("nan"), 1.7e308
-    recording = made(
-        e.LlmResponded(request=0, usage=Usage(input_tokens=2**63 - 1, output_tokens=5), cost_usd=nan, latency_ms=most),
-        e.ToolCallStarted(call_id="1", tool="t", position=0, args={"x": nan}, args_hash=""),
-        e.ToolCallCompleted(call_id="1", tool="t", position=0, ok=True, result=[nan, 10**400], duration_ms=most),
-        end=e.RunCompleted(status="done", terminated_by="x", terminated_source="y", duration_ms=most, output=nan),
-    )
-    shown = json.loads(build_debrief(recording).model_dump_json(), parse_constant=pytest.fail)
-    VALIDATOR.validate(shown)
-    assert (shown["metrics"]["cost_usd"], shown["metrics"]["duration_ms"]) == (None, most)

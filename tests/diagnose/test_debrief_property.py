@@ -23,7 +23,7 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_view import statistics_document
 from playhead.errors import RunError
 from playhead.trace.events import EVENT_TYPES, UnknownEvent
-from tests.diagnose.recordings import SAMPLES, made, printed
+from tests.diagnose.recordings import made, printed
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent
 
@@ -65,16 +65,6 @@ def test_any_cut_of_any_run(seed: int, cuts: list[float], holes: random.Random) 
         check(replace(recording, records=recording.records[: 1 + int(cut * len(rest))]))
     left = tuple(record for record in rest if holes.random() < 0.7)
     check(replace(recording, records=(first, *left)))
-
-
-@pytest.mark.slow
-def test_every_cut_of_every_sample() -> None:
-    """The account of every beginning of every sample."""
-    for path in SAMPLES:
-        recording = load_recording(path)
-        for cut in range(1, len(recording.records)):
-            build_debrief(replace(recording, records=recording.records[:cut]))
-            run_statistics([replace(recording, records=recording.records[:cut])])
 
 
 JSON = st.recursive(

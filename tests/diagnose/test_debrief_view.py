@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -14,7 +13,7 @@ from playhead.diagnose.document import MOST, wrap
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import Alternative, Rationale
-from tests.diagnose.recordings import SAMPLES, made, printed, sample
+from tests.diagnose.recordings import SAMPLES, made, printed
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
@@ -40,17 +39,6 @@ def test_every_sample_is_readable():
     """At 80 columns, without colour."""
     for path in SAMPLES:
         check(plain(load_recording(path)))
-
-
-def test_an_open_run_is_readable():
-    """A run without an end says so at the two places where its end would stand."""
-    recording = sample("several-tools")
-    for cut in (1, 8, 14, 20):
-        shown = plain(replace(recording, records=recording.records[:cut]))
-        check(shown)
-        assert "Termination: none: the trace has no end\n" in shown
-        assert "Outcome: unknown (the trace has no end)" in shown
-        assert "Caveats\n  - this run has no end in the file" in shown
 
 
 def test_the_whole_page():

@@ -76,15 +76,6 @@ def given(diff: RunDiff) -> list[tuple[str, str, Any, Any]]:
     return [(each.agent, each.name, each.original, each.replay) for each in diff.inputs]
 
 
-def test_two_runs_of_one_script_are_identical(runs: Runs) -> None:
-    """Other run ids and other times are no difference; there is nothing to tell."""
-    script = calls(call("lookup", key="a"), call("note", line="b")), text("done")
-    diff = diff_recordings(runs(*script), runs(*script))
-    assert (diff.identical, diff.also_differs, diff.first_divergence, diff.first_decision) == (True, (), None, None)
-    assert (diff.iterations_delta, diff.tokens_delta, diff.remarks, diff.is_replay) == (0, 0, (), False)
-    assert diff.output.model_dump() == {"original": "done", "replay": "done", "equal": True}
-
-
 def test_a_switch_of_strategy_that_one_run_lacks_is_a_difference(runs: Runs) -> None:
     """The same answer, calls and turns under another strategy are not the same run, and the verdict says which switch."""
 
@@ -234,23 +225,6 @@ def test_a_recording_that_ends_early_is_compared_as_far_as_it_goes(runs: Runs) -
             assert (diff.identical, diff.first_divergence, diff.first_decision, diff.results) == (False, None, None, ())
             assert any("it ends at event" in remark for remark in diff.remarks)
         assert not diff_recordings(cut, cut).identical  # nobody knows how either would have ended
-
-
-def test_a_truncated_and_a_damaged_file_say_so(runs: Runs, tmp_path: Path) -> None:
-    """The diff works, and its remarks say what is wrong."""
-    whole = runs(CALL_A, text("done"))
-    lines = whole.path.read_bytes().splitlines(keepends=True)
-    (tmp_path / "torn.jsonl").write_bytes(b"".join([*lines[:-1], lines[-1][:30]]))
-    (tmp_path / "gap.jsonl").write_bytes(b"".join([*lines[:6], *lines[7:]]))
-    torn = diff_recordings(whole, load_recording(tmp_path / "torn.jsonl"))
-    gap = diff_recordings(whole, load_recording(tmp_path / "gap.jsonl"))
-    assert torn.remarks == (
-        f"the replay is truncated: it ends at event {len(lines) - 2}, and what came after is not known",
-    )
-    assert torn.first_divergence is None
-    assert gap.remarks[0].startswith("the replay is damaged (")
-    assert gap.first_divergence is not None
-    assert gap.first_divergence.original_seq == 6
 
 
 def test_kinds_that_this_version_does_not_know_are_left_out_and_named(runs: Runs) -> None:

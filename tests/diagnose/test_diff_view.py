@@ -108,14 +108,6 @@ def test_no_line_is_wider_than_the_console(width: int) -> None:
         assert max(map(len, shown.splitlines())) <= width
 
 
-def test_two_runs_that_are_the_same_say_so() -> None:
-    """The last line is the verdict."""
-    recording = load_recording(TRACES / "several-tools.jsonl")
-    lines = plain(diff_recordings(recording, recording)).splitlines()
-    assert lines[-1] == "identical: in answer, tool calls and iterations"
-    assert "First divergence  none; times, ids, tokens and cost are not compared" in lines
-
-
 def test_a_run_that_has_no_end_is_not_called_different(pair: tuple[Recording, Recording]) -> None:
     """Nobody knows how it would have ended; and a replay that was stopped is no answer to compare either."""
     original, replay = pair
@@ -140,12 +132,3 @@ def test_long_lists_are_cut_and_say_so() -> None:
     shown = plain(diff_recordings(many, calls_of([])))
     assert "  … 180 more edits; --json has them all" in shown.splitlines()
     assert len(shown.splitlines()) < 60
-
-
-def test_the_verdict_is_whole_on_a_narrow_terminal(pair: tuple[Recording, Recording]) -> None:
-    """It is wrapped, and says the same as on a wide one; and no line ends in blanks."""
-    diff = diff_recordings(*pair)
-    wide, narrow = ([line.strip() for line in plain(diff, width).splitlines()] for width in (200, 40))
-    start = next(place for place, line in enumerate(narrow) if line.startswith("different: "))
-    assert " ".join(narrow[start:]) == " ".join(wide[-2:])
-    assert all(line == line.rstrip() for line in plain(diff).splitlines())

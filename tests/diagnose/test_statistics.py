@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead import load_recording, tool
+from playhead import load_recording
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.statistics import run_statistics, spread
-from playhead.diagnose.statistics_model import Spread, Statistics
+from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_view import statistics_document
 from playhead.testing import call, calls, error, text
 from playhead.trace import events as e
@@ -23,6 +22,8 @@ from tests.kernel.runs import record
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.diagnose.statistics_model import Statistics
 
 
 def plain(figures: Statistics) -> str:
@@ -109,39 +110,6 @@ async def test_turns_are_those_that_the_run_says_it_had(tmp_path: Path):
         assert agent.iterations == 2
         assert build_debrief(recording).metrics.iterations == 2
         assert diff_recordings(recording, recording).original.iterations == 2
-
-
-async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
-    """A description that a hook changed changes nothing of the tool that runs."""
-
-    def describe(hooks: Any) -> None:
-        hooks.on("prompt.tools", lambda specs, _: [each.model_copy(update={"description": "x"}) for each in specs])
-
-    @tool
-    def save(value: str) -> str:
-        """Save a value."""
-        return value
-
-    ran = await record(tmp_path, [call("save", value="a"), text("done")], save, compose=[describe])
-    places = [n for n, each in enumerate(ran.recording.records) if getattr(each.event, "offered", False)]
-    (place,) = places
-    row = ran.recording.records[place]
-    other = ToolSpec(name="save", kind="meta", read_only=True, description="x")
-    records = list(ran.recording.records)
-    records[place] = row._replace(event=row.event.model_copy(update={"tools": (other,)}))
-    odd = replace(ran.recording, records=tuple(records))
-    assert [each.kind for each in run_statistics([odd]).tools] == ["function"]
-    assert build_debrief(odd).metrics.tool_calls == 1
-    assert diff_recordings(ran.recording, odd).inputs == ()
-
-
-def test_spread():
-    """Nothing, one value, and many."""
-    assert spread([]) == Spread(count=0, total=0.0, median=None, p95=None, max=None)
-    assert spread([7.0]) == Spread(count=1, total=7.0, median=7.0, p95=7.0, max=7.0)
-    assert spread([float(n) for n in range(1, 102)]) == Spread(
-        count=101, total=5151.0, median=51.0, p95=96.0, max=101.0
-    )
 
 
 def test_all_samples_together():

@@ -8,16 +8,14 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from examples.recipes.ab_variant import STYLES, ab_variant, variant_in, variant_of
+from examples.recipes.ab_variant import STYLES, ab_variant
 from examples.recipes.bare_llm import bare_llm
 from examples.recipes.cost_aware import cost_ceiling
 from examples.recipes.custom_termination import names_a_source, until
 from examples.recipes.pii_redaction import audit, contact, redact_addresses, without_addresses
-from examples.recipes.telemetry import telemetry
 from examples.recipes.tenant_header import TENANT, tenant_header
 from playhead import Agent, load_recording
 from playhead.replay import reproduce
@@ -126,39 +124,3 @@ class TestTenantHeader:
         finally:
             TENANT.reset(token)
         assert below.requests[0].messages[0].content == "Tenant: Acme\n\nYou are a clerk."
-
-    async def test_without_a_tenant_nothing_is_asked(self, caplog: pytest.LogCaptureFixture) -> None:
-        """The hook is required: the run has no output, and the model was never called."""
-        model = ScriptedModel([text("Acme")])
-        result = await Agent(model, compose=[tenant_header], trace=None).run("Who am I?")
-        assert (result.status, result.terminated_by, result.output, model.requests) == (
-            "failed",
-            "hook_failed",
-            None,
-            [],
-        )
-        assert "tenant-header" in caplog.text
-
-
-class TestVariants:
-    async def test_the_recording_says_which_it_was(self, tmp_path: Path) -> None:
-        """What the recording tells is what the model was told, which is what the id says."""
-        names = sorted(STYLES)
-        for number in range(6):
-            model = ScriptedModel([text("Yes.")])
-            result = await Agent(model, compose=[ab_variant(STYLES)], trace=tmp_path).run("Is it?", run_id=f"r{number}")
-            assert result.trace_path is not None
-            variant = variant_of(f"r{number}", names)
-            assert variant_in(load_recording(result.trace_path)) == variant
-            assert str(model.requests[0].messages[0].content).endswith(f"\n{STYLES[variant]}")
-
-
-class TestTelemetry:
-    async def test_open_telemetry_takes_it(self) -> None:
-        """The tracer of OpenTelemetry is of the shape that is asked for."""
-        pytest.importorskip("opentelemetry")
-        agent = Agent(ScriptedModel([text("Done.")]), compose=[telemetry()], trace=None)
-        failed: list[Any] = []
-        agent.subscribe("hook-failed", failed.append)
-        await agent.run("Go.")
-        assert failed == []

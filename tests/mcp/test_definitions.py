@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import unicodedata
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +14,7 @@ from mcp_types import Tool
 
 from playhead import Agent
 from playhead.errors import ToolDefinitionError
-from playhead.mcp.choices import Choices, cleaned, one_line, server_name
+from playhead.mcp.choices import Choices, server_name
 from playhead.mcp.tools import MAX_DESCRIPTION, define_all, tool_name
 from playhead.testing import ScriptedModel
 
@@ -108,13 +107,6 @@ def test_a_schema_that_cannot_be_used_is_refused(schema: dict[str, Any], why: st
     with pytest.raises(ToolDefinitionError, match=r"Leave it out with names=") as raised:
         defined(listed("bad").model_copy(update={"input_schema": schema}))
     assert why in str(raised.value)
-
-
-@given(st.text())
-def test_cleaned_text_is_harmless_and_short(text: str):
-    """No control character is left, whatever is given; one line is one line."""
-    assert not {unicodedata.category(each) for each in cleaned(text, 1000) if each not in "\n\t"} & {"Cc", "Cf", "Cs"}
-    assert len(one_line(text).splitlines()) <= 1
 
 
 def test_results_that_strangers_may_have_written():

@@ -103,15 +103,6 @@ def test_a_large_result_is_kept(rich: Any):
     assert told(rich, "big", size=2_000_000) == (True, "x" * 2_000_000)
 
 
-def test_tools_work_in_any_loop(rich: Any, model: Any):
-    """The connection has a loop of its own: one agent after the other uses it, each in another loop."""
-
-    async def main() -> Any:
-        return await Agent(model(call("add", a=2, b=2)), tools=rich, trace=None).run("Add.")
-
-    assert [anyio.run(main).steps[-1].content for _ in range(2)] == ["4", "4"]
-
-
 async def test_an_async_block_serves_runs_side_by_side(model: Any):
     """Several runs of one loop use one connection; the server ends with the block."""
     before = set(psutil.Process().children())

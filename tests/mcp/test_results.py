@@ -6,23 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mcp_types import CallToolResult, Tool
 
 from playhead.mcp.choices import Choices
 from playhead.mcp.tools import define_all, outcome_of
-from playhead.trace.values import from_json, to_json
 
 SERVER: Any = SimpleNamespace(name="srv", secrets={})
 (PLAIN,) = define_all(SERVER, [Tool(name="act", input_schema={"type": "object"})], Choices())
 (TYPED,) = define_all(
     SERVER, [Tool(name="act", input_schema={"type": "object"}, output_schema={"type": "object"})], Choices()
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
 )
 
 
@@ -74,15 +66,6 @@ def test_what_is_not_plain_is_kept_whole(answer: dict[str, Any]):
     assert result_of(answer).result == expected
 
 
-@given(value=JSON)
-def test_structured_content_is_never_changed(value: Any):
-    """Whatever JSON a server structures is the result, or stands in it."""
-    outcome = result_of({"content": texts("beside it"), "structuredContent": {"value": value}})
-    assert from_json(outcome.result) == {"content": texts("beside it"), "structured": {"value": value}}
-    alone = result_of({"content": [], "structuredContent": {"value": value}})
-    assert alone.result == to_json({"value": value})
-
-
 def test_a_failure_keeps_what_the_server_said():
     """`isError` is a failed call, whatever its content is; also when there is none."""
     assert result_of({"content": texts("no"), "isError": True}).error.message == "no"
@@ -90,10 +73,3 @@ def test_a_failure_keeps_what_the_server_said():
     assert mixed == '{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}'
     assert result_of({"content": [], "isError": True}).error.message == "the tool failed and did not say why"
     assert result_of({"content": texts("no"), "isError": True}, TYPED).error.type == "ToolError"
-
-
-def test_a_promise_of_structured_content_is_held():
-    """A tool with an output schema that returns text alone has broken it, and the text is not lost."""
-    outcome = result_of({"content": texts("just text")}, TYPED)
-    assert (outcome.ok, outcome.error.type) == (False, "InvalidResult")
-    assert outcome.error.message.endswith("(no structured content); it was: just text")
