@@ -10,6 +10,7 @@ from playhead.agent.options import Execution as Execution
 from playhead.agent.result import RunResult as RunResult
 from playhead.compose.policies.answers import Verdict as Verdict
 from playhead.diagnose.diff import diff_recordings as diff_recordings
+from playhead.diagnose.integrity import check_trace as check_trace
 from playhead.errors import ModelError as ModelError
 from playhead.errors import PlayheadError as PlayheadError
 from playhead.errors import RunError as RunError
@@ -30,7 +31,6 @@ from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride
 from playhead.replay.recording import Recording as Recording
 from playhead.replay.recording import load_recording as load_recording
-from playhead.trace.integrity import check_trace as check_trace
 from playhead.trace.types import Completion as Completion
 from playhead.trace.types import Compression as Compression
 from playhead.trace.types import ContextProfile as ContextProfile

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from playhead import Agent, RunResult, ToolContext, load_recording, tool
 from playhead.agent.options import DEFAULT
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import (
     RunIdError,
     ToolDefinitionError,
@@ -19,7 +20,6 @@ from playhead.errors import (
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.state import Step
 from playhead.testing import ScriptedModel, TickingClock, call, text
-from playhead.trace.integrity import check_trace
 from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
 from tests.options import grouped
 

@@ -13,10 +13,10 @@ import pytest
 from playhead import RunHandle, load_recording, tool
 from playhead.agent.streaming import StreamCancelled, StreamCompleted, collect
 from playhead.compose import killswitches as ks
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import ModelError, UsageError
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.integrity import check_trace
 from playhead.trace.types import Usage
 from tests.kernel.hung import LIMIT_S, HungModel, hanging
 from tests.kernel.runs import data, make_agent

@@ -7,8 +7,8 @@ from pathlib import Path
 import jsonlines
 import pytest
 
+from playhead.diagnose.integrity import check_trace
 from playhead.replay import load_recording, reproduce
-from playhead.trace.integrity import check_trace
 
 FOLDER = Path(__file__).parents[1] / "traces"
 SAMPLES = sorted(FOLDER.glob("*.jsonl"))

@@ -25,8 +25,8 @@ from examples.service.shop import demo_model
 from examples.service.tenant import Limits, Tenant
 from playhead import load_recording
 from playhead.compose.killswitches.output_cap import output_cap
+from playhead.diagnose.integrity import check_trace
 from playhead.testing import ScriptedModel, call
-from playhead.trace.integrity import check_trace
 from playhead.trace.types import Usage
 from tests.proving import bound, sample
 

@@ -21,6 +21,7 @@ from playhead.cli.reading import option_of
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.diff_view import diff_document
+from playhead.diagnose.integrity import check_trace
 from playhead.diagnose.terminal import Line
 from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.errors import TraceWriteError
@@ -29,7 +30,6 @@ from playhead.replay import load_recording, reproduce_sync
 from playhead.replay.engine import replay_sync
 from playhead.testing import ScriptedModel, call, calls
 from playhead.testing import text as say
-from playhead.trace.integrity import check_trace
 from playhead.trace.reader import scan
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.trace.integrity import Check
+    from playhead.diagnose.integrity import Check
     from playhead.trace.line import Record
     from playhead.trace.reader import Problem
     from playhead.trace.recording import Recording
@@ -244,8 +244,8 @@ def check(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool) 
     Cutting off whole lines at the end, or hashing a changed file anew from its start, shows only against a head that
     was kept elsewhere. Exits 1 when anything is wrong, and when the run has no end.
     """
+    from playhead.diagnose.integrity import check_trace
     from playhead.trace.blobs import run_id_of
-    from playhead.trace.integrity import check_trace
     from playhead.trace.store import SUFFIXES
 
     if head is not None and not re.fullmatch("[0-9a-f]{64}", head):

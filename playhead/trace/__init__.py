@@ -1,4 +1,4 @@
-"""What happened: event types, writer, reader, recording, integrity, redaction."""
+"""What happened: event types, writer, reader, recording, redaction."""
 
 from typing import Final
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.diagnose.integrity import check_trace
 from playhead.trace.control import FOLDER, Control
-from playhead.trace.integrity import check_trace
 from tests.cli.command_line import playhead
 from tests.cli.other_processes import begin, end, running
 

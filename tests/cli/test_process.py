@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.trace.integrity import check_trace
+from playhead.diagnose.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.cli.command_line import process
 from tests.cli.recorded import record_run

@@ -8,9 +8,9 @@ import jsonlines
 import pytest
 
 from playhead.cli.look import check_as_json
+from playhead.diagnose.integrity import check_trace
 from playhead.testing import TickingClock
 from playhead.trace.events import FinalAnswer
-from playhead.trace.integrity import check_trace
 from playhead.trace.line import Record
 from playhead.trace.reader import open_trace, scan
 from playhead.trace.recorder import Recorder

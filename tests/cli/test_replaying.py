@@ -8,8 +8,8 @@ import pytest
 
 from playhead import Agent, Context, Ollama
 from playhead.cli.options import tool_result
+from playhead.diagnose.integrity import check_trace
 from playhead.replay import load_recording
-from playhead.trace.integrity import check_trace
 from tests.cli.command_line import objects, playhead
 from tests.cli.conftest import ChatServer, saying
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.diagnose.integrity import check_trace
 from playhead.replay import load_recording
-from playhead.trace.integrity import check_trace
 from tests.cli.command_line import playhead
 from tests.mcp.serving import RAW
 from tests.mcp.test_hostile_servers import gone

@@ -13,7 +13,7 @@ import pytest
 
 from playhead import load_recording
 from playhead.compose import PHASES, Harness, Skip, Stop, runtime
-from playhead.trace.integrity import check_trace
+from playhead.diagnose.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, TextPart, ToolCall, ToolSpec
 from tests.compose.hooked import EMITTED, EVERYTHING, account, everything, failures, run_all
 from tests.kernel.runs import ending, make_agent

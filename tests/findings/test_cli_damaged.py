@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead import tool
+from playhead.diagnose.integrity import check_trace
 from playhead.testing import call, text
-from playhead.trace.integrity import check_trace
 from tests.cli.command_line import objects, playhead
 from tests.findings.adapter import agent, run
 

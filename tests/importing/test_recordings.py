@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from playhead.diagnose.integrity import check_trace
 from playhead.importing import import_spans
 from playhead.importing.conventions import KIND
-from playhead.trace.integrity import check_trace
 from tests.importing.traces import brought, imported, shop
 
 if TYPE_CHECKING:

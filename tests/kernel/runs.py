@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, PlayheadError, Recording, RunError, RunResult, load_recording
+from playhead.diagnose.integrity import check_trace
 from playhead.testing import ScriptedModel, TickingClock
 from playhead.trace.format import ANSWERED
-from playhead.trace.integrity import check_trace
 from tests.options import grouped
 
 if TYPE_CHECKING:

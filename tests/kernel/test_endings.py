@@ -13,6 +13,7 @@ from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
 from playhead.compose import Stop, Terminate
 from playhead.compose import killswitches as ks
 from playhead.diagnose.debrief_account import TERMINATED_BY
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import RecordingEndedError, RunEndedError, StrategyError
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
@@ -22,7 +23,6 @@ from playhead.kernel.strategies.reactive import Reactive
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.format import ANSWERED
-from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader, Usage
 from tests.kernel.hung import HungModel

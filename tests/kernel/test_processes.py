@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import load_recording
+from playhead.diagnose.integrity import check_trace
 from playhead.replay import reproduce
-from playhead.trace.integrity import check_trace
 from tests.kernel.runs import data
 from tests.proving import bound, sample
 

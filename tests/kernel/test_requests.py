@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from playhead import Agent, Context, PlayheadError, load_recording, tool
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import (
     ModelError,
     TraceExistsError,
@@ -28,7 +29,6 @@ from playhead.kernel.state import (
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.integrity import check_trace
 from playhead.trace.reader import scan
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 from tests.kernel.runs import data, make_agent, record, record_agent

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, tool
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import TraceWriteError
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from tests.kernel.runs import make_agent
 

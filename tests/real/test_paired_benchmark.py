@@ -16,8 +16,8 @@ from benchmarks.real_tasks.arms import BARE, IN_TEXT, KERNEL
 from benchmarks.real_tasks.report import by_arm, difference, endings, paired_report
 from benchmarks.real_tasks.setting import REPEATS
 from benchmarks.real_tasks.tasks import TASKS
+from playhead.diagnose.integrity import check_trace
 from playhead.replay import reproduce_sync
-from playhead.trace.integrity import check_trace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3 * 3600)]
 

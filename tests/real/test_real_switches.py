@@ -15,9 +15,9 @@ import pytest
 from examples.tools import calculator, lookup
 from playhead import Agent, load_recording
 from playhead.compose.killswitches import budget_limit, timeout_after
+from playhead.diagnose.integrity import check_trace
 from playhead.kernel.models import resolve_model
 from playhead.replay import reproduce_sync
-from playhead.trace.integrity import check_trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ import pytest
 
 from playhead import PlayheadError, load_recording
 from playhead.compose import SUPPRESS, Harness, Recover, Resume, Skip, Stop, Terminate
+from playhead.diagnose.integrity import check_trace
 from playhead.kernel.state import Step, transition
 from playhead.replay import reproduce
 from playhead.trace.events import LlmResponded, ToolCallCompleted
-from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, ToolCall
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent

@@ -12,10 +12,10 @@ import pytest
 from playhead import Agent, Context, PlayheadError, ResultOverride, load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
+from playhead.diagnose.integrity import check_trace
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ReplayDiverged, ReplayServed
-from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Request
 from tests.kernel.runs import record as record_run
 from tests.options import grouped

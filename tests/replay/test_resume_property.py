@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import PlayheadError, RunError, load_recording
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import NotReplayableError, UnresolvedCallError
 from playhead.replay import DID_NOT_HAPPEN, ResultOverride, prefix, reproduce, resume
 from playhead.replay.calls import scope_of
-from playhead.trace.integrity import check_trace
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent
 

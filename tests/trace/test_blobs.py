@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import MissingBlobError
 from playhead.trace.blobs import BLOB_BYTES, BlobFolder, create_file
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.integrity import check_trace
 from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, unknown
 

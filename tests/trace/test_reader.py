@@ -14,6 +14,7 @@ from backports import zstd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from playhead.diagnose.integrity import check_trace
 from playhead.diagnose.run_summary import RunSummary, summarise
 from playhead.errors import (
     MissingDependencyError,
@@ -25,7 +26,6 @@ from playhead.errors import (
 )
 from playhead.trace import VERSION, reader
 from playhead.trace.format import FORMAT
-from playhead.trace.integrity import check_trace
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore

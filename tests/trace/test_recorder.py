@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playhead.diagnose.integrity import check_trace
 from playhead.trace.events import EventBase, HookFailed, Thought
-from playhead.trace.integrity import check_trace
 from playhead.trace.parameters import fingerprint
 from playhead.trace.recorder import Subscriptions
 from playhead.trace.redaction import Redactor

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playhead.diagnose.integrity import check_trace
 from playhead.trace import events as e
-from playhead.trace.integrity import check_trace
 from playhead.trace.redaction import FAILED, MIN_SECRET, Redactor
 from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import from_json, to_json

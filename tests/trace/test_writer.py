@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.diagnose.integrity import check_trace
 from playhead.errors import NotATraceError, TraceExistsError
 from playhead.trace import writer as writer_module
 from playhead.trace.clock import SystemClock
-from playhead.trace.integrity import check_trace
 from playhead.trace.line import TORN
 from playhead.trace.writer import Durability, TraceWriter, Written
 from tests.proving import sample

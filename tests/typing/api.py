@@ -43,13 +43,13 @@ from playhead.compose import (
 )
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
+from playhead.diagnose.integrity import Check
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies import Reflexion
 from playhead.kernel.tools import FunctionTool
 from playhead.replay import Divergence, Reproduction, reproduce, reproduce_sync
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
 from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
-from playhead.trace.integrity import Check
 from playhead.trace.types import (
     Content,
     ImagePart,

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS
-from playhead.trace.integrity import check_trace
+from playhead.diagnose.integrity import check_trace
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from playhead.diagnose.integrity import Check, check_trace
 from playhead.diagnose.run_summary import summarise
 from playhead.errors import NotATraceError, PlayheadError
 from playhead.trace.events import Erased, ErasedLine
-from playhead.trace.integrity import Check, check_trace
 from playhead.trace.line import encode_data, encode_line
 from playhead.trace.reader import MAX_PROBLEMS, Problem
 from playhead.trace.recording import read_recording
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 
 COUNT = 20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the trace of the test is."""
+    return tmp_path / "run.jsonl"
 
 
 @pytest.fixture(scope="module")
