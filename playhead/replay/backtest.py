@@ -17,19 +17,17 @@ from playhead.compose.killswitches.clock import Clocked
 from playhead.compose.killswitches.ledger import cost_of
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import NotATraceError, UsageError, nearest
-from playhead.kernel.guards import Place, ask_all, check_guards, stopped, tell
+from playhead.kernel.guards import ask_all, check_guards, stopped, tell
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.phases import record_steering
 from playhead.kernel.session import RunContext, Session, World
 from playhead.kernel.state import PlannedCall
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
-    AgentStarted,
     KillswitchFired,
     LlmFailed,
     LlmRequested,
     LlmResponded,
-    RunStarted,
     ToolCallCompleted,
     ToolCallStarted,
 )
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from playhead.compose.killswitches.expressions import SwitchExpression
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
-    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader, Prices
 
 ROOT: Final = "root"
@@ -58,27 +56,13 @@ Verdict = Literal["untouched", "stopped", "unknown"]
 sent the run another way without ending it."""
 
 
-class Stop(BaseModel, frozen=True):
-    """How and where a switch would have ended a run."""
+class Stop(KillswitchFired):
+    """What the live run would have recorded of the switch, and where."""
 
-    switch: str
-    """The switch."""
-    reason: str
-    """Why it would have fired."""
-    on_trigger: Literal["stop", "terminate"]
-    """Whether the run would have counted as done or as failed."""
-    at: Place | Literal["phase", "outside"]
-    """Before a request, a call or a turn (`phase`), after an answer or a result, or from outside."""
     owner: str
     """The agent or tool body: `root`, `root/researcher@3.0`."""
-    turn: int | None = None
+    turn: int | None
     """Turn of that agent's loop, from 0; None outside of it."""
-    request: int | None = None
-    """The request to the model, if it stops at one."""
-    attempt: int | None = None
-    """Which attempt at that request."""
-    call_id: str = ""
-    """The tool call, if it stops at one."""
     seq: int
     """`seq` of the event at which it stops: a request that would not have been sent, a call that would not have run, an answer
     or a result after which nothing would have begun, or the first event after a deadline."""
@@ -193,15 +177,20 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     well = ending is not None and ending.status == "done" and ending.terminated_by in ANSWERED
     found: dict[str, Any] = {}
     stop: Stop | None = None
+    why = None if ending else "the file has no end, and no switch fires in what it holds"
     try:
         course = _Course(recording, switches)
-        why = run_blocking(course.run)
-        stop = course.stop
-        found = {"stop": stop, "notes": tuple(_notes(course)), "took": _figures(course, 0, course.lasted_s)}
+        found = {"notes": tuple(_notes(course)), "took": _figures(course, 0, course.lasted_s)}
+        stop = run_blocking(course.run)
         if stop is not None:
-            found["saved"] = _figures(course, stop.seq, course.lasted_s - stop.after_ms / 1000)
-    except NotATraceError as error:
-        why = str(error)
+            why, saved = None, _figures(course, stop.seq, course.lasted_s - stop.after_ms / 1000)
+            found |= {"stop": stop, "saved": saved}
+    except (
+        _UnknownError,
+        NotATraceError,
+        UsageError,
+    ) as unknown:  # a live run does not start with a switch that raises
+        why = str(unknown)
     except (ArithmeticError, LookupError, ValueError):
         why = "its events do not fit together, or hold figures that cannot be added up"
     verdict: Verdict = "unknown" if why is not None else "untouched" if stop is None else "stopped"
@@ -237,7 +226,7 @@ def _notes(course: _Course) -> Iterator[str]:
         yield f"the run ended by {ending.terminated_by}; what would have come after that is not known"
     if header.replay_of is not None:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
-    if course.counts_prompts and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
+    if course.budgets and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
         yield "prompts are counted as recorded, or estimated; redaction, unrecorded parameters or a server may count otherwise"
     if course.recording.status == "truncated" or (ending is not None and ending.lost_events):
         yield "the file does not hold all events of the run; the missing ones do not count"
@@ -251,52 +240,47 @@ class _Course:
 
     def __init__(self, recording: Recording, switches: Sequence[SwitchExpression]) -> None:
         if recording.status == "damaged":
-            raise NotATraceError("the file is damaged")
+            raise _UnknownError("the file is damaged")
         harness = Harness()
         for each in switches:
             harness.use(each.block)
         self.recording = recording
         self.makers = harness.guards()
-        self.stop: Stop | None = None
         self.tools: dict[str, dict[str, ToolSpec]] = {}
         """The tools of each owner, by name."""
         self._hooks = harness.hooks()
         self._run = RunContext(recording.run_id, Recorder(SystemClock()), World())
         self._sessions: dict[str, _Session] = {}
-        for owner in recording.owners.values():
-            self._sessions[owner.owner] = self._session(owner)
+        for name, owner in recording.owners.items():
+            own = {spec.name: spec for spec in owner.own_tools.values()}
+            if owner.started is not None:
+                header = owner.started.agent
+            else:  # a tool's body has the model and tools of its agent
+                header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
+            self._sessions[name], self.tools[name] = _Session(self._run, header, name), own
         self._guards = tuple(maker.make(self._sessions[ROOT]) for maker in self.makers)
         for session in self._sessions.values():
             session.gate.post(self._guards)
-        self._budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
+        self.budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
+        """The switches that look at prompts."""
         self._start_us = recording.records[0].ts
         self._now_s = 0.0
         self._turn = -1
         self._caps: dict[Attempt, int] = {}
 
     @property
-    def counts_prompts(self) -> bool:
-        """Whether a switch depends on the length of prompts."""
-        return bool(self._budgets)
-
-    @property
     def lasted_s(self) -> float:
         """Seconds from the first event to the last."""
         return max(0, max(record.ts for record in self.recording.records) - self._start_us) / 1e6
 
-    async def run(self) -> str | None:
-        """Follow the recording up to where a switch would have ended the run; return why the outcome is unknown, if it is."""
-        models = [session.model.adapter for session in self._sessions.values()]
-        try:
-            await check_guards(self.makers, models, tools=[name for maker in self.makers for name in maker.tools])
-            await self._see_all()
-        except (_UnknownError, UsageError) as unknown:  # a live run does not start with a switch that raises
-            return str(unknown)
-        return (
-            None if self.stop or self.recording.ending else "the file has no end, and no switch fires in what it holds"
-        )
+    async def run(self) -> Stop | None:
+        """Follow the recording up to where a switch would have ended the run, and return that place.
 
-    async def _see_all(self) -> None:
+        Raises:
+            _UnknownError, NotATraceError, UsageError: what the switches would have done is not known.
+        """
+        models = [session.model.adapter for session in self._sessions.values()]
+        await check_guards(self.makers, models, tools=[name for maker in self.makers for name in maker.tools])
         clocks = [guard for guard in self._guards if isinstance(guard, Clocked)]
         for clock in clocks:
             clock.now = lambda: self._now_s
@@ -311,39 +295,30 @@ class _Course:
                 self._now_s = now_s
                 await self._see(record)
             except _FiredError as ended:
-                self.stop = Stop(
-                    **ended.fired.model_dump(exclude={"terminated_by", "ends"}),
+                return Stop(
+                    **dict(ended.fired),
                     owner=ended.session.owner,
                     turn=ended.session.iteration,
                     seq=record.seq,
                     after_ms=self._now_s * 1000,
                 )
-                return
+        return None
 
     def price(self, owner: str, answer: LlmResponded) -> LlmResponded:
         """Return an answer with its US dollars: as recorded, or else by the prices that a switch was given."""
-        prices = [each for guard in self._budgets if (each := guard.prices.get(self._sessions[owner].header.model))]
+        prices = [each for guard in self.budgets if (each := guard.prices.get(self._sessions[owner].header.model))]
         if answer.cost_usd is not None or answer.usage.of_answer().unknown or not prices:
             return answer
         return answer.model_copy(update={"cost_usd": cost_of(answer.usage, prices[0]) / 1e15})
-
-    def _session(self, owner: OwnerRecording) -> _Session:
-        """Return the session that guards see: its agent, model and place."""
-        own = {spec.name: spec for spec in owner.own_tools.values()}
-        if isinstance(owner.started, (RunStarted, AgentStarted)):
-            header = owner.started.agent
-        else:  # a tool's body has the model and tools of its agent
-            above = parent_of(owner.owner)
-            header, own = self._sessions[above].header, {**self.tools[above], **own}
-        self.tools[owner.owner] = own
-        return _Session(self._run, header, owner.owner)
 
     async def _see(self, record: Record) -> None:
         session, event = self._sessions[record.owner], record.event
         session.at.enter_iteration(record.iteration)
         if record.owner == ROOT and record.iteration is not None and record.iteration > self._turn:
             self._turn = record.iteration
-            await self._begin_turn(session)
+            said = await self._hooks.ask(session, "think", "before", cast("Any", None)) if self._hooks else None
+            if said is not None:
+                record_steering(said, "think", "before", session)
         match event:
             case LlmRequested():
                 await self._request(session, event)
@@ -356,15 +331,9 @@ class _Course:
             case ToolCallCompleted():
                 tell(session, event, "result", call_id=event.call_id)
 
-    async def _begin_turn(self, root: Session) -> None:
-        """Call the hooks before a turn of the root agent."""
-        said = None if self._hooks is None else await self._hooks.ask(root, "think", "before", cast("Any", None))
-        if said is not None:
-            record_steering(said, "think", "before", root)
-
     async def _request(self, session: Session, event: LlmRequested) -> None:
         # A request names the whole thread, and only budgets look at it.
-        seen = event if self.counts_prompts else event.model_copy(update={"messages": (), "tools": ()})
+        seen = event if self.budgets else event.model_copy(update={"messages": (), "tools": ()})
         request = self.recording.owners[session.owner].request(seen)
         for guard in self._guards:
             await guard.measure(session, request)
@@ -392,7 +361,7 @@ class _Course:
             )
         # Where the provider counts nothing, a live budget counts what it had reserved; an import does not say that.
         imported = self.recording.header.imported is not None
-        if self.counts_prompts and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
+        if self.budgets and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
             raise _UnknownError(
                 f"the tokens of the answer to {where} are not recorded, so what a budget would have done cannot be told"
             )
@@ -400,7 +369,7 @@ class _Course:
     def _call(self, session: Session, event: ToolCallStarted) -> None:
         done = self.recording.owners[session.owner].calls[event.call_id].completed
         spec = self.tools[session.owner].get(event.tool, ToolSpec(name=event.tool))
-        if spec.kind == "meta" or (done is not None and done.ended == "refused" and not _by_guard(done)):
+        if spec.kind == "meta" or (done is not None and done.ended == "refused"):
             return
         arguments: Any = event.args if isinstance(event.args, dict) else None
         asked = ToolCall(id=event.call_id, name=event.tool, arguments=arguments)
@@ -411,11 +380,6 @@ class _Course:
                 f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {refused.error.message}; "
                 "what would have come of that cannot be told"
             )
-
-
-def _by_guard(refused: ToolCallCompleted) -> bool:
-    """Return whether a guard of the run refused the call, which had reached the guards."""
-    return refused.error is not None and refused.error.type == "Refused"
 
 
 class _Session(Session):
