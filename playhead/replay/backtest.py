@@ -423,10 +423,8 @@ def _figures(course: _Course, since: int, seconds: float) -> Figures:
             case LlmResponded() if (owner, event.request, event.attempt) in requests:
                 spent.take(course.price(owner, event))
             case ToolCallStarted():
-                spec, done = (
-                    course.tools[owner].get(event.tool),
-                    course.recording.owners[owner].calls[event.call_id].completed,
-                )
+                spec = course.tools[owner].get(event.tool)
+                done = course.recording.owners[owner].calls[event.call_id].completed
                 calls += (spec is None or spec.kind != "meta") and (done is None or done.end.body_ran)
     return Figures.of(
         tokens=spent.usage.total_tokens,
