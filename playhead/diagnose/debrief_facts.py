@@ -10,8 +10,8 @@ from playhead.diagnose.claims import Ledger, contradiction
 from playhead.diagnose.debrief_events import CallFacts
 from playhead.diagnose.numbers import SeenNumbers
 from playhead.diagnose.parts import LONG
+from playhead.diagnose.spending import SpendingFold
 from playhead.trace.owners import tool_of
-from playhead.trace.spending import Spending
 from playhead.trace.types import ToolSpec
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class RunFacts:
         self.numbers = SeenNumbers()
         self.operands = Operands()
         self.ledger = Ledger()
-        self.spending = Spending()
+        self.spending = SpendingFold()
         self.model_calls = self.model_failures = self.writes = 0
         self.first_us: int | None = None
         self.last_us = 0

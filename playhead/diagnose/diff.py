@@ -17,8 +17,8 @@ from playhead.diagnose.diff_inputs import input_changes
 from playhead.diagnose.diff_types import OutputDiff, RunDiff, RunFigures
 from playhead.diagnose.diff_values import same
 from playhead.diagnose.parts import counted, spent
+from playhead.diagnose.spending import spent_by
 from playhead.trace.events import StrategySwitched
-from playhead.trace.spending import spent_by
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:

@@ -138,8 +138,8 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
 
 def _open_end(path: Path) -> dict[str, Any]:
     """Return what a run without an end has spent: the sum of all that is recorded."""
-    from playhead.trace.reader import scan  # noqa: PLC0415 - `list` does without pydantic's models
-    from playhead.trace.spending import spent_by  # noqa: PLC0415 - the same
+    from playhead.diagnose.spending import spent_by  # noqa: PLC0415 - `list` does without pydantic's models
+    from playhead.trace.reader import scan  # noqa: PLC0415 - the same
 
     total = spent_by(item for item in scan(path) if isinstance(item, tuple))
     return {"usage": total.usage.__dict__, "cost_usd": total.cost_usd, "cost_unknown": total.cost_unknown}

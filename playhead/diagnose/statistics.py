@@ -11,7 +11,7 @@ from playhead.diagnose import statistics_model as m
 from playhead.diagnose.parts import spent
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, own_name
-from playhead.trace.spending import Spending, Spent
+from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,10 +78,6 @@ class StatisticsFold:
         self.counts["lost"] += ending.lost_events if ending else 0
         self.counts["replays"] += recording.header.replay_of is not None
         self.unknown_kinds |= {each.kind for each in recording.records if isinstance(each.event, e.UnknownEvent)}
-        spending = Spending()
-        for record in recording.records:
-            spending.add(record)
-        self.total.join(spending.spent())
         self._add_times(recording)
         for owner in recording.owners.values():
             agent = self.agents[recording.header.agent.name, agent_path(owner.owner)]
@@ -120,7 +116,7 @@ class StatisticsFold:
             model, outcome = self.models[each.requested.model], each.outcome
             model.counts["retries" if each.requested.attempt else "requests"] += 1
             agent.counts["model_calls"] += 1
-            for sum_ in (model.spent, agent.spent):
+            for sum_ in (self.total, model.spent, agent.spent):
                 sum_.fail() if outcome is None else sum_.take(outcome)
             if isinstance(outcome, e.LlmResponded):
                 model.counts["answers"] += 1

@@ -9,14 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded
+from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.types import LARGEST_COUNT, Usage, made
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from playhead.trace.events import EventBase
-    from playhead.trace.line import Record
 
 _NOT_COUNTED: Final = made(Usage, unknown=1)
 """The usage of an attempt for which it is unknown."""
@@ -82,40 +79,3 @@ class Spent:
             self._priced += 1
             if cost_usd:  # a fraction takes longer than all the rest
                 self._usd += Fraction(cost_usd)
-
-
-def spent_by(records: Iterable[Record]) -> Total:
-    """Return what a recorded run spent."""
-    spending = Spending()
-    for record in records:
-        spending.add(record)
-    return spending.total()
-
-
-class Spending:
-    """What a recorded run spent: the sum of its events."""
-
-    def __init__(self) -> None:
-        self._spent = Spent()
-        self._waiting: set[tuple[str, int, int]] = set()
-
-    def add(self, record: Record) -> None:
-        """Take the next event, in the order of the file."""
-        event = record.event
-        if isinstance(event, LlmRequested):
-            self._waiting.add((record.owner, event.request, event.attempt))
-        elif isinstance(event, (LlmResponded, LlmFailed)):
-            self._waiting.discard((record.owner, event.request, event.attempt))
-            self._spent.take(event)
-
-    def spent(self) -> Spent:
-        """Return the sum; a request without a recorded end counts as unknown."""
-        found = Spent()
-        found.join(self._spent)
-        for _ in self._waiting:
-            found.fail()
-        return found
-
-    def total(self) -> Total:
-        """Return the sum as figures."""
-        return self.spent().total()
