@@ -60,23 +60,22 @@ def test_an_unknown_name():
         exec("from playhead import Agents")  # noqa: S102
 
 
-def test_importing_costs_nothing():
-    """`import playhead` loads no package but itself."""
-    assert loaded_by("import playhead") == set()
-
-
 @pytest.mark.slow
-def test_an_agent_costs_what_it_uses():
-    """Making and running an agent loads no provider, no telemetry, no terminal; settings only when it is traced."""
-    run = "from playhead import Agent\nfrom playhead.testing import *\nAgent(ScriptedModel([text('a')]), trace=None).run_sync('b')"
-    assert loaded_by(run) == {"pydantic", "anyio"}
-
-
-@pytest.mark.slow
-def test_naming_a_model_loads_no_provider():
-    """A model string is looked at when the agent is made; the provider's package is loaded by the first request."""
-    named = "from playhead import Agent\nAgent('openai/gpt-4o-mini'); Agent('ollama/qwen3:8b')"
-    assert loaded_by(named) == {"pydantic", "anyio"}
+@pytest.mark.parametrize(
+    ("program", "loads"),
+    [
+        ("import playhead", set()),
+        ("from playhead import Agent; Agent('openai/gpt-4o-mini'); Agent('ollama/qwen3:8b')", {"pydantic", "anyio"}),
+        (
+            "from playhead import Agent; from playhead.testing import *; Agent(ScriptedModel([text('a')]), trace=None).run_sync('b')",
+            {"pydantic", "anyio"},
+        ),
+    ],
+    ids=["import", "a model's name", "a run"],
+)
+def test_a_program_loads_what_it_uses(program: str, loads: set[str]):
+    """Importing loads no package; an agent no provider before its first request, no telemetry, no terminal, no settings."""
+    assert loaded_by(program) == loads
 
 
 def test_the_version_is_that_of_the_package():

@@ -67,9 +67,7 @@ def test_variables_that_are_no_settings(monkeypatch: pytest.MonkeyPatch, name: s
     assert load_settings() == Settings()
 
 
-def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_empty_variable_is_no_setting(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`PLAYHEAD_TRACE_DIR=` means the default folder, not the current one."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PLAYHEAD_TRACE_DIR", "")
-    assert load_settings().trace_dir == tmp_path / ".playhead" / "traces"
+    assert load_settings().trace_dir == project / ".playhead" / "traces"

@@ -52,6 +52,33 @@ def store(home: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def tools(home: Path) -> None:
+    """A module of the current folder, with a tool and a plain function, which note that they ran."""
+    (home / "my_tools.py").write_text(
+        """
+from pathlib import Path
+from playhead import tool
+
+def note(name: str, text: str) -> None:
+    with Path(name).open("a") as file:
+        file.write(text)
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    "Look up."
+    print("noise")
+    note("looked", "x")
+    return f"{key} is 4,180 feet high"
+
+def calculator(expression: str) -> float:
+    "Calculate."
+    note("calculated", expression + chr(10))
+    return eval(expression, {}, {})
+"""
+    )
+
+
 class ChatServer(ThreadingHTTPServer):
     """Speaks Ollama's protocol on loopback and answers from a list; when it is used up, with an error."""
 

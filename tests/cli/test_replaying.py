@@ -20,34 +20,18 @@ if TYPE_CHECKING:
     from click.testing import Result
 
 pytestmark = pytest.mark.slow
-TOOLS = """
-from pathlib import Path
-from playhead import tool
-
-@tool(read_only=True)
-def lookup(key: str) -> str:
-    "Look up."
-    with Path("canary").open("a") as file:
-        file.write("x")
-    return f"{key} is 4,180 feet high"
-
-def calculator(expression: str) -> float:
-    "Calculate."
-    return eval(expression, {}, {})
-"""
 TASK = "How high is Mount Zed?"
 
 
 @pytest.fixture
-def recorded(chat: ChatServer, home: Path) -> Path:
+def recorded(chat: ChatServer, home: Path, tools: None) -> Path:
     """A run, `orig`, of the model of the tests; its tool ran once, and the server is used up."""
-    (home / "my_tools.py").write_text(TOOLS)
     result = playhead(
         "run", TASK, "--model", "ollama/m", "--api-base", chat.address, "--tools", "my_tools:lookup,calculator",
         "--run-id", "orig", "--no-rationale",
     )  # fmt: skip
     assert result.exit_code == 0
-    assert (home / "canary").read_text() == "x"
+    assert (home / "looked").read_text() == "x"
     return home / ".playhead/traces/orig.jsonl"
 
 
@@ -93,7 +77,7 @@ def test_nothing_changed(recorded: Path, server: ChatServer, home: Path) -> None
         "verdict   same: the same answer, the same calls, as many turns",
     ]
     assert result.stdout.endswith(f"\n{playhead('diff', again).stdout}")
-    assert (home / "canary").read_text() == "x"
+    assert (home / "looked").read_text() == "x"
     assert check_trace(recorded.parent / "replays" / f"{again}.jsonl").ok
     assert "\x1b" not in result.output
     told = [line[10:].split("  ")[0].strip() for line in result.stderr.splitlines()]
@@ -144,7 +128,7 @@ def test_a_call_that_was_not_recorded(recorded: Path, server: ChatServer, home: 
     assert "1  synthetic-error: not recorded: the model was told so" in lenient.stdout
     assert "too few of the results are recorded ones; --min-grounded asks for 80%" in " ".join(lenient.stdout.split())
     assert replay(server, "--on-missing", "lenient", "--min-grounded", "0", answers=answers).exit_code == 0
-    assert (home / "canary").read_text() == "x"
+    assert (home / "looked").read_text() == "x"
 
 
 def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> None:

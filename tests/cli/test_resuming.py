@@ -19,28 +19,12 @@ if TYPE_CHECKING:
     from tests.cli.conftest import ChatServer
 
 pytestmark = pytest.mark.slow
-TOOLS = """
-from pathlib import Path
-from playhead import tool
-
-@tool(read_only=True)
-def lookup(key: str) -> str:
-    "Look up."
-    return f"{key} is 4,180 feet high"
-
-def calculator(expression: str) -> float:
-    "Calculate."
-    with Path("done").open("a") as file:
-        file.write(expression + chr(10))
-    return 1274.0
-"""
 GIVEN = ("--tools", "my_tools:lookup,calculator")
 
 
 @pytest.fixture
-def died(home: Path, chat: ChatServer) -> Any:
+def died(home: Path, chat: ChatServer, tools: None) -> Any:
     """A function that leaves of a run what was written after its nth event of a kind, and returns its trace."""
-    (home / "my_tools.py").write_text(TOOLS)
     answers = list(chat.answers)
     given = ("--api-base", chat.address, *GIVEN, "--run-id", "mine", "--no-rationale")
     done = playhead("run", "How high?", "--model", "ollama/m", *given)
@@ -54,7 +38,7 @@ def died(home: Path, chat: ChatServer) -> Any:
         answered = sum(b'"kind":"llm-responded"' in line for line in lines[: places[nth] + 1])
         chat.answers[:] = answers[answered:]
         chat.requests.clear()
-        (home / "done").unlink()
+        (home / "calculated").unlink()
         return path
 
     return cut
@@ -68,7 +52,7 @@ def test_it_goes_on(died: Any, chat: ChatServer, home: Path) -> None:
     (result,) = objects(done)
     assert (result["success"], result["run_id"]) == (True, "on")
     assert load_recording("on").header.resumed_from == "mine"
-    assert (home / "done").read_text().count("\n") == 1
+    assert (home / "calculated").read_text().count("\n") == 1
     assert playhead("reproduce", "on").exit_code == 0
     again = playhead("resume", "mine", *GIVEN, "--api-base", chat.address)
     assert (again.exit_code, "has been resumed already" in again.stderr) == (2, True)
@@ -79,7 +63,7 @@ def test_it_goes_on(died: Any, chat: ChatServer, home: Path) -> None:
     [
         ("--answer={}=1274.5", 0, "1274.5"),
         ("--failed={}=no paper", 0, "error: no paper"),
-        ("--did-not-happen={}", 1, "1274.0"),
+        ("--did-not-happen={}", 1, "1274.064"),
     ],
 )
 def test_what_became_of_a_call(died: Any, chat: ChatServer, home: Path, said: str, ran: int, told: str) -> None:
@@ -91,7 +75,7 @@ def test_what_became_of_a_call(died: Any, chat: ChatServer, home: Path, said: st
     key = next(name for name, call in calls.items() if call.completed is None)
     done = playhead("resume", "mine", *GIVEN, "--api-base", chat.address, said.format(key))
     assert done.exit_code == 0, done.stderr
-    assert (home / "done").exists() is bool(ran)
+    assert (home / "calculated").exists() is bool(ran)
     assert chat.requests[0]["messages"][-1]["content"] == told
 
 

@@ -23,25 +23,9 @@ if TYPE_CHECKING:
     from tests.cli.conftest import ChatServer
 
 TASK = "How high is Mount Zed in feet, and how much is that in metres?"
-TOOLS = """
-from playhead import tool
-
-@tool(read_only=True)
-def lookup(key: str) -> str:
-    "Look up."
-    print("noise")
-    return f"{key} is 4,180 feet high"
-
-def calculator(expression: str) -> float:
-    "Calculate."
-    return eval(expression, {}, {})
-"""
 
 
-@pytest.fixture(autouse=True)
-def tools(home: Path) -> None:
-    """A module of the current folder, with a tool and a plain function."""
-    (home / "my_tools.py").write_text(TOOLS)
+pytestmark = pytest.mark.usefixtures("tools")
 
 
 def run(chat: ChatServer, *arguments: str | Path, **options: Any) -> Result:

@@ -84,34 +84,26 @@ def test_stream_events() -> None:
 
 class TestStrategies:
     def test_every_setting(self) -> None:
-        """The table of settings has every setting of every strategy that has some; code-action has its own page."""
+        """The table has every setting of every strategy that has some, with its default; code-action has its own page."""
         found: dict[str, list[str]] = {}
-        for strategy, settings, *_ in rows(read("guides/strategies"), "The settings"):
-            if strategy:
-                listed = found[code(strategy)[0]] = []
-            listed += code(settings)
+        defaults: dict[str, str] = {}
+        name = ""
+        for strategy, settings, default, _ in rows(read("guides/strategies"), "The settings"):
+            name = code(strategy)[0] if strategy else name
+            found.setdefault(name, []).extend(code(settings))
+            defaults[f"{name} {settings.strip('`')}"] = default.strip("`").replace('"', "'")
         assert found.pop("code-action") == []
         assert found == {name: list(strategy_class(name)().recorded()) for name in found}
         assert {*found} == {*list_strategies()} - {"reactive", "direct", "chain-of-thought", "code-action"}
-
-    @pytest.mark.parametrize("name", ["autonomous", "reflexion"])
-    def test_defaults(self, name: str) -> None:
-        """The defaults are those of the classes."""
-        found: dict[str, dict[str, str]] = {}
-        for strategy, setting, default, _ in rows(read("guides/strategies"), "The settings"):
-            if strategy:
-                listed = found[strategy.strip("`")] = {}
-            listed[setting.strip("`")] = default.strip("`").replace('"', "'")
-        assert found[name] == {key: repr(value) for key, value in strategy_class(name)().recorded().items()}
+        for name in ("autonomous", "reflexion"):
+            for setting, value in strategy_class(name)().recorded().items():
+                assert defaults[f"{name} {setting}"] == repr(value)
 
     def test_every_strategy_can_be_chosen(self) -> None:
-        """The page that compares strategies has all of them, and their aliases."""
+        """The page that compares strategies has all of them; the guide has the aliases of each."""
         names = [code(row[0]) for row in rows(read("choosing-a-strategy"), "Choosing a strategy")]
         assert sorted(full for full, *_ in names) == list_strategies()
         assert all(set(short) <= set(strategy_class(full).short_names()) for full, *short in names)
-
-    def test_aliases(self) -> None:
-        """The guide has the aliases of each strategy."""
         for name, *_ in rows(read("guides/strategies"), "Strategies"):
             full, *short = code(name)
             assert strategy_class(full).short_names() == tuple(short)

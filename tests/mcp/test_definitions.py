@@ -120,10 +120,7 @@ def test_results_that_strangers_may_have_written():
     [
         (["/usr/bin/python3.12", "-S", "servers/weather.py", "stdio"], "weather.py"),
         (["python", "-m", "mcp_server_time", "--local-timezone", "UTC"], "mcp_server_time"),
-        (["python"], "python"),
         (["npx", "-y", "@scope/server-files", "."], "server-files"),
-        (["uv", "run", "serve.py"], "uv"),
-        (["/opt/bin/mcp-server-time", "x.py"], "mcp-server-time"),
     ],
 )
 def test_what_a_server_is_called(command: list[str], name: str):

@@ -16,10 +16,8 @@ import anyio
 import psutil
 import pytest
 
-from playhead import Agent
 from playhead.errors import MissingDependencyError, ToolDefinitionError, ToolServerError, UsageError
 from playhead.mcp import mcp_tools
-from playhead.testing import ScriptedModel, call, text
 from tests.mcp.serving import RAW, one, raw, told
 
 pytestmark = pytest.mark.slow
@@ -189,10 +187,7 @@ MISUSE: dict[str, tuple[dict[str, Any], str]] = {
     "no url": ({"url": "ftp://a"}, "http(s) address"),
     "env for a url": ({"url": "http://a", "env": {}}, "env= and cwd= are for a command="),
     "headers for a command": ({"command": "a", "headers": {}}, "headers= are for a server at a url="),
-    "empty": ({"command": []}, "command: Tuple should have at least 1 item"),
     "no quotes": ({"command": "a 'b"}, "is not a command line"),
-    "one name": ({"command": "a", "names": "add"}, "names: Input should be a valid tuple"),
-    "no time": ({"command": "a", "timeout_s": 0}, "timeout_s: Input should be greater than 0"),
 }
 
 
@@ -231,12 +226,3 @@ def test_in_the_child_of_a_fork_a_call_fails():
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert told(tools, "act") == (True, "fine")
-
-
-def test_two_servers_with_a_tool_of_one_name_are_refused():
-    """A model tells tools apart by name; a prefix does it."""
-    with one(TEXT) as tools, one(TEXT) as others, one(TEXT, prefix="b_") as different:
-        model = ScriptedModel([call("b_act"), text("done")])
-        with pytest.raises(ToolDefinitionError, match="two tools are called 'act'"):
-            Agent(model, tools=[*tools, *others])
-        assert Agent(model, tools=[*tools, *different], trace=None).run_sync("Act.").steps[-1].content == "fine"

@@ -30,7 +30,6 @@ def texts(*each: str) -> list[dict[str, Any]]:
 
 SAME = {
     "one text": ({"content": texts("4180")}, "4180"),
-    "no content": ({"content": []}, ""),
     "structured alone": ({"content": [], "structuredContent": {"a": 1}}, {"a": 1}),
     "structured and its text": (
         {"content": texts('{"a": [1, null]}'), "structuredContent": {"a": [1, None]}},
@@ -47,8 +46,6 @@ WHOLE = {
     "true is not 1": {"content": texts("1"), "structuredContent": {"result": True}},
     "an image": {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
     "sound beside text": {"content": [*texts("a"), {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]},
-    "a link": {"content": [{"type": "resource_link", "uri": "file:///a", "name": "a"}]},
-    "annotated": {"content": [{"type": "text", "text": "a", "annotations": {"priority": 1.0}}]},
 }
 
 
