@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import load_recording, tool
+from playhead import tool
 from playhead.agent.streaming import TextDelta, collect, text_of
 from playhead.errors import ChatError, ModelError, UsageError
-from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import ImagePart, TextPart
 from tests.kernel.runs import make_agent
@@ -102,19 +101,6 @@ class TestWhatIsRemembered:
         assert said(chat) == [("user", "Hello")]
         await chat.chat("Hello?")
         assert sent(model)[1:] == [("user", "Hello"), ("user", "Hello?")]
-
-
-class TestTheRuns:
-    async def test_each_is_recorded_and_found(self, tmp_path: Path):
-        """Its first event names the chat and the turn, and the file alone gives the run back."""
-        chat, _ = session(tmp_path, [text("Hi."), LOOK, text("a"), text("Because.")], id="chat-1", context="Be kind.")
-        replies = [await chat.chat(message) for message in ("Hello", "Find a.", "Why?")]
-        for turn, reply in enumerate(replies):
-            path = tmp_path / f"{reply.result.run_id}.jsonl"
-            header: Any = load_recording(path).header
-            assert (header.chat.session, header.chat.turn) == ("chat-1", turn)
-            again = await reproduce(path)
-            assert again.identical, again.divergences
 
     async def test_streamed(self, tmp_path: Path):
         """`stream` gives a handle; its answer joins the chat when the run is over, and until then no other message is taken."""

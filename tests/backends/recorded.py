@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from playhead import load_recording
+from playhead.kernel.models.openai_format import message_to_openai
 from playhead.trace.events import LlmRequested, LlmResponded
-from playhead.trace.types import TextPart
+from playhead.trace.types import Message
 from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
     from playhead import Recording, RunResult
     from playhead.trace.recording import RecordedCall, RecordedExchange
-    from playhead.trace.types import Content, Message, Request, ToolCall
+    from playhead.trace.types import Request
 
 
 def exchanges(run: RunResult) -> list[tuple[Request, RecordedExchange]]:
@@ -39,54 +41,27 @@ def _recording(run: RunResult) -> Recording:
 
 
 def message(sent: Message) -> dict[str, Any]:
-    """Return a message in OpenAI's form."""
-    told = {"tool_call_id": sent.tool_call_id, "name": sent.name}
-    content = _content(sent.content)
-    return {
-        "role": sent.role,
-        "content": content,
-        **_calls(sent.tool_calls, content),
-        **{key: value for key, value in told.items() if value is not None},
-    }
+    """Return a message in OpenAI's form, with the arguments of its calls as data."""
+    told: dict[str, Any] = shown(message_to_openai(sent))
+    told["content"] = shown(told["content"])
+    for call in told.get("tool_calls", ()):
+        call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return told | ({"name": sent.name} if sent.name else {})
 
 
 def answer(responded: LlmResponded) -> dict[str, Any]:
     """Return an answer in OpenAI's form."""
-    said = text(responded.text)
-    reasoning = {"reasoning_content": text(responded.thinking)} if responded.thinking else {}
-    return {"role": "assistant", "content": said, **_calls(responded.tool_calls, said), **reasoning}
-
-
-def _content(content: Content) -> Any:
-    if isinstance(content, str):
-        return text(content)
-    return [
-        {"type": "text", "text": text(part.text)}
-        if isinstance(part, TextPart)
-        else {"type": "image_url", "image_url": {"url": part.url}}
-        for part in content
-    ]
-
-
-def _calls(asked: tuple[ToolCall, ...], content: Any) -> dict[str, Any]:
-    if not asked:
-        return {}
-    told = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": shown(call.arguments)}}
-        for call in asked
-    ]
-    return {"content": content or None, "tool_calls": told}
+    said = Message(id=0, role="assistant", content=responded.text, tool_calls=responded.tool_calls)
+    return message(said) | ({"reasoning_content": shown(responded.thinking)} if responded.thinking else {})
 
 
 def shown(value: Any) -> Any:
-    """Return a recorded value as it is shown: a text, or JSON without the tags by which a trace tells kinds of values apart."""
-    value = untagged(value)
-    return text(value) if isinstance(value, str) else _whole(value)
+    """Return a recorded value as it is shown: a text, or JSON without the tags by which a trace tells kinds of values apart.
 
-
-def text(said: str) -> str:
-    """Return a text as every backend can hold it: neither half a character nor a NUL is in it."""
-    return str(_whole(said)).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    No backend can hold half a character, and none a text with a NUL.
+    """
+    value = _whole(untagged(value))
+    return value.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
 
 
 def _whole(value: Any) -> Any:

@@ -188,12 +188,11 @@ async def test_without_a_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyP
 # --- another process --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("approved", [True, False])
-async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool):
+async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It sees the call, without secrets, and its answer decides; afterwards nothing waits."""
     monkeypatch.setattr(approvers, "POLL_S", 0.005)
     control = OwnControl.create(tmp_path / "run.jsonl")
-    decisions: list[Approval] = []
+    inbox, decisions = Inbox(control), list[Approval]()
 
     async def ask() -> None:
         asked = request(control=control, redact=lambda value: {"key": "?"} if isinstance(value, dict) else value)
@@ -201,24 +200,10 @@ async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.Monke
 
     async with anyio.create_task_group() as group:
         group.start_soon(ask)
-        found = Control.of(tmp_path / "run.jsonl")
-        assert found is not None
-        other = Inbox(found)
-        await until(other.pending)
-        (pending,) = other.pending()
+        await until(inbox.pending)
+        (pending,) = inbox.pending()
         told = (pending.tool, pending.arguments, pending.redacted, pending.call_id, pending.why)
         assert told == ("pay", {"key": "?"}, True, "call_0_0", "bob waits")
-        assert other.answer(pending, approved=approved, why="so it is", by="ann")
-        assert Inbox(control).pending() == []
-    assert decisions == [Approval(approved=approved, why="so it is", by="ann")]
-    assert Inbox(control).pending() == []
-    control.close()
-
-
-async def test_nobody_answers(tmp_path: Path):
-    """Whoever has not answered in time has denied."""
-    control = OwnControl.create(tmp_path / "run.jsonl")
-    asks: Any = file_inbox("30ms")
-    denied = Approval(approved=False, why="nobody answered within 0.03 s")
-    assert (await asks(request(control=control)), Inbox(control).pending()) == (denied, [])
+        assert inbox.answer(pending, approved=False, why="so it is", by="ann")
+    assert (decisions, inbox.pending()) == ([Approval(approved=False, why="so it is", by="ann")], [])
     control.close()

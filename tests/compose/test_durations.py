@@ -7,8 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from playhead.compose.durations import seconds
 from playhead.errors import UsageError
@@ -30,21 +28,13 @@ def test_a_length_of_time(value: Any, expected: float):
 @pytest.mark.parametrize(
     "value",
     ["", "s", "5", "30 s", "5 minutes", "5x", "soon", "-5s", "5s5m", "5s 5s", "1e3s", ".5s", "5.s", "٣s", "5s\n", "x" * 500, True, None, [5], b"5s",
-     math.nan, 5j, object(), "9" * 16 + "s"],
+     math.nan, math.inf, 0, "0s", timedelta(0), -1, 5j, object(), "9" * 16 + "s"],
 )  # fmt: skip
 def test_an_invalid_duration_is_refused(value: Any):
     """Anything else is refused, in one short line."""
-    with pytest.raises(UsageError, match=r"^timeout is a length of time: seconds, text such as") as error:
+    with pytest.raises(
+        UsageError,
+        match=r"^timeout is a length of time(: seconds, text such as | that has an end| that is more than 0)",
+    ) as error:
         seconds(value, "timeout")
     assert len(str(error.value)) < 300
-
-
-@given(st.text(max_size=20) | st.floats() | st.integers() | st.booleans() | st.timedeltas())
-def test_any_duration(value: Any):
-    """A duration is positive and finite; any other value is a usage error."""
-    try:
-        length = seconds(value, "timeout")
-    except UsageError:
-        return
-    assert 0 < length < math.inf
-    assert not isinstance(value, str) or seconds(f"{value}", "again") == length

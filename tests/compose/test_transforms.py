@@ -25,8 +25,6 @@ from tests.compose.hooked import (
     open_calls,
     run_all,
     run_with,
-    save,
-    sent,
     suppress,
     suppressions,
 )
@@ -59,6 +57,16 @@ def nudged(run: Ran) -> Any:
     return last(run), [(event.nudge, event.text) for event in run.events("nudge-issued")]
 
 
+def offered(run: Ran) -> Any:
+    """Return the descriptions of the tools of each request, as they were written (each once), and as the tool has it."""
+    requests = [[spec.description for spec in request.tools] for request in run.model.requests]
+    return (
+        requests,
+        [[spec.description for spec in event.tools] for event in run.events("tools-defined")],
+        lookup.spec.description,
+    )
+
+
 def called(run: Ran) -> Any:
     """Return the call that ran, as the trace, the steps and the model have it."""
     (started,) = run.events("tool-call-started")
@@ -72,6 +80,8 @@ CHANGED: list[tuple[str, Any, list[Any], Any, Any]] = [
     ("prompt.system", lambda prompt, _: f"Acme. {prompt}", DONE,
      lambda run: (contents(run.model.requests[0]), run.recording.header.agent.system_prompt),
      ([("system", "Acme. Be brief."), ("user", "Do it.")], "Be brief.")),
+    ("prompt.tools", lambda specs, _: [each.model_copy(update={"description": "Better."}) for each in specs], SCRIPT, offered,
+     ([["Better."] * 2] * 2, [["Look up.", "Save."], ["Better."], ["Better."]], "Look up.")),
     ("message.tool-result", setting(content="***"), SCRIPT,
      lambda run: (last(run), run.steps()[-1]), (("tool", "***"), ("observation", "lookup", "found a"))),
     ("tool.result", setting(result={"key": 1}), SCRIPT,
@@ -99,8 +109,8 @@ async def test_a_change(tmp_path: Path, tag: str, change: Any, turns: Any, seen:
         tmp_path, turns, on(tag, change), system_prompt="Be brief.", rationale=tag == "decision.rationale", **options
     )
     assert seen(run) == expected
-    ((where, _, hook, before, after),) = changes(run)
-    assert (where, hook, before != after) == (tag, "hook", True)
+    assert {(where, hook, before != after) for where, _, hook, before, after in changes(run)} == {(tag, "hook", True)}
+    assert (await reproduce(run.recording)).divergences == ()
 
 
 def parts(run: Ran) -> Any:
@@ -141,26 +151,6 @@ async def test_a_removal(tmp_path: Path, tag: str, turns: Any, seen: Any, expect
     run = await run_with(tmp_path, turns, suppress(tag), lambda harness: harness.before("complete", lambda _: None))
     assert seen(run) == expected
     assert [(each[0], each[2]) for each in suppressions(run)] == [(tag, "hook")]
-
-
-async def test_the_tools_of_a_prompt(tmp_path: Path):
-    """A changed description is offered, written once as a new schema, and only to the model."""
-
-    def describe(specs: Any, _: Any) -> Any:
-        return [each.model_copy(update={"description": "Better."}) if each.name == "lookup" else each for each in specs]
-
-    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], on("prompt.tools", describe))
-    offered = [[(spec.name, spec.description) for spec in request.tools] for request in run.model.requests]
-    assert offered == [[("lookup", "Better."), ("save", "Save.")]] * 2
-    first, second = run.events("tools-defined")
-    assert [(spec.name, spec.description) for spec in first.tools] == [("lookup", "Look up."), ("save", "Save.")]
-    assert (second.first_id, [spec.description for spec in second.tools]) == (2, ["Better."])
-    assert [(tag, key, hook) for tag, key, hook, *_ in changes(run)] == [
-        ("prompt.tools", "0", "hook"),
-        ("prompt.tools", "1", "hook"),
-    ]
-    assert lookup.spec.description == "Look up."
-    assert (await reproduce(run.recording)).divergences == ()
 
 
 USUAL = [("system", "Be brief."), ("user", "Do it."), ("assistant", ""), ("tool", "found a")]
@@ -335,22 +325,3 @@ async def test_seeds(tmp_path: Path):
     ]  # fmt: skip
     assert seen == [{"score": 1}]
     assert [event.text for event in run.events("nudge-issued")] == ["BE QUICK."]
-
-
-async def test_requests_of_the_whole_script(tmp_path: Path):
-    """With a change at every chokepoint at once, the trace still holds the exact requests."""
-
-    def block(harness: Harness) -> None:
-        harness.on(["prompt.system", "prompt.task", "nudge.*"], lambda words, _: f"{words} ~")
-        harness.on("message.*", lambda message, _: message.model_copy(update={"content": f"{message.content} ~"}))
-        harness.on("prompt.tools", lambda specs, _: [each.model_copy(update={"description": "~"}) for each in specs])
-        harness.on(
-            "llm.request", lambda request, _: replace(request, messages=request.messages[::-1], parameters={"seed": 1})
-        )
-        harness.on("tool.result", lambda result, _: result.model_copy(update={"result": f"{result.result} ~"}))
-
-    run = await run_all(tmp_path, block, parameters={"a": 1})
-    assert [request.parameters for request in run.model.requests] == [{"seed": 1}] * len(run.model.requests)
-    assert sent(run) == run.model.requests
-    assert all(message.content.endswith("~") for request in run.model.requests for message in request.messages)
-    assert save.spec.description == "Save."

@@ -9,15 +9,13 @@ from anyio.lowlevel import checkpoint
 
 from playhead import Agent, Approval, Context, Execution, ToolContext, tool
 from playhead.compose import killswitches as ks
-from tests.compose.killswitches.provider import CountingModel, RandomModel
+from tests.compose.killswitches.provider import RandomModel
 
 if TYPE_CHECKING:
     import random
     from pathlib import Path
 
     from tests.compose.killswitches.provider import Provider
-
-BODIES = ("read", "write", "ask", "fail")
 
 
 @dataclass
@@ -28,7 +26,8 @@ class Schedule:
     provider: Provider
     bound: str | None = None
     """The `prompt_bound` of all budgets."""
-    make_model: type[RandomModel] = CountingModel
+    counts: float | None = 1
+    """Which share of a prompt's tokens its model counts before it is sent; None: it cannot count."""
     budget: ks.Budget | None = None
     """What several runs share."""
     outside: bool = False
@@ -43,7 +42,7 @@ class Schedule:
             tools.append(below.as_tool(read_only=chance.random() < 0.85))
         names = [each.spec.name for each in tools]
         return Agent(
-            self.make_model(chance, self.provider, f"random/{name}", names),
+            RandomModel(chance, self.provider, f"random/{name}", names, self.counts),
             name=name,
             tools=tools,
             max_iterations=chance.randint(1, 4),

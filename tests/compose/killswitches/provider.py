@@ -32,13 +32,12 @@ class Asked:
 
     who: str
     """The task, or for the body of a tool what it asked: each agent has a task of its own."""
-    prompt: int
     cap: int
     capped: bool
     """Whether the request stated the cap."""
-    tokens: int = 0
+    tokens: int
     """What was billed: the worst case, until it is known."""
-    usd: Decimal = Decimal()
+    usd: Decimal
 
 
 @dataclass
@@ -58,7 +57,7 @@ class Provider:
         """Count a request, as the dearest it can be until something else is known."""
         stated = output_cap(request.parameters)
         cap = UNCAPPED if stated is None else stated
-        asked = Asked(_who(request), prompt, cap, stated is not None, prompt + cap, worst_usd(prompt, cap))
+        asked = Asked(_who(request), cap, stated is not None, prompt + cap, worst_usd(prompt, cap))
         under = max(0, prompt - counted)
         with self.lock:
             self.asked.append(asked)
@@ -111,8 +110,11 @@ def usd(usage: Usage) -> Decimal:
 class RandomModel:
     """Answers at random, and never with more tokens than the request allows, as a real provider does."""
 
-    def __init__(self, chance: random.Random, provider: Provider, name: str, tools: list[str]) -> None:
+    def __init__(
+        self, chance: random.Random, provider: Provider, name: str, tools: list[str], counts: float | None = 1
+    ) -> None:
         self.name = name
+        self._counts = counts  # which share of a prompt's tokens it counts; None: it cannot count
         self.tools = tools
         self._chance = chance
         self._provider = provider
@@ -130,7 +132,7 @@ class RandomModel:
     async def complete(self, request: Request) -> Completion:
         """Answer at some time, or fail."""
         chance, prompt = self._chance, prompt_tokens(request)
-        with self._provider.asking(request, prompt, self.counted(prompt)) as asked:
+        with self._provider.asking(request, prompt, self._counted(prompt)) as asked:
             for _ in range(chance.choice((0, 0, 1, 2, 5))):
                 await checkpoint()
             if (kind := chance.random()) < 0.08:  # the provider may have worked for it: the worst case stays
@@ -145,9 +147,14 @@ class RandomModel:
                 asked.tokens, asked.usd = usage.total_tokens, usd(usage)
             return self._answer(request, usage)
 
-    def counted(self, prompt: int) -> int:
-        """Return how many tokens are said to be in a prompt before it is sent."""
-        return prompt
+    async def count_tokens(self, request: Request) -> int | None:
+        """Return how many tokens are said to be in the prompt before it is sent, at some time."""
+        for _ in range(self._chance.choice((0, 0, 1))):
+            await checkpoint()
+        return None if self._counts is None else self._counted(prompt_tokens(request))
+
+    def _counted(self, prompt: int) -> int:
+        return prompt if self._counts is None else int(prompt * self._counts)
 
     def _usage(self, prompt: int, cap: int) -> Usage | None:
         chance = self._chance
@@ -185,24 +192,6 @@ class RandomModel:
                 self._asked += 1
                 return {"task": f"task {self._asked} of {self.name}"}
         return {"key": self._chance.choice("abc")}
-
-
-class CountingModel(RandomModel):
-    """Counts a prompt exactly."""
-
-    async def count_tokens(self, request: Request) -> int | None:
-        """Return the tokens of the prompt, at some time."""
-        for _ in range(self._chance.choice((0, 0, 1))):
-            await checkpoint()
-        return self.counted(prompt_tokens(request))
-
-
-class UndercountingModel(CountingModel):
-    """Counts a prompt too low."""
-
-    def counted(self, prompt: int) -> int:
-        """Return less than there are."""
-        return prompt - prompt // 3
 
 
 def prompt_tokens(request: Request) -> int:

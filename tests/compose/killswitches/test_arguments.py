@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,29 +54,6 @@ def test_a_wrong_argument_is_refused(make: Any, words: str):
         make()
     assert words in str(raised.value)
     assert len(str(raised.value)) < 400
-
-
-def test_the_header_holds_the_switches():
-    """The trace says which switches there were, and with which settings."""
-    blocks: list[Any] = [
-        ks.budget_limit(max_tokens=500, max_cost_usd=0.5, prompt_bound="bytes"),
-        ks.budget_limit(ks.Budget(max_tokens=5)),
-        ks.timeout_after(timedelta(seconds=90), on_trigger="terminate"),
-        ks.watchdog(5),
-        ks.tool_limit({"lookup": 2, "*": 5}, total=9, on_trigger="refuse"),
-        ks.circuit_breaker(3, tools="lookup", provider=False),
-        ks.require_approval_for(["*"], deny, timeout="5m"),
-    ]
-    agent = Agent(ScriptedModel([]), tools=[lookup], compose=blocks, trace=None)
-    assert [(each.role, each.name, each.at) for each in agent.header.hooks] == [
-        ("guard", "budget_limit", "max_tokens=500, max_cost_usd=0.5, prompt_bound='bytes', on_trigger='stop'"),
-        ("guard", "budget_limit", "max_tokens=5, shared=True, on_trigger='stop'"),
-        ("guard", "timeout_after", "limit_s=90.0, on_trigger='terminate'"),
-        ("guard", "watchdog", "limit_s=5.0, on_trigger='stop'"),
-        ("guard", "tool_limit", "tool={'lookup': 2, '*': 5}, total=9, on_trigger='refuse'"),
-        ("guard", "circuit_breaker", "failures=3, tools=['lookup'], provider=False, on_trigger='stop'"),
-        ("guard", "require_approval_for", "tools=['*'], timeout=300.0, on_trigger='continue'"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from playhead import PlayheadError, load_recording
 from playhead.replay import reproduce
 from tests.compose.killswitches import oracle
 from tests.compose.killswitches.agents import Schedule
-from tests.compose.killswitches.provider import Provider, RandomModel, UndercountingModel
+from tests.compose.killswitches.provider import Provider
 from tests.proving import sample
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 GROUPS = sample(20, 1)
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "exact": (sample(600, 30), {}),
-    "bytes": (sample(200, 10), {"bound": "bytes", "make_model": RandomModel}),
-    "undercounted": (sample(100, 10), {"make_model": UndercountingModel}),
+    "bytes": (sample(200, 10), {"bound": "bytes", "counts": None}),
+    "undercounted": (sample(100, 10), {"counts": 2 / 3}),
     "outside": (sample(100, 10), {"outside": True}),
 }
 """How many schedules of which kind."""
@@ -60,7 +60,7 @@ async def _check(seed: str, options: dict[str, Any], folder: Path) -> None:
     oracle.check_whole(recording)
     oracle.check_causes(recording)
     oracle.check_calls(recording, schedule)
-    exact = schedule.make_model is not UndercountingModel
+    exact = schedule.counts in (None, 1)
     oracle.check_spending(recording, schedule, 0 if exact else schedule.provider.undercounted)
     if exact:
         oracle.check_refusals(recording, schedule)

@@ -18,10 +18,10 @@ from playhead.compose.killswitches import Budget, budget_limit, timeout_after
 from playhead.compose.killswitches.ledger import cost_of, worst_cost
 from playhead.errors import MissingApiKeyError, ModelRequestError, RateLimitError
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import Completion, Prices, Usage
+from playhead.trace.types import Prices, Usage
 from tests.compose.killswitches import oracle
 from tests.compose.killswitches.agents import Schedule
-from tests.compose.killswitches.provider import CountingModel, Provider
+from tests.compose.killswitches.provider import Provider, RandomModel
 from tests.compose.killswitches.test_schedules import LIMIT_S
 from tests.kernel.hung import HungModel, hanging, lookup, timed
 from tests.options import grouped
@@ -95,27 +95,11 @@ def in_threads(works: list[Any]) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-class Model(CountingModel):
-    """Answers with ten tokens, or fails as told."""
-
-    def __init__(self, *failures: Exception | None) -> None:
-        super().__init__(random.Random(0), Provider(), "counting/model", [])
-        self.failures = list(failures)
-
-    async def complete(self, request: Request) -> Completion:
-        """Answer."""
-        failure = self.failures.pop(0) if self.failures else None
-        if failure is not None:
-            raise failure
-        prompt = await self.count_tokens(request) or 0
-        return Completion(text="done", usage=Usage(input_tokens=prompt, output_tokens=10))
-
-
 def test_the_same_budget_twice():
     """A budget stacked twice, or also on an agent below, is charged once and does not wait for itself."""
     budget = Budget(max_tokens=4_000)
     block = budget_limit(budget, output_cap=2_500)
-    below = Agent(Model(), **grouped(name="below", compose=[block, block], **OPTIONS))
+    below = Agent(ScriptedModel([text("done")]), **grouped(name="below", compose=[block, block], **OPTIONS))
     agent = Agent(
         ScriptedModel([call("below", task="Go."), text("done")]),
         **grouped(tools=[below], compose=[block, budget_limit(budget, output_cap=3_000)], **OPTIONS),
@@ -138,7 +122,9 @@ def test_an_abandoned_request_blocks_no_other_run(kind: str):
         assert result.terminated_by == "timeout_after"
         assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
         assert budget.spent_tokens > 4_000
-        other = Agent(Model(), **grouped(compose=[budget_limit(budget, output_cap=4_000)], **OPTIONS))
+        other = Agent(
+            ScriptedModel([text("done")]), **grouped(compose=[budget_limit(budget, output_cap=4_000)], **OPTIONS)
+        )
         took_s, result = timed(lambda: other.run_sync("Go."))
         assert (result.output, took_s < bound(5)) == ("done", True)
 
@@ -155,7 +141,12 @@ def test_an_abandoned_request_blocks_no_other_run(kind: str):
 def test_a_failure_that_may_have_been_billed(failure: Exception, billed: bool):
     """What was set aside for an attempt is given back only when the provider itself says that it has done nothing."""
     budget = Budget(max_tokens=5_000)
-    agent = Agent(Model(failure), **grouped(compose=[budget_limit(budget, output_cap=1_000)], retries=0, **OPTIONS))
+
+    def fail(_: Request) -> Any:
+        raise failure
+
+    model = ScriptedModel([fail])
+    agent = Agent(model, **grouped(compose=[budget_limit(budget, output_cap=1_000)], retries=0, **OPTIONS))
     with pytest.raises(PlayheadError):
         agent.run_sync("Go.")
     assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
@@ -169,7 +160,7 @@ def test_two_budgets_in_any_order(seed: int):
     one, other = Budget(max_tokens=6_000), Budget(max_tokens=5_000)
 
     def run(*budgets: Budget) -> None:
-        model = CountingModel(random.Random(chance.random()), provider, "random/model", ["lookup"])
+        model = RandomModel(random.Random(chance.random()), provider, "random/model", ["lookup"])
         blocks = [budget_limit(each, output_cap=2_000) for each in budgets]
         agent = Agent(model, **grouped(tools=[lookup], compose=blocks, **OPTIONS))
         for _ in range(3):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead import Agent, ToolContext, tool
+from playhead import Agent
 from playhead.compose.killswitches import Budget, budget_limit
 from playhead.compose.killswitches.output_cap import NAMES
 from playhead.compose.killswitches.prompt_bound import Bound, PromptMeter
 from playhead.errors import UsageError
-from playhead.testing import ScriptedModel, call, text
+from playhead.testing import ScriptedModel, text
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
 from tests.compose.killswitches.provider import Provider, RandomModel
 from tests.compose.killswitches.test_shared_budgets import OPTIONS
@@ -143,20 +144,6 @@ def test_prices_that_cannot_be(prices: dict[str, float]):
     assert model.requests == []
 
 
-def test_a_body_cannot_ask_for_several_answers():
-    """A tool's body that asks the model for several answers gets an error."""
-
-    @tool
-    async def ask(context: ToolContext) -> str:
-        """Ask."""
-        return (await context.model.ask("How?", n=3)).text
-
-    model = ScriptedModel([call("ask"), text("done")])
-    result = Agent(model, **grouped(tools=[ask], compose=[budget_limit(max_tokens=9_000)], **OPTIONS)).run_sync("Go.")
-    assert "no request parameter" in result.steps[-1].content
-    assert len(model.requests) == 2
-
-
 # --- how long a prompt is taken to be ----------------------------------------------------------------------------------
 
 TEXT = st.text(max_size=40)
@@ -196,7 +183,7 @@ def test_bytes_are_never_too_few(messages: Any, tools: Any):
 
 async def test_an_estimate_learns():
     """What was counted too low is not counted too low again; an exact count is left alone."""
-    model = RandomModel(None, Provider(), "a/b", [])  # type: ignore[arg-type]
+    model = RandomModel(random.Random(0), Provider(), "a/b", [], None)
     request = Request("a/b", (Message(id=0, role="user", content="x" * 3_000),))
     meter = PromptMeter(None)
     first = await meter.bound(model, request)

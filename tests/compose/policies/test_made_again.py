@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -110,15 +108,6 @@ async def test_reproduced_and_replayed_without_code(tmp_path: Path):
     ]
     assert len(refused) == 2
     assert other.run.output == {"metres": 42}
-
-
-@pytest.mark.slow
-def test_reproduced_by_a_process_that_has_only_the_file(tmp_path: Path):
-    """Another process, which has none of the user's code, reproduces a run with every policy."""
-    agent_with_all(tmp_path).run_sync("Do it.", run_id="run")
-    command = [sys.executable, "-m", "playhead", "reproduce", "run.jsonl"]
-    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout.partition(":")[0]) == (0, "identical"), done.stderr
 
 
 async def test_an_answer_without_a_recorded_verdict_stops_the_replay(tmp_path: Path):
