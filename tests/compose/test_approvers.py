@@ -17,7 +17,6 @@ from playhead.compose import approvers
 from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
 from playhead.compose.inbox import Inbox
 from playhead.kernel.lifecycle.own_control import OwnControl
-from playhead.trace.control import Control
 from playhead.trace.types import Rationale
 
 if TYPE_CHECKING:
