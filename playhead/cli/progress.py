@@ -20,12 +20,12 @@ from playhead.cli.outcome import ending_line, result_as_json
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.parts import cell, dollars
+from playhead.diagnose.spending import Spent
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.terminal import Line, fit
 from playhead.errors import PlayheadError, TraceError
 from playhead.trace import events as e
 from playhead.trace.clock import SystemClock
-from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

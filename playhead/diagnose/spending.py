@@ -1,21 +1,92 @@
-"""What a recorded run spent."""
+"""The tokens and US dollars that a run spent; the run and every reader of its recording compute the same sum.
+
+An attempt at a model call counts once its end is recorded. A failed or abandoned attempt may have cost tokens that the
+provider never reported: the sum is then a lower bound, and `Usage.unknown` and `cost_unknown` count such attempts.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import copy
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded
-from playhead.trace.spending import Spent
+from playhead.trace.types import LARGEST_COUNT, Usage, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from playhead.trace.events import EventBase
     from playhead.trace.line import Record
-    from playhead.trace.spending import Total
+
+_NOT_COUNTED: Final = made(Usage, unknown=1)
+"""The usage of an attempt for which it is unknown."""
+
+
+class Total(NamedTuple):
+    """What a run spent."""
+
+    usage: Usage
+    """Tokens."""
+    cost_usd: float | None
+    """US dollars; None when a price is not known."""
+    cost_unknown: int | None
+    """Attempts with unknown cost, which make `cost_usd` a lower bound; None when there are none."""
+
+
+class Spent:
+    """A sum that grows; exact in any order."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        """Tokens so far."""
+        self.unpriced = 0
+        """Answers whose cost is unknown."""
+        self.untold = 0
+        """Attempts without an answer whose cost is unknown."""
+        self._priced = 0
+        self._usd = Fraction()
+
+    @property
+    def priced_usd(self) -> float | None:
+        """US dollars of the attempts with known cost; None when there are none."""
+        return min(float(self._usd), float(LARGEST_COUNT)) if self._priced else None
+
+    def total(self) -> Total:
+        """Return the sum; an empty one costs nothing."""
+        return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.untold or None)
+
+    def take(self, event: EventBase) -> None:
+        """Add the usage and cost that an event reports; most events report none."""
+        if isinstance(event, LlmResponded):
+            self.unpriced += event.cost_usd is None
+            self._add(event.usage.of_answer(), event.cost_usd)
+        elif isinstance(event, LlmFailed):
+            self.fail(event.usage, event.cost_usd)
+
+    def fail(self, usage: Usage | None = None, cost_usd: float | None = None) -> None:
+        """Add an attempt without an answer; None is unknown."""
+        self.untold += cost_usd is None
+        self._add(_NOT_COUNTED if usage is None else usage, cost_usd)
+
+    def join(self, other: Spent) -> None:
+        """Add another sum."""
+        self.usage += other.usage
+        self.unpriced += other.unpriced
+        self.untold += other.untold
+        self._priced += other._priced
+        self._usd += other._usd
+
+    def _add(self, usage: Usage, cost_usd: float | None) -> None:
+        self.usage += usage
+        if cost_usd is not None:
+            self._priced += 1
+            if cost_usd:  # a fraction takes longer than all the rest
+                self._usd += Fraction(cost_usd)
 
 
 class SpendingFold:
-    """The sum of a run's events, taken in the order of the file."""
+    """What a recorded run spent: the sum of its events, taken in the order of the file."""
 
     def __init__(self) -> None:
         self._spent = Spent()
@@ -32,8 +103,7 @@ class SpendingFold:
 
     def total(self) -> Total:
         """Return the sum; a request without a recorded end counts as unknown."""
-        found = Spent()
-        found.join(self._spent)
+        found = copy(self._spent)
         for _ in self._waiting:
             found.fail()
         return found.total()

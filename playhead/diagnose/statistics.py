@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.diagnose import statistics_model as m
 from playhead.diagnose.parts import spent
+from playhead.diagnose.spending import Spent
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, own_name
-from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

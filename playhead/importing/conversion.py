@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.diagnose.spending import Spent
 from playhead.importing.findings import Findings
 from playhead.importing.headers import beginning_of, tools_of
 from playhead.importing.model_calls import ModelCalls
@@ -30,7 +31,6 @@ from playhead.trace.events import (
 from playhead.trace.events.run import NOT_KNOWN
 from playhead.trace.format import ANSWERED, INCOMPLETE, incomplete
 from playhead.trace.owners import owner_inside
-from playhead.trace.spending import Spent
 from playhead.trace.types import ToolCall, text_of
 from playhead.trace.values import as_text, json_hash, to_json
 

@@ -14,10 +14,10 @@ from playhead.trace.values import to_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from playhead.diagnose.spending import Spent
     from playhead.importing.agents import Item, Work
     from playhead.importing.findings import Findings
     from playhead.trace.events import EventBase, ToolCallCompleted
-    from playhead.trace.spending import Spent
     from playhead.trace.types import Range, ToolSpec
 
 Outcome = LlmResponded | LlmFailed

@@ -13,11 +13,11 @@ from playhead.trace.values import repair_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playhead.diagnose.spending import Spent
     from playhead.kernel.lifecycle.termination import Ending, Kind
     from playhead.kernel.place import Place
     from playhead.trace.events import EventBase
     from playhead.trace.recorder import Recorder
-    from playhead.trace.spending import Spent
     from playhead.trace.values import JsonValue
 
 BILLED: Final = (LlmResponded, LlmFailed)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from playhead.diagnose.spending import Total
     from playhead.kernel.hooks import Said
     from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.session import Session
     from playhead.kernel.strategies.base import Strategy
     from playhead.trace.events import EventBase
-    from playhead.trace.spending import Total
     from playhead.trace.types import Content
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+from playhead.diagnose.spending import Spent
 from playhead.kernel.copies import Copies
 from playhead.kernel.emission import Emission, Records
 from playhead.kernel.lifecycle.termination import Ending, Termination
@@ -19,7 +20,6 @@ from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
 from playhead.trace.events import FactRecorded, KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.owners import owner_inside
-from playhead.trace.spending import Spent
 from playhead.trace.types import made
 from playhead.trace.values import to_json
 

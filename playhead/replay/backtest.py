@@ -16,6 +16,7 @@ from playhead.compose.killswitches.budget import BudgetGuard
 from playhead.compose.killswitches.clock import Clocked
 from playhead.compose.killswitches.ledger import cost_of
 from playhead.compose.killswitches.output_cap import output_cap
+from playhead.diagnose.spending import Spent
 from playhead.errors import NotATraceError, UsageError, nearest
 from playhead.kernel.guards import ask_all, check_guards, stopped, tell
 from playhead.kernel.lifecycle.threads import run_blocking
@@ -35,7 +36,6 @@ from playhead.trace.format import ANSWERED
 from playhead.trace.owners import parent_of
 from playhead.trace.parameters import unrecorded
 from playhead.trace.recorder import Recorder
-from playhead.trace.spending import Spent
 from playhead.trace.types import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
