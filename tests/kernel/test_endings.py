@@ -14,12 +14,11 @@ from playhead.compose import Stop, Terminate
 from playhead.compose import killswitches as ks
 from playhead.diagnose.debrief_account import TERMINATED_BY
 from playhead.diagnose.integrity import check_trace
-from playhead.errors import RecordingEndedError, RunEndedError, StrategyError
+from playhead.errors import RecordingEndedError, StrategyError
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, Session, World
-from playhead.kernel.state import KernelState, Thread, transition
-from playhead.kernel.strategies.reactive import Reactive
+from playhead.kernel.state import KernelState, transition
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.format import ANSWERED
@@ -267,19 +266,16 @@ def test_every_code_has_a_case():
 
 # --- the turn that ends a run -----------------------------------------------------------------------------------------
 
-CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
-    ([call("lookup", key="b"), *[call("final-answer", output=each) for each in "12"]], ["lookup", "final-answer"], "1"),
-    ([call("final-answer", output="1"), call("lookup", key="b")], ["lookup", "final-answer"], "1"),
-]
+ONE, TWO = (call("final-answer", output=each) for each in "12")
 
 
-@pytest.mark.parametrize(("turn", "ran", "output"), CALLS_OF_AN_END)
-async def test_calls_after_the_end(tmp_path: Path, turn: list[Any], ran: list[str], output: str):
+@pytest.mark.parametrize("turn", [[LOOK, ONE, TWO], [ONE, LOOK]], ids=["before", "after"])
+async def test_calls_beside_the_end(tmp_path: Path, turn: list[Any]):
     """A second call that would end the run does not run; results of other calls are in the steps and the thread."""
     run = await record(tmp_path, [LOOK, calls(*turn)], lookup, **FINAL)
-    assert (run.result.output, run.result.terminated_by) == (output, "final_answer_tool")
+    assert (run.result.output, run.result.terminated_by) == ("1", "final_answer_tool")
     started = [event for event in run.events("tool-call-started") if event.request == 1]
-    assert sorted(event.tool for event in started) == sorted(ran)
+    assert sorted(event.tool for event in started) == ["final-answer", "lookup"]
     observed = [step.call_id for step in run.result.steps if step.type == "observation"]
     assert observed[1:] == [event.call_id for event in sorted(started, key=lambda event: event.position)]
     results = [event.ref.call for event in run.events("message-added") if event.ref and event.ref.call]
@@ -312,19 +308,29 @@ def test_a_destroyed_coroutine(tmp_path: Path):
 # --- strategies that end in their own way -----------------------------------------------------------------------------
 
 
-async def test_a_strategy_that_raises(tmp_path: Path, register: Any):
+async def raises(state: KernelState, session: Session) -> KernelState:
+    """Fail."""
+    raise ValueError("no \ud800 way")
+
+
+async def forgets(state: KernelState, session: Session) -> None:
+    """Return no state."""
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (raises, "ValueError: no \ufffd way"),
+        (forgets, "TypeError: the strategy broken returned NoneType, not a KernelState"),
+    ],
+)
+async def test_a_broken_strategy(tmp_path: Path, register: Any, broken: Any, message: str):
     """The trace is closed, and the error names the exception and carries the result."""
-    raised, message = ValueError("no \ud800 way"), "ValueError: no \ufffd way"
-
-    async def broken(state: KernelState, session: Session) -> KernelState:
-        raise raised
-
     register("broken", broken)
     run = await record(tmp_path, [], strategy="broken")
     assert ending(run) == ended("failed", "error", None, 0, error=message)
-    assert type(run.error) is StrategyError
-    assert str(run.error) == f"the strategy raised {message}"
-    assert run.error.__cause__ is raised
+    assert (type(run.error), str(run.error)) == (StrategyError, f"the strategy raised {message}")
+    assert type(run.error.__cause__).__name__ == message.partition(":")[0]
 
 
 async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
@@ -341,33 +347,15 @@ async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
     assert (await reproduce(run.recording)).identical
 
 
-async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any):
-    """A strategy that returns no state is an error, and the trace is closed."""
-
-    async def forgetful(state: KernelState, session: Session) -> None:
-        pass
-
-    register("forgetful", forgetful)
-    run = await record(tmp_path, [], strategy="forgetful")
-    message = "the strategy raised TypeError: the strategy forgetful returned NoneType, not a KernelState"
-    assert (type(run.error), str(run.error)) == (StrategyError, message)
-    assert run.result.terminated_by == "error"
-
-
 # --- after the end ----------------------------------------------------------------------------------------------------
-
-
-def a_session(**fields: Any) -> Session:
-    """Return a session that records nowhere."""
-    run = RunContext("run", Recorder(TickingClock()), World())
-    return open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
 
 
 @pytest.mark.slow
 def test_one_of_many_ends_wins():
     """Of eight threads that end an agent at once, one succeeds, and its reason holds."""
     for _ in range(50):
-        session = a_session()
+        run = RunContext("run", Recorder(TickingClock()), World())
+        session = open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([]), {})
         start = threading.Barrier(8)
         winners: list[str] = []
 
@@ -383,53 +371,3 @@ def test_one_of_many_ends_wins():
             thread.join()
         (winner,) = winners
         assert session.termination == Termination(winner, f"from {winner}", source=winner)
-
-
-async def test_nothing_starts_after_the_end():
-    """After its end an agent asks no model, tool or fact."""
-    ran: list[str] = []
-
-    @tool
-    def write(key: str) -> str:
-        ran.append(key)
-        return key
-
-    model = ScriptedModel([text("hello")])
-    run = RunContext("run", Recorder(TickingClock()), World())
-    session = open_session(run, AgentHeader(name="agent", model="x/y"), model, {"write": write})
-    session.terminate("enough")
-    for ask in (
-        lambda: session.model.complete(Thread()),
-        lambda: session.model.ask("What?"),
-        lambda: session.tools.call("write", key="a"),
-        lambda: session.facts.ask("clock", lambda: ran.append("fact")),
-    ):
-        with pytest.raises(RunEndedError, match="root of run run has ended; nothing starts any more"):
-            await ask()
-    assert (model.requests, ran) == ([], [])
-
-
-async def test_queued_calls_do_not_start_after_the_end(tmp_path: Path, register: Any):
-    """Running calls finish when the run ends; queued ones never start."""
-    ran: list[int] = []
-    sessions: list[Session] = []
-
-    @tool(read_only=True)
-    async def read(number: int) -> int:
-        ran.append(number)
-        if number == 0:
-            sessions[0].terminate("killed", source="switch")
-        await anyio.sleep(0.001)
-        return number
-
-    async def with_session(state: KernelState, session: Session) -> KernelState:
-        sessions.append(session)
-        return await Reactive().run(state, session)
-
-    register("watched", with_session)
-    turn = calls(*(call("read", number=number) for number in range(9)))
-    run = await record(tmp_path, [turn], read, strategy="watched")
-    started = ["call_0_0", "call_0_1", "call_0_2"]
-    assert (ran, run.result.terminated_by) == ([0, 1, 2], "killed")
-    assert [event.call_id for event in run.events("tool-call-started")] == started
-    assert sorted(event.call_id for event in run.events("tool-call-completed") if event.ok) == started

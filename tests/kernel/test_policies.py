@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, Verdict, load_recording, tool
-from playhead.errors import ToolDefinitionError, UsageError
+from playhead import Verdict, tool
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, text
-from tests.kernel.runs import Ran, data, make_agent, record
-from tests.kernel.strategies.stuck import SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
+from playhead.testing import call, calls, text
+from tests.kernel.runs import Ran, record
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-PURPOSE = "required-tools"
 
 
 @tool(read_only=True, name="web-search")
@@ -33,10 +29,17 @@ async def other() -> str:
     return "other"
 
 
-@tool
-async def write_file(path: str) -> str:
-    """Write a file."""
-    return f"wrote {path}"
+OLD = "the lake is deep and cold and full of large grey fish today"
+
+NEW = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+
+
+@tool(read_only=True)
+async def read(page: str) -> str:
+    """Read a page."""
+    if page == "bad":
+        raise ValueError(OLD)
+    return {"old": OLD, "new": NEW, "mixed": f"{OLD} besides alpha", "short": "yes"}[page]
 
 
 def search(query: str = "a") -> Any:
@@ -46,7 +49,7 @@ def search(query: str = "a") -> Any:
 
 async def run_with(folder: Path, turns: list[Any], **options: Any) -> Ran:
     """Run an agent; its recording is reproduced from the file alone."""
-    run = await record(folder, turns, web_search, other, write_file, **{"max_iterations": 20, **options})
+    run = await record(folder, turns, web_search, other, read, **{"max_iterations": 20, **options})
     reproduced = await reproduce(run.recording)
     assert reproduced.identical, reproduced.divergences
     return run
@@ -101,7 +104,7 @@ async def test_the_model_names_required_tools(tmp_path: Path):
     said = '{"reason": "The web knows.", "tools": [{"tool": "web-search", "calls": 2}, {"tool": "nothing"}]}'
     turns = [text(said), search("a"), text("early"), search("b"), text("early"), call("other"), text("done")]
     run = await run_with(tmp_path, turns, required_tools=["other"], infer_required=True)
-    assert [event.purpose for event in run.events("llm-requested")][:2] == [PURPOSE, "think"]
+    assert [event.purpose for event in run.events("llm-requested")][:2] == ["required-tools", "think"]
     (decided,) = run.events("decision-evaluated")
     assert (decided.decision, decided.rationale) == ("required tools: web-search (2)", "The web knows.")
     assert [word for _, word in nudges(run)] == [
@@ -109,17 +112,6 @@ async def test_the_model_names_required_tools(tmp_path: Path):
         "The task requires a successful call of other first. Make it, then answer.",
     ]
     assert (run.result.output, run.result.terminated_by) == ("done", "end_turn")
-
-
-def rejections(path: Path) -> list[str]:
-    """Return what the model was told about its answers."""
-    found = [data(each.event) for each in load_recording(path).records if each.kind == "nudge-issued"]
-    return [each["text"] for each in found if each["nudge"] == "output-rejected"]
-
-
-async def reproduced(path: Path) -> bool:
-    """Return whether the file alone gives the same run."""
-    return (await reproduce(path / "run.jsonl")).identical
 
 
 async def test_validators_refuse_and_accept(tmp_path: Path):
@@ -134,61 +126,18 @@ async def test_validators_refuse_and_accept(tmp_path: Path):
         return not output.isupper()
 
     turns = [text("no"), text("NOOOO"), text("nearly")]
-    agent = make_agent(tmp_path, turns, validators=[long_enough, no_shouting])
-    result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.iterations, seen) == ("nearly", 3, ["no", "NOOOO", "nearly"])
-    first, second = rejections(tmp_path / "run.jsonl")
+    run = await run_with(tmp_path, turns, validators=[long_enough, no_shouting])
+    assert (run.result.output, run.result.iterations, seen) == ("nearly", 3, ["no", "NOOOO", "nearly"])
+    (_, first), (_, second) = nudges(run)
     assert first == "Your answer was not accepted: Write more than three letters. Answer again."
     assert "no_shouting does not accept it." in second
-    assert await reproduced(tmp_path)
-    assert len(seen) == 3
-
-
-VERDICTS = {"good": '{"reason": "right", "verified": true}', "bad": '{"reason": "too low", "verified": false}'}
 
 
 async def test_verification_that_only_records(tmp_path: Path):
     """Mode reflect records the verdict and changes nothing."""
-    agent = make_agent(tmp_path, [text("42"), text(VERDICTS["bad"])], verify="reflect")
-    result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.success, result.verified) == ("42", True, False)
-    verdicts = [
-        data(each.event) for each in load_recording(tmp_path / "run.jsonl").records if each.kind == "verifier-verdict"
-    ]
-    assert [(each["verified"], each["summary"]) for each in verdicts] == [(False, "too low")]
-    assert await reproduced(tmp_path)
-
-
-OLD = "the lake is deep and cold and full of large grey fish today"
-
-NEW = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
-
-
-@tool(read_only=True)
-async def read(page: str) -> str:
-    """Read a page."""
-    if page == "bad":
-        raise ValueError(OLD)
-    return {"old": OLD, "new": NEW, "mixed": f"{OLD} besides alpha", "short": "yes"}[page]
-
-
-@tool
-async def save(page: str) -> str:
-    """Save a page."""
-    return f"saved {page}"
-
-
-async def searched(folder: Path, turns: list[Any], **options: Any) -> Ran:
-    """Run an agent that looks for new words; its recording is reproduced from the file alone."""
-    run = await record(folder, [*turns, text("done")], read, save, **{"novelty": 0.2, **options})
-    assert (await reproduce(run.recording)).identical
-    return run
-
-
-def novelty_nudges(run: Ran) -> list[str]:
-    """Return what the model was told because nothing was new."""
-    assert {event.nudge for event in run.events("nudge-issued")} <= {"novelty"}
-    return [event.text for event in run.events("nudge-issued")]
+    run = await run_with(tmp_path, [text("42"), text('{"reason": "too low", "verified": false}')], verify="reflect")
+    assert (run.result.output, run.result.success, run.result.verified) == ("42", True, False)
+    assert [(each.verified, each.summary) for each in run.events("verifier-verdict")] == [(False, "too low")]
 
 
 def page(name: str) -> Any:
@@ -216,39 +165,22 @@ NOTHING_NEW = (
 )
 async def test_what_counts_as_nothing_new(tmp_path: Path, turns: list[Any], expected: list[str]):
     """The words of a turn's results are compared with all turns before; failures and short results do not count."""
-    assert novelty_nudges(await searched(tmp_path, turns)) == expected
+    run = await run_with(tmp_path, [*turns, text("done")], novelty=0.2)
+    assert nudges(run) == [("novelty", said) for said in expected]
 
 
 META = ("final-answer", "recall")
-
-
-@tool(read_only=True, name="lookup")
-async def lookup_or_fail(key: str) -> str:
-    """Look up."""
-    if key == "bad":
-        raise ValueError("bad")
-    return key
-
-
-async def offered(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> list[list[str]]:
-    """Return the names of the tools that were offered in each turn."""
-    run = await record(folder, turns, *tools, meta_tools=META, **options)
-    assert (await reproduce(run.recording)).identical
-    return [[spec.name for spec in request.tools] for request in run.model.requests]
-
-
-EVERYTHING = ["lookup", "other", *META]
-
-BEFORE = ["lookup", "other", "recall"]
+BEFORE = ["web-search", "other", "read", "recall"]
+EVERYTHING = ["web-search", "other", "read", *META]
 
 
 @pytest.mark.parametrize(
     ("turns", "required", "expected"),
     [
-        ([call("lookup", key="a"), text("")], (), [BEFORE, EVERYTHING]),
-        ([call("lookup", key="bad"), call("other"), text("")], (), [BEFORE, BEFORE, EVERYTHING]),
-        ([call("lookup", key="a"), call("other"), text("")], ("other",), [BEFORE, BEFORE, EVERYTHING]),
-        ([call("other"), call("lookup", key="bad"), text("")], ("lookup",), [BEFORE, BEFORE, BEFORE]),
+        ([search("a"), text("")], (), [BEFORE, EVERYTHING]),
+        ([search("bad"), call("other"), text("")], (), [BEFORE, BEFORE, EVERYTHING]),
+        ([search("a"), call("other"), text("")], ("other",), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("other"), search("bad"), text("")], ("web-search",), [BEFORE, BEFORE, BEFORE]),
     ],
     ids=["a call", "a failed call", "required", "required failed"],
 )
@@ -256,46 +188,5 @@ async def test_when_final_answer_is_offered(
     tmp_path: Path, turns: list[Any], required: tuple[str, ...], expected: list[list[str]]
 ):
     """From the second turn on, once every required tool has a result and the last turn had no failure."""
-    assert (
-        await offered(tmp_path, turns, lookup_or_fail, other, required_tools=required, max_iterations=len(turns))
-        == expected
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({}, "it is offered from turn 2 on"),
-        (
-            {"required_tools": ("lookup", "other")},
-            "it is offered from turn 2 on; call lookup first; call other first",
-        ),
-    ],
-)
-async def test_final_answer_too_early(tmp_path: Path, options: dict[str, Any], reason: str):
-    """A call before that fails, says why, and does not end the run."""
-    turns = [call("final-answer", output="42"), text("done")]
-    run = await record(tmp_path, turns, lookup_or_fail, other, meta_tools=META, max_iterations=2, **options)
-    (*_, completed) = run.events("tool-call-completed")
-    assert data(completed)["error"] == {"type": "NotYet", "message": f"{completed.tool} is not available yet: {reason}"}
-    assert run.result.terminated_by in ("end_turn", "required_tools_missing")
-    assert run.result.output != "42"
-
-
-def test_unknown_and_taken_names():
-    """The error for an unknown tool of the kernel names the nearest; a tool of the user may not hide one."""
-
-    @tool(name="final-answer")
-    def mine() -> None:
-        """End."""
-
-    model = ScriptedModel([])
-    with pytest.raises(UsageError, match=r"^there is no meta tool 'final_answer'. Did you mean 'final-answer'\?"):
-        Agent(model, context=Context(meta_tools=("final_answer",)))
-    with pytest.raises(ToolDefinitionError, match=r"^'final-answer' is a tool of the kernel; rename yours or leave"):
-        Agent(model, tools=[mine])
-    with pytest.raises(
-        ToolDefinitionError, match=r"^two tools are called 'lookup', or nearly so; a model tells them apart by name"
-    ):
-        Agent(model, tools=[lookup_or_fail, lookup_or_fail])
-    assert list(Agent(model, tools=[mine], context=Context(meta_tools=())).tools) == ["final-answer"]
+    run = await run_with(tmp_path, turns, meta_tools=META, required_tools=required, max_iterations=len(turns))
+    assert [[spec.name for spec in request.tools] for request in run.model.requests] == expected

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, defaultdict
 from contextlib import suppress
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, get_type_hints
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
 import pytest
-from hypothesis import strategies as st
 
 from playhead import Agent, Context, PlayheadError, load_recording, tool
 from playhead.diagnose.integrity import check_trace
-from playhead.errors import (
-    ModelError,
-    TraceExistsError,
-)
+from playhead.errors import ModelError
 from playhead.kernel.agent_tool import AgentTool
-from playhead.kernel.state import (
-    PlannedCall,
-    Status,
-    Step,
-    Thread,
-)
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.events import ToolCallCompleted
 from playhead.trace.reader import scan
-from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
+from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
 from tests.options import grouped
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent
-from tests.trace.strategies import json_values, models, of, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -281,30 +269,6 @@ async def test_no_key_is_in_an_event(tmp_path: Path):
     assert (await reproduce(tmp_path / "run.jsonl")).identical
 
 
-def built(kind: type) -> st.SearchStrategy[Any]:
-    """Return the strategy of a data class with every field filled in."""
-    return st.builds(kind, **{name: of(hint) for name, hint in get_type_hints(kind).items()})
-
-
-threads = st.lists(models(Message), max_size=4).map(lambda messages: Thread().add(*messages))
-
-fields: dict[str, st.SearchStrategy[Any]] = {
-    "status": of(Status),
-    "iteration": st.integers(0, 99),
-    "thread": threads,
-    "steps": st.lists(built(Step), max_size=3).map(tuple),
-    "tools_used": st.frozensets(texts, max_size=4),
-    "decision_log": st.lists(texts, max_size=3).map(tuple),
-    "usage": models(Usage),
-    "cost_usd": st.none() | st.floats(0, 9),
-    "pending": st.lists(built(PlannedCall), max_size=2).map(tuple),
-    "completed": st.lists(models(ToolCallCompleted), max_size=2).map(tuple),
-    "output": json_values,
-    "error": st.none() | texts,
-    "meta": st.dictionaries(texts, json_values, max_size=3),
-}
-
-
 RUNS = sample(1000, 60)
 
 
@@ -341,52 +305,20 @@ def assert_apart(folder: Path, results: list[RunResult]) -> None:
 
 
 @pytest.mark.slow
-async def test_many_runs_in_one_loop(tmp_path: Path):
-    """Concurrent runs of one agent in one loop do not affect each other."""
+@pytest.mark.parametrize("where", ["one loop", "threads"])
+async def test_many_runs_at_once(tmp_path: Path, where: str):
+    """Concurrent runs of one agent, in one loop or each in its thread, do not affect each other."""
     agent = one_agent(tmp_path)
     results: list[RunResult] = []
 
     async def run(number: int) -> None:
         results.append(await agent.run(f"#{number}.", run_id=f"run-{number}"))
 
-    async with anyio.create_task_group() as group:
-        for number in range(RUNS):
-            group.start_soon(run, number)
-    assert_apart(tmp_path, results)
-
-
-@pytest.mark.slow
-def test_many_runs_in_threads(tmp_path: Path):
-    """Nor do runs in threads."""
-    agent = one_agent(tmp_path)
-    results: list[RunResult] = []
-
-    def run(number: int) -> None:
+    def run_sync(number: int) -> None:
         results.append(agent.run_sync(f"#{number}.", run_id=f"run-{number}"))
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(RUNS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert_apart(tmp_path, results)
-
-
-async def test_one_run_gets_an_id(tmp_path: Path):
-    """Of fifty concurrent runs with one id, one runs and the others are refused."""
-    model = ScriptedModel([lambda _request: text("42")] * 50)
-    agent = make_agent(tmp_path, model)
-    results: list[Any] = []
-
-    async def run() -> None:
-        try:
-            results.append((await agent.run("Do it.", run_id="run")).output)
-        except TraceExistsError as error:
-            results.append(type(error))
-
+    in_thread = partial(anyio.to_thread.run_sync, run_sync, limiter=anyio.CapacityLimiter(RUNS))
     async with anyio.create_task_group() as group:
-        for _ in range(50):
-            group.start_soon(run)
-    assert Counter(results) == {"42": 1, TraceExistsError: 49}
-    assert len(model.requests) == 1
-    assert check_trace(tmp_path / "run.jsonl").ok
+        for number in range(RUNS):
+            group.start_soon(run if where == "one loop" else in_thread, number)
+    assert_apart(tmp_path, results)
