@@ -11,7 +11,6 @@ import sys
 import textwrap
 import threading
 import time
-import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +26,6 @@ from playhead.errors import (
 )
 from playhead.kernel.models import litellm as adapter
 from playhead.kernel.models import resolve_model
-from playhead.kernel.models.adapter import public_address
 from playhead.kernel.models.base import CountsTokens, Model
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import to_openai
@@ -128,26 +126,18 @@ async def test_usage_and_cost_of_anthropic(stub):
     )
     llm = LiteLLM("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
     completion = await llm.complete(ask(model=llm.name, tools=(WEATHER,)))
-    assert completion.cost_usd == pytest.approx(10 * 1e-06 + 20 * 1.25e-06 + 30 * 1e-07 + 5 * 5e-06)
-    assert (
-        completion.text,
-        completion.thinking,
-        completion.tool_calls,
-        completion.finish_reason,
-        completion.model,
-    ) == (
-        "let me look",
-        "hm",
-        (ToolCall(id="toolu_1", name="get_weather", arguments={"city": "Oslo"}),),
-        "tool_calls",
-        "claude-haiku-4-5-20251001",
+    reasoning = completion.usage.reasoning_tokens  # an estimate of litellm's
+    assert completion == Completion(
+        text="let me look",
+        thinking="hm",
+        tool_calls=(ToolCall(id="toolu_1", name="get_weather", arguments={"city": "Oslo"}),),
+        finish_reason="tool_calls",
+        usage=Usage(
+            input_tokens=60, output_tokens=5, cache_read_tokens=30, cache_write_tokens=20, reasoning_tokens=reasoning
+        ),
+        cost_usd=pytest.approx(10 * 1e-06 + 20 * 1.25e-06 + 30 * 1e-07 + 5 * 5e-06),
+        model="claude-haiku-4-5-20251001",
     )
-    assert (
-        completion.usage.input_tokens,
-        completion.usage.output_tokens,
-        completion.usage.cache_read_tokens,
-        completion.usage.cache_write_tokens,
-    ) == (60, 5, 30, 20)
 
 
 async def test_arguments_that_are_no_object_stay_text(stub, model):
@@ -257,33 +247,20 @@ def answer_of(status, body=None):
     return {"status": status, "body": body or {"error": {"message": f"said {status}", "type": "t", "code": "c"}}}
 
 
-BAD_KEY = "URL does not accept the key for openai/gpt-4o-mini, from api_key: API key not valid. Pass a valid one."
-
-NOT_JSON = (
-    "URL failed (openai/gpt-4o-mini): Empty or invalid response from LLM endpoint. Received: '<html>'. "
-    "Check the reverse proxy or model server configuration."
-)
+NOT_ACCEPTED, WRONG_KEY = "URL does not accept the key for MODEL, from api_key:", "API key not valid. Pass a valid one."
 
 
 @pytest.mark.parametrize(
     ("answer", "kind", "message"),
     [
-        (answer_of(400), ModelRequestError, "URL refused the request (openai/gpt-4o-mini): said 400"),
-        (answer_of(400, {"error": {"message": "API key not valid. Pass a valid one."}}), MissingApiKeyError, BAD_KEY),
-        (
-            answer_of(401),
-            MissingApiKeyError,
-            "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401",
-        ),
-        (answer_of(404), UnknownModelError, "URL does not know the model 'openai/gpt-4o-mini' (said 404)."),
-        (answer_of(408), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 408"),
-        (answer_of(429), RateLimitError, "URL refused the request (openai/gpt-4o-mini): said 429"),
-        (answer_of(500), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 500"),
-        (
-            answer_of(200, "<html>"),
-            ModelUnavailableError,
-            NOT_JSON,
-        ),
+        (answer_of(400), ModelRequestError, "URL refused the request (MODEL): said 400"),
+        (answer_of(400, {"error": {"message": WRONG_KEY}}), MissingApiKeyError, f"{NOT_ACCEPTED} {WRONG_KEY}"),
+        (answer_of(401), MissingApiKeyError, f"{NOT_ACCEPTED} said 401"),
+        (answer_of(404), UnknownModelError, "URL does not know the model 'MODEL' (said 404)."),
+        (answer_of(408), ModelUnavailableError, "URL failed (MODEL): said 408"),
+        (answer_of(429), RateLimitError, "URL refused the request (MODEL): said 429"),
+        (answer_of(500), ModelUnavailableError, "URL failed (MODEL): said 500"),
+        (answer_of(200, "<html>"), ModelUnavailableError, "URL failed (MODEL): Empty or invalid response from LLM"),
     ],
     ids=lambda value: str(value.get("status")) if isinstance(value, dict) else "",
 )
@@ -295,24 +272,21 @@ async def test_every_refusal_is_one_clear_error(stub, model, capfd, caplog, answ
     stub.answers(**answer)
     with pytest.raises(kind) as caught:
         await model.complete(ask())
-    text = str(caught.value).replace(stub.url + "/v1", "URL")
-    assert (type(caught.value), text.partition(" Did you mean")[0]) == (kind, message)
+    text = str(caught.value).replace(stub.url + "/v1", "URL").replace("openai/gpt-4o-mini", "MODEL")
+    assert (type(caught.value), text[: len(message)]) == (kind, message)
     assert len(stub.requests) == 1
-    assert (*capfd.readouterr(), [record.message for record in caplog.records if "LiteLLM" in record.name]) == (
-        "",
-        "",
-        [],
-    )
+    logged = [record.message for record in caplog.records if "LiteLLM" in record.name]
+    assert (*capfd.readouterr(), logged) == ("", "", [])
 
 
 async def test_no_server_at_the_address(dead_port):
-    """The error names the address without its password, and what to check."""
-    llm = LiteLLM("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1", api_key=KEY)
-    with pytest.raises(ModelUnavailableError) as caught:
+    """The error names the address without its query, and what to check."""
+    llm = LiteLLM("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1?key=k", api_key=KEY)
+    with pytest.raises(
+        ModelUnavailableError, match=rf"^no server answers at http://127.0.0.1:{dead_port}/v1 \("
+    ) as caught:
         await llm.complete(ask(model="openai/m"))
-    assert (
-        str(caught.value) == f"no server answers at http://127.0.0.1:{dead_port}/v1 (openai/m). Is the server running?"
-    )
+    assert str(caught.value).endswith("(openai/m). Is the server running?")
     assert caught.value.retryable
 
 
@@ -330,31 +304,6 @@ async def test_a_missing_key(name, variables):
     assert str(caught.value) == (
         f"no API key for {name}: set {variables}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)"
     )
-
-
-async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
-    """A key that the server quotes is neither in the error nor in its traceback."""
-    stub.answers({"error": {"message": f"Incorrect API key provided: {KEY}."}}, status=401)
-    with pytest.raises(MissingApiKeyError) as caught:
-        await model.complete(ask())
-    assert str(caught.value).endswith("from api_key: Incorrect API key provided: [redacted:api_key].")
-    assert KEY not in "".join(traceback.format_exception(caught.value))
-
-
-@pytest.fixture
-def failing(monkeypatch, model):
-    """Return a function that returns what comes of an error that litellm raises."""
-
-    async def failure(error):
-        async def raising(**_):
-            raise error
-
-        monkeypatch.setattr(adapter._litellm(), "acompletion", raising)
-        with pytest.raises(PlayheadError) as caught:
-            await model.complete(ask())
-        return caught.value
-
-    return failure
 
 
 async def test_a_reset_connection(stub, model):
@@ -382,9 +331,16 @@ async def test_a_reset_connection(stub, model):
         ("", "OSError"),
     ],
 )
-async def test_an_error_holds_the_providers_own_words(failing, said_by_litellm, message):
+async def test_an_error_holds_the_providers_own_words(monkeypatch, model, said_by_litellm, message):
     """Class names, advice, tracebacks and secrets are removed from the message."""
-    assert str(await failing(OSError(said_by_litellm))).partition(" failed (openai/gpt-4o-mini): ")[2] == message
+
+    async def raising(**_):
+        raise OSError(said_by_litellm)
+
+    monkeypatch.setattr(adapter._litellm(), "acompletion", raising)
+    with pytest.raises(PlayheadError) as caught:
+        await model.complete(ask())
+    assert str(caught.value).partition(" failed (openai/gpt-4o-mini): ")[2] == message
 
 
 @pytest.mark.parametrize(
@@ -422,20 +378,6 @@ def test_secrets_are_known_before_anything_is_sent(monkeypatch, name, environmen
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     assert LiteLLM(name, **arguments).secrets == secrets
-
-
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        ("http://me:secret@127.0.0.1:9/v1?key=k#f", "http://127.0.0.1:9/v1"),
-        ("127.0.0.1:11434", "127.0.0.1:11434"),
-        ("me:secret@host:1", "host:1"),
-        ("http://[::1", "an address that cannot be read"),
-    ],
-)
-def test_a_shown_address_holds_no_secret(address, shown):
-    """Messages show an address without user info and query."""
-    assert public_address(address) == shown
 
 
 REQUEST = Request(

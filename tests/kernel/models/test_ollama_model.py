@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,6 +30,7 @@ from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama, to_ollama
 from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, ToolCall, ToolSpec, Usage
 from tests.proving import sample
+from tests.trace.strategies import json_values, texts
 
 if TYPE_CHECKING:
     from tests.kernel.models.conftest import StubServer
@@ -43,40 +45,24 @@ pytestmark = [
 PROXIED = "ollama/local/qwen2.5-coder-1.5b"
 
 
-def ask(text="Say hi", name="ollama/qwen3:8b", tools=(), **parameters):
+OLLAMA, OPENAI = "ollama/qwen3:8b", "openai/gpt-4o-mini"
+
+
+def ask(name: str = OLLAMA, text: str = "Say hi", tools: tuple[ToolSpec, ...] = (), **parameters: Any) -> Request:
     """Return a request with one question in it."""
-    return Request(model=name, messages=(Message(id=0, role="user", content=text),), tools=tools, parameters=parameters)
+    return Request(name, (Message(id=0, role="user", content=text),), tools, parameters)
 
 
-def said(message, **body):
-    """Return the body of a chat response as Ollama's documentation shows it."""
-    return {
-        "model": "qwen3:8b",
-        "created_at": "2025-10-17T23:14:07.414671Z",
-        "message": {"role": "assistant", "content": "", **message},
-        "done_reason": "stop",
-        "done": True,
-        "total_duration": 174560334,
-        "load_duration": 101397084,
-        "prompt_eval_count": 11,
-        "prompt_eval_duration": 13074791,
-        "eval_count": 18,
-        "eval_duration": 52479709,
-        **body,
-    }
-
-
-@pytest.fixture
-def model(stub):
-    """Return a model that the stub server answers for."""
-    return Ollama("ollama/qwen3:8b", api_base=stub.url)
+def ollama_model(stub: StubServer) -> Ollama:
+    """Return a model that the server answers for."""
+    return Ollama(OLLAMA, api_base=stub.url)
 
 
 async def test_a_plain_answer(cassette):
     """Text, done reason, token counts and the model's name are returned, at no cost."""
     with cassette("ollama_plain_proxied.yaml"):
         completion = await Ollama(PROXIED).complete(
-            ask("Reply with exactly one word: pong", PROXIED, temperature=0, max_tokens=8)
+            ask(PROXIED, "Reply with exactly one word: pong", temperature=0, max_tokens=8)
         )
     assert completion == Completion(
         text="pong",
@@ -140,11 +126,11 @@ def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
     ],
     ids=["400", "401", "404", "not JSON", "not Ollama"],
 )
-async def test_every_refusal_is_one_clear_error(stub, model, status, body, kind, message):
+async def test_every_refusal_is_one_clear_error(stub, status, body, kind, message):
     """A failed request is sent once and raises one of our errors with the server's words and the fix."""
     stub.answers(body, status)
     with pytest.raises(kind) as caught:
-        await model.complete(ask())
+        await ollama_model(stub).complete(ask())
     assert (type(caught.value), str(caught.value).replace(stub.url, "URL")) == (kind, message)
     assert len(stub.requests) == 1
 
@@ -153,7 +139,7 @@ async def test_the_client_is_an_extra(monkeypatch):
     """Without the client the error says how to install it."""
     monkeypatch.setitem(sys.modules, "ollama", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[ollama\]'$"):
-        await Ollama("ollama/m").complete(ask(name="ollama/m"))
+        await Ollama("ollama/m").complete(ask("ollama/m"))
 
 
 async def test_only_local_models_are_free():
@@ -170,12 +156,7 @@ async def test_only_local_models_are_free():
 
 KEY = "sk-test-key-0123456789"
 
-STREAMS_WEATHER = ToolSpec(name="get_weather", description="Return the weather in a city.")
-
-
-def ask_of_streams(name: str, tools: tuple[ToolSpec, ...] = (), **parameters: Any) -> Request:
-    """Return a request with one question in it."""
-    return Request(name, (Message(id=0, role="user", content="Say hi"),), tools, parameters)
+WEATHER = ToolSpec(name="get_weather", description="Return the weather in a city.")
 
 
 async def pieces(model: StreamsText, request: Request) -> tuple[list[str], Completion]:
@@ -184,8 +165,6 @@ async def pieces(model: StreamsText, request: Request) -> tuple[list[str], Compl
     assert [type(piece) for piece in found] == [TextPiece] * (len(found) - 1) + [Completion]
     return [piece.text for piece in found if isinstance(piece, TextPiece)], found[-1]  # type: ignore[return-value]
 
-
-OPENAI = "openai/gpt-4o-mini"
 
 USAGE = {
     "prompt_tokens": 36,
@@ -226,53 +205,28 @@ def call_part(index: int, arguments: str, **first: Any) -> dict[str, Any]:
     return {"tool_calls": [{"index": index, "function": function, **first}]}
 
 
-CASES: dict[str, tuple[list[str], dict[str, Any], list[str]]] = {
-    "text": (
-        sse({"role": "assistant", "content": ""}, {"content": "It"}, {"content": " is"}, {"content": " 42 + ✓"}),
-        whole({"content": "It is 42 + ✓"}),
-        ["It", " is", " 42 + ✓"],
-    ),
-    "calls": (
-        sse(
-            {"role": "assistant", "content": "I look."},
-            call_part(0, "", id="call_1", type="function", name="get_weather"),
-            call_part(0, '{"city":'),
-            call_part(0, ' "Oslo"}'),
-            call_part(1, '{"city": "Rome"}', id="call_2", type="function", name="get_weather"),
-            finish="tool_calls",
-        ),
-        whole(
-            {
-                "content": "I look.",
-                "tool_calls": [
-                    {
-                        "id": f"call_{number}",
-                        "type": "function",
-                        "function": {"name": "get_weather", "arguments": json.dumps({"city": city})},
-                    }
-                    for number, city in ((1, "Oslo"), (2, "Rome"))
-                ],
-            },
-            "tool_calls",
-        ),
-        ["I look."],
-    ),
-    "reasoning": (
-        sse({"role": "assistant", "reasoning_content": "hm, "}, {"reasoning_content": "yes"}, {"content": "42"}),
-        whole({"content": "42", "reasoning_content": "hm, yes"}),
-        ["42"],
-    ),
-}
+DELTAS: list[dict[str, Any]] = [
+    {"role": "assistant", "reasoning_content": "hm, "},
+    {"reasoning_content": "yes"},
+    {"content": "I"},
+    {"content": " look ✓"},
+    call_part(0, "", id="call_1", type="function", name="get_weather"),
+    call_part(0, '{"city":'),
+    call_part(0, ' "Oslo"}'),
+    call_part(1, '{"city": "Rome"}', id="call_2", type="function", name="get_weather"),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-async def test_a_stream_of_litellm_is_the_whole_answer(stub: StubServer, name: str):
+async def test_a_stream_of_litellm_is_the_whole_answer(stub: StubServer):
     """Text, calls, reasoning, tokens and finish reason of a stream are those of the whole answer."""
-    stub.parts, stub.body, expected = CASES[name]
-    model, request = openai_model(stub), ask_of_streams(OPENAI, (STREAMS_WEATHER,), temperature=0)
+    stub.parts = sse(*DELTAS, finish="tool_calls")
+    functions = [{"name": "get_weather", "arguments": json.dumps({"city": city})} for city in ("Oslo", "Rome")]
+    called = [{"id": f"call_{n}", "type": "function", "function": each} for n, each in enumerate(functions, 1)]
+    stub.body = whole({"content": "I look ✓", "reasoning_content": "hm, yes", "tool_calls": called}, "tool_calls")
+    model, request = openai_model(stub), ask(OPENAI, tools=(WEATHER,), temperature=0)
     said, streamed = await pieces(model, request)
-    assert said == expected
+    assert said == ["I", " look ✓"]
     assert streamed == await model.complete(request)
     assert streamed.usage == Usage(input_tokens=36, output_tokens=7, cache_read_tokens=24, reasoning_tokens=3)
     (_, first), (_, second) = stub.requests
@@ -288,45 +242,21 @@ HALF_A_CALL = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", ["break", "end"])
-@pytest.mark.parametrize("deltas", [[{"content": "It"}, {"content": " is"}], HALF_A_CALL], ids=["text", "call"])
-async def test_a_stream_of_litellm_that_breaks(stub: StubServer, deltas: list[Any], end: str):
-    """A broken connection, or an answer without its last part, is a failure that may be retried."""
-    stub.parts, stub.end = sse(*deltas, finish=None, usage=None)[:-1], end
-    with pytest.raises(ModelUnavailableError):
-        await pieces(openai_model(stub), ask_of_streams(OPENAI))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["openai", "ollama"])
 async def test_a_reader_that_leaves_closes_the_connection(stub: StubServer, name: str):
     """A stream that is cancelled closes its connection, so that the server stops working."""
     stub.end = "wait"
-    model: Any
-    if name == "openai":
-        stub.parts, model, request = (
-            sse({"content": "It"}, finish=None, usage=None)[:-1],
-            openai_model(stub),
-            ask_of_streams(OPENAI),
-        )
-    else:
-        stub.parts, model, request = lines({"content": "It"})[:1], ollama_model(stub), ask_of_streams(OLLAMA)
+    model: Any = openai_model(stub) if name == "openai" else ollama_model(stub)
+    stub.parts = (sse if name == "openai" else lines)({"content": "It"})[:1]
     with anyio.move_on_after(1) as scope:
-        async for piece in model.stream(request):
+        async for piece in model.stream(ask(model.name)):
             assert piece == TextPiece("It")
             scope.deadline = anyio.current_time() + 0.02
     assert scope.cancelled_caught
     assert await anyio.to_thread.run_sync(stub.gone.wait, 2)
 
 
-OLLAMA = "ollama/qwen3:8b"
-
 COUNTS = {"done_reason": "stop", "done": True, "prompt_eval_count": 11, "eval_count": 18, "eval_duration": 5}
-
-
-def ollama_model(stub: StubServer) -> Ollama:
-    """Return a model that the server answers for."""
-    return Ollama(OLLAMA, api_base=stub.url)
 
 
 def lines(*messages: dict[str, Any], last: Any = COUNTS) -> list[str]:
@@ -337,64 +267,41 @@ def lines(*messages: dict[str, Any], last: Any = COUNTS) -> list[str]:
     return [f"{json.dumps(part)}\n" for part in parts]
 
 
-@pytest.mark.parametrize(
-    ("messages", "message", "expected"),
-    [
-        ([{"content": "It"}, {"content": " is 42"}], {"content": "It is 42"}, ["It", " is 42"]),
-        (
-            [
-                {"thinking": "hm, "},
-                {"thinking": "yes"},
-                {"content": "I look."},
-                {"tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}]},
-                {"tool_calls": [{"id": "c", "function": {"name": "get_weather", "arguments": {}}}]},
-            ],
-            {
-                "content": "I look.",
-                "thinking": "hm, yes",
-                "tool_calls": [
-                    {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}},
-                    {"id": "c", "function": {"name": "get_weather", "arguments": {}}},
-                ],
-            },
-            ["I look."],
-        ),
-    ],
-    ids=["text", "calls"],
-)
-async def test_a_stream_of_ollama_is_the_whole_answer(
-    stub: StubServer, messages: Any, message: Any, expected: list[str]
-):
+async def test_a_stream_of_ollama_is_the_whole_answer(stub: StubServer):
     """Text, calls, thinking and tokens of a stream are those of the whole answer."""
-    stub.parts = lines(*messages)
-    stub.body = {"model": "qwen3:8b", "message": {"role": "assistant", "content": "", **message}, **COUNTS}
-    model, request = ollama_model(stub), ask_of_streams(OLLAMA, (STREAMS_WEATHER,), temperature=0)
-    said, streamed = await pieces(model, request)
-    assert said == expected
+    oslo = {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+    any_city = {"id": "c", "function": {"name": "get_weather", "arguments": {}}}
+    said: list[dict[str, Any]] = [{"thinking": "hm, "}, {"thinking": "yes"}, {"content": "I"}, {"content": " look."}]
+    stub.parts = lines(*said, {"tool_calls": [oslo]}, {"tool_calls": [any_city]})
+    message = {"role": "assistant", "content": "I look.", "thinking": "hm, yes", "tool_calls": [oslo, any_city]}
+    stub.body = {"model": "qwen3:8b", "message": message, **COUNTS}
+    model, request = ollama_model(stub), ask(tools=(WEATHER,), temperature=0)
+    heard, streamed = await pieces(model, request)
+    assert heard == ["I", " look."]
     assert streamed == await model.complete(request)
     assert (streamed.usage, streamed.cost_usd) == (Usage(input_tokens=11, output_tokens=18), 0.0)
     (_, first), (_, second) = stub.requests
     assert first == {**second, "stream": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["break", "end"])
-async def test_a_stream_of_ollama_that_breaks(stub: StubServer, end: str):
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (openai_model, sse({"content": "It"}, {"content": " is"}, finish=None, usage=None)[:-1]),
+        (openai_model, sse(*HALF_A_CALL, finish=None, usage=None)[:-1]),
+        (ollama_model, lines({"content": "It"}, {"content": " is"})[:-1]),
+    ],
+    ids=["text", "call", "ollama"],
+)
+async def test_a_stream_that_breaks(stub: StubServer, make: Any, parts: list[str], end: str):
     """A broken connection, or an answer without its last part, is a failure that may be retried."""
-    stub.parts, stub.end = lines({"content": "It"}, {"content": " is"})[:-1], end
+    stub.parts, stub.end = parts, end
+    model = make(stub)
     with pytest.raises(ModelUnavailableError):
-        await pieces(ollama_model(stub), ask_of_streams(OLLAMA))
+        await pieces(model, ask(model.name))
 
-
-ANSWER = {
-    "id": "answer-1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "some-model",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ok"}}],
-    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-}
-
-OLLAMA_ANSWER = {"model": "some-model", "message": {"role": "assistant", "content": "ok"}, "done": True}
 
 SCHEMA = {
     "type": "object",
@@ -422,14 +329,9 @@ MESSAGES = (
     ),
     Message(id=5, role="tool", content="a mountain", tool_call_id="call_1", name="look"),
     Message(id=6, role="tool", content="", tool_call_id="call_2", name="look"),
-    Message(id=7, role="assistant", content="A mountain.\n"),
-    Message(id=8, role="user", content=""),
 )
 
-TOOLS = (
-    ToolSpec(name="look", description="Look closely.", parameters=SCHEMA, read_only=True, risk="high"),
-    ToolSpec(name="stop"),
-)
+TOOLS = (ToolSpec(name="look", description="Look closely.", parameters=SCHEMA, read_only=True, risk="high"),)
 
 
 async def test_the_whole_body_that_ollama_gets(stub):
@@ -437,7 +339,7 @@ async def test_the_whole_body_that_ollama_gets(stub):
     parameters = {"temperature": 0, "seed": 7, "stop": "x", "max_tokens": 5, "think": False, "keep_alive": "5m"}
     request = Request(model="ollama/some-model", messages=MESSAGES, tools=TOOLS, parameters=parameters)
     untouched = copy.deepcopy(request)
-    stub.answers(OLLAMA_ANSWER)
+    stub.answers({"model": "some-model", "message": {"role": "assistant", "content": "ok"}, "done": True})
 
     await Ollama("ollama/some-model", api_base=stub.url).complete(request)
 
@@ -467,8 +369,6 @@ async def test_the_whole_body_that_ollama_gets(stub):
                     },
                     {"role": "tool", "content": "a mountain", "tool_call_id": "call_1", "tool_name": "look"},
                     {"role": "tool", "content": "", "tool_call_id": "call_2", "tool_name": "look"},
-                    {"role": "assistant", "content": "A mountain.\n"},
-                    {"role": "user", "content": ""},
                 ],
                 "stream": False,
                 "truncate": False,
@@ -481,14 +381,6 @@ async def test_the_whole_body_that_ollama_gets(stub):
                         "type": "function",
                         "function": {"name": "look", "description": "Look closely.", "parameters": SCHEMA},
                     },
-                    {
-                        "type": "function",
-                        "function": {
-                            "name": "stop",
-                            "description": "",
-                            "parameters": {"type": "object", "properties": {}},
-                        },
-                    },
                 ],
             },
         )
@@ -496,47 +388,30 @@ async def test_the_whole_body_that_ollama_gets(stub):
     assert request == untouched
 
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-
 names = st.from_regex(r"[a-zA-Z_-]{1,12}", fullmatch=True)
 
-scalars = (
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts
-)
+calls = st.builds(ToolCall, id=names, name=names, arguments=st.dictionaries(texts, json_values, max_size=3))
 
-values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+message = partial(st.builds, Message, id=st.just(0), content=texts)
 
-calls = st.builds(ToolCall, id=names, name=names, arguments=st.dictionaries(texts, values, max_size=3))
+
+def some(parts: st.SearchStrategy[Any], least: int = 1) -> st.SearchStrategy[Any]:
+    """Return a few of these, as a tuple."""
+    return st.lists(parts, min_size=least, max_size=3).map(tuple)
+
 
 messages = st.one_of(
-    st.builds(Message, id=st.just(0), role=st.sampled_from(["system", "user", "assistant"]), content=texts),
-    st.builds(
-        Message,
-        id=st.just(0),
-        role=st.just("user"),
-        content=st.lists(st.builds(TextPart, text=texts) | st.just(ImagePart(url=PICTURE)), min_size=1, max_size=3).map(
-            tuple
-        ),
-    ),
-    st.builds(
-        Message,
-        id=st.just(0),
-        role=st.just("assistant"),
-        content=texts,
-        tool_calls=st.lists(calls, min_size=1, max_size=3).map(tuple),
-    ),
-    st.builds(Message, id=st.just(0), role=st.just("tool"), content=texts, tool_call_id=names),
+    message(role=st.sampled_from(["system", "user", "assistant"])),
+    message(role=st.just("user"), content=some(st.builds(TextPart, text=texts) | st.just(ImagePart(url=PICTURE)))),
+    message(role=st.just("assistant"), tool_calls=some(calls)),
+    message(role=st.just("tool"), tool_call_id=names),
 )
 
 requests = st.builds(
     Request,
     model=st.just("openai/some-model"),
-    messages=st.lists(messages, min_size=1, max_size=5).map(tuple),
-    tools=st.lists(
-        st.builds(ToolSpec, name=names, description=texts, parameters=st.just(SCHEMA)),
-        max_size=3,
-        unique_by=lambda t: t.name,
-    ).map(tuple),
+    messages=some(messages),
+    tools=some(st.builds(ToolSpec, name=names, description=texts, parameters=st.just(SCHEMA)), least=0),
     parameters=st.fixed_dictionaries({}, optional={"temperature": st.floats(0, 2), "seed": st.integers(0, 9)}),
 )
 
@@ -546,7 +421,7 @@ requests = st.builds(
 @given(request_sent=requests)
 async def test_any_request_can_be_read_back_from_the_wire(stub, request_sent):
     """The body that litellm sends holds the messages, tools and parameters of the request, no more and no less."""
-    stub.answers(ANSWER)
+    stub.answers(whole({"content": "ok"}))
     await LiteLLM("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(request_sent)
     assert _read_back(stub.requests.pop()[1]) == request_sent
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from playhead import Agent, Approval, tool
+from playhead import Approval, tool
 from playhead.compose import SUPPRESS
 from playhead.kernel.react import MAX_FAILED_CALLS
 from playhead.kernel.repair.lenient_json import BrokenJsonError, json_blocks, read_json
@@ -19,11 +19,11 @@ from playhead.kernel.repair.repair import is_healthy, repair
 from playhead.kernel.repair.text_calls import Found, read_text, text_calls
 from playhead.kernel.schemas import BoundedSchema, UnusableSchemaError
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, TickingClock, Turn, call, text
+from playhead.testing import Turn, call, text
 from playhead.trace.types import ToolCall, ToolSpec
-from tests.kernel.runs import data, record, record_agent
-from tests.options import grouped
+from tests.kernel.runs import make_agent, record
 from tests.proving import bound, sample
+from tests.trace.strategies import json_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,11 +60,7 @@ ORDER = spec(
     ("customer_id", "lines", "gift"),
 )
 
-READ = spec("read_file", {"path": TEXT, "start_line": NUMBER, "encoding": TEXT}, ("path",), read_only=True)
-
-WRITE = spec("write_file", {"path": TEXT, "content": TEXT}, ("path", "content"))
-
-TOOLS = {each.name: each for each in (ORDER, READ, WRITE)}
+TOOLS = {ORDER.name: ORDER}
 
 GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity": 2}], "gift": False}
 
@@ -143,45 +139,25 @@ def test_days_and_amounts(written: dict[str, Any], read: dict[str, Any] | None):
         assert repair("move", written, {made.name: made}).arguments == read
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("readFile", "read_file"),
-        ("functions.read_file", "read_file"),
-        ("mcp__fs__read_file", "read_file"),
-        ("file_read", None),
-        ("read_fiel", None),
-        ("read_file_size", None),
-        ("read_file<|channel|>commentary", "read_file"),
-    ],
-)
-def test_names_of_read_only_tools(written: str, meant: str | None):
-    """A name may differ in case, separators or namespace, and in nothing else."""
-    found = repair(written, {"path": "a"}, TOOLS)
-    assert (found.name if found.arguments else None) == meant
-
-
-def key_tool(name: str) -> ToolSpec:
-    """Return a tool with side effects that takes a key."""
-    return spec(name, {"key": TEXT}, ("key",))
-
-
+@pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize(
     ("written", "offered", "meant"),
     [
         ("publishPage", ["publish_page"], "publish_page"),
         ("functions.publish_page", ["publish_page"], "publish_page"),
+        ("mcp__web__publish_page", ["publish_page"], "publish_page"),
+        ("publish_page<|channel|>commentary", ["publish_page"], "publish_page"),
         ("publsih_page", ["publish_page"], None),
+        ("page_publish", ["publish_page"], None),
         ("delete_fils", ["delete_file", "delete_files"], None),
         ("deploy_prod1", ["deploy_prod2"], None),
-        ("update_content", ["update_context"], None),
-        ("stop_instance", ["terminate_instance"], None),
         ("get_it", ["get-it", "getIt"], None),
     ],
 )
-def test_names_of_tools_with_side_effects(written: str, offered: list[str], meant: str | None):
-    """A misspelled name of a tool with side effects is refused."""
-    found = repair(written, {"key": "a"}, {name: key_tool(name) for name in offered})
+def test_names_of_tools(written: str, offered: list[str], meant: str | None, read_only: bool):
+    """A name may differ in case, separators or namespace, and in nothing else."""
+    tools = {name: spec(name, {"key": TEXT}, ("key",), read_only=read_only) for name in offered}
+    found = repair(written, {"key": "a"}, tools)
     assert (found.name if found.arguments else None) == meant
 
 
@@ -248,21 +224,6 @@ def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):
         assert (again.arguments, again.steps) == (found.arguments, ())
 
 
-@given(st.integers(0, 60))
-def test_truncated_arguments_are_refused(cut: int):
-    """Arguments truncated at any place are refused."""
-    whole = json.dumps({"path": "notes/june.md", "content": "3 eggs, 200 g flour"})
-    found = repair("write_file", whole[:cut], TOOLS).arguments
-    assert found is None or whole.startswith(json.dumps(found).rstrip("}"))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=10,
-)
-
-
 @pytest.mark.parametrize(
     ("written", "value"),
     [
@@ -292,7 +253,7 @@ def test_refused_json(written: str):
 
 @pytest.mark.slow
 @settings(max_examples=sample(100, 40))
-@given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
+@given(st.dictionaries(st.text(), json_values), st.integers(0, 200))
 def test_truncated_json(value: Any, cut: int):
     """A truncated text has no value."""
     whole = json.dumps(value, separators=(",", ":"))
@@ -303,21 +264,7 @@ def test_truncated_json(value: Any, cut: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "unit",
-    [
-        "{",
-        "[",
-        '{"a":',
-        '{"a":[',
-        '"',
-        "'{\"",
-        '{"a" ',
-        "{//x\n",
-        "{/*",
-        '{"a":"b" c" ',
-        "[1,",
-        "{} ",
-    ],
+    "unit", ["{", "[", '{"a":', '{"a":[', '"', "'{\"", '{"a" ', "{//x\n", "{/*", '{"a":"b" c" ', "[1,", "{} "]
 )
 def test_hostile_text_costs_linear_time(unit: str):
     """A megabyte of near-JSON is given up quickly."""
@@ -326,26 +273,17 @@ def test_hostile_text_costs_linear_time(unit: str):
     assert time.process_time() - began < bound(5)
 
 
-PATH = {
-    "type": "object",
-    "properties": {"path": {"type": "string"}},
-    "required": ["path"],
-    "additionalProperties": False,
-}
-
 SPECS = {
-    name: ToolSpec(name=name, description="Do it.", parameters=PATH, read_only=name.startswith("read"))
+    name: spec(name, {"path": TEXT}, ("path",), read_only=name.startswith("read"))
     for name in ("read_file", "read_page", "delete_file")
 }
 
 TEXT_CALLS_JSON = '{"name": "NAME", "arguments": {"path": "a.txt"}}'
 
-TAUGHT = '```json\n{"tool": "NAME", "arguments": {"path": "a.txt"}}\n```'
-
 FORMS = {
     "bare": TEXT_CALLS_JSON,
     "fence": f"```json\n{TEXT_CALLS_JSON}\n```",
-    "taught": TAUGHT,
+    "taught": '```json\n{"tool": "NAME", "arguments": {"path": "a.txt"}}\n```',
     "tag": f"<tool_call>\n{TEXT_CALLS_JSON}\n</tool_call>",
     "open tag": f"<tool_call>{TEXT_CALLS_JSON}",
     "mistral": f"[TOOL_CALLS] [{TEXT_CALLS_JSON}]",
@@ -412,22 +350,6 @@ async def ping(key: Any) -> str:
 PING = '{"name": "ping", "arguments": {"key": "a"}}'
 
 
-async def test_a_run_on_calls_in_text(tmp_path: Path):
-    """Calls in text are recorded with their source, and the model gets the results as user messages."""
-    turns = [text(f"I look.\n```json\n{PING}\n```"), text("Final answer: pong")]
-    run = await record(tmp_path, turns, ping, tool_format="text")
-    (started,) = run.events("tool-call-started")
-    assert (started.call_id, started.source, started.request, started.args) == ("text_0_1", "text", 0, {"key": "a"})
-    assert run.steps() == [
-        ("thought", None, "I look."),
-        ("action", "ping", '{"key": "a"}'),
-        ("observation", "ping", "pong a"),
-    ]
-    assert [data(event) for event in run.events("thought")] == [{"request": 0, "text": "I look."}]
-    assert (run.result.output, run.result.terminated_by) == ("pong", "final_answer")
-    assert (await reproduce(run.recording)).identical
-
-
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
@@ -489,12 +411,6 @@ def _nothing_done() -> None:
     DONE.clear()
 
 
-def agent_of(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Agent:
-    """Return an agent that repairs, which is the default."""
-    fixed: dict[str, Any] = {"clock": TickingClock, "retry_delay_s": 0, "rationale": False, "meta_tools": ()}
-    return Agent(ScriptedModel(turns), **grouped(tools=tools or (look, store), trace=folder, **{**fixed, **options}))
-
-
 async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
     """The approver sees the repaired call, and its denial holds."""
     asked: list[Any] = []
@@ -503,13 +419,9 @@ async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
         asked.append((request.tool, request.arguments))
         return Approval(False, why="no")
 
-    agent = agent_of(tmp_path, [call("Erase", Key="a"), text("done")], erase, approver=deny)
-    ran = await record_agent(agent, tmp_path)
+    ran = await record(tmp_path, [call("Erase", Key="a"), text("done")], erase, approver=deny)
     assert (asked, DONE) == ([("erase", {"key": "a"})], [])
-    assert [data(each)["approved"] for each in ran.events("approval-decided") if "approved" in data(each)] in (
-        [],
-        [False],
-    )
+    assert [each.approved for each in ran.events("approval-decided")] == [False]
     (requested,), (started,) = ran.events("approval-requested"), ran.events("tool-call-started")
     assert requested.args_hash == started.args_hash
     assert (await reproduce(ran.recording.path)).identical
@@ -517,7 +429,7 @@ async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
 
 async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
     """A repaired call runs; the trace holds each repair, and the thread the model's own words."""
-    ran = await record_agent(agent_of(tmp_path, [call("Look", Key="a", count="2"), text("done")]), tmp_path)
+    ran = await record(tmp_path, [call("Look", Key="a", count="2"), text("done")], look)
     assert [(each.stage, each.before, each.after) for each in ran.events("tool-call-repaired")] == [
         ("name", "Look", "look"),
         ("arguments", {"Key": "a", "count": "2"}, {"key": "a", "count": 2}),
@@ -539,7 +451,7 @@ async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
         harness.tap("nudge.repair-failed", lambda nudge, _: told.append(nudge), name="told")
 
     turns = [call("store", kee=[1], number="a few", dry_run=True), text("done")]
-    ran = await record_agent(agent_of(tmp_path, turns, compose=[block]), tmp_path)
+    ran = await record(tmp_path, turns, store, compose=[block])
     why = (
         "the arguments of store cannot be read:\n- kee: there is no such parameter. Did you mean 'key'? Known: key, number.\n"
         "- dry_run: there is no such parameter. Known: key, number.\n- key: is missing; it has to be string\n"
@@ -547,18 +459,18 @@ async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
     )
     (completed,) = ran.events("tool-call-completed")
     assert (DONE, told, completed.error.type, completed.error.message) == ([], [why], "InvalidArguments", why)
-    assert (await reproduce(ran.recording.path, agent=agent_of(None, [], compose=[block]))).identical
+    assert (await reproduce(ran.recording.path, agent=make_agent(None, [], store, compose=[block]))).identical
 
 
 async def test_arguments_that_the_provider_cut_off_are_not_completed(tmp_path: Path):
     """Truncated arguments are refused, also where closing their brackets would complete them."""
     cut = ToolCall(id="", name="store", raw_arguments='{"key": "a", "number": 12, "key2": [1]')
-    ran = await record_agent(agent_of(tmp_path, [Turn(calls=(cut,), finish_reason="length"), text("done")]), tmp_path)
+    ran = await record(tmp_path, [Turn(calls=(cut,), finish_reason="length"), text("done")], store)
     assert (DONE, [each.ok for each in ran.events("tool-call-completed")]) == ([], [False])
     whole = ToolCall(id="", name="look", raw_arguments='{"key": "a"')
     for finish_reason in ("length", "tool_calls"):
-        folder = tmp_path / "whole" / finish_reason
-        await record_agent(agent_of(folder, [Turn(calls=(whole,), finish_reason=finish_reason), text("done")]), folder)
+        turns = [Turn(calls=(whole,), finish_reason=finish_reason), text("done")]
+        await record(tmp_path / finish_reason, turns, look)
         assert DONE == []
 
 
@@ -578,10 +490,8 @@ def test_unusable_schemas(schema: dict[str, Any], why: str):
 
 def test_addresses_of_schemas():
     """The `$id` of a whole schema is never fetched; a part with its own `$id` is refused."""
-    integer = {"$ref": "#/$defs/n"}
-    for address in ("n", "http://127.0.0.1:9/n"):
-        schema = {"$id": address, "properties": {"a": integer}, "$defs": {"n": {"type": "integer"}}}
-        assert BoundedSchema(schema).faults({"a": "x"}) == ['a: "x" is not of type "integer"']
+    whole = {"$id": "http://127.0.0.1:9/n", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": NUMBER}}
+    assert BoundedSchema(whole).faults({"a": "x"}) == ['a: "x" is not of type "integer"']
     inner = BoundedSchema({"properties": {"a": {"$id": "http://127.0.0.1:9/n", "type": "integer"}}})
     with pytest.raises(UnusableSchemaError, match="an address of its own"):
         inner.faults({"a": 1})
