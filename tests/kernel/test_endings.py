@@ -329,7 +329,8 @@ async def test_a_broken_strategy(tmp_path: Path, register: Any, broken: Any, mes
     register("broken", broken)
     run = await record(tmp_path, [], strategy="broken")
     assert ending(run) == ended("failed", "error", None, 0, error=message)
-    assert (type(run.error), str(run.error)) == (StrategyError, f"the strategy raised {message}")
+    assert str(run.error) == f"the strategy raised {message}"
+    assert isinstance(run.error, StrategyError)
     assert type(run.error.__cause__).__name__ == message.partition(":")[0]
 
 

@@ -311,14 +311,16 @@ async def test_many_runs_at_once(tmp_path: Path, where: str):
     agent = one_agent(tmp_path)
     results: list[RunResult] = []
 
+    threads = anyio.CapacityLimiter(RUNS)
+
     async def run(number: int) -> None:
-        results.append(await agent.run(f"#{number}.", run_id=f"run-{number}"))
+        if where == "one loop":
+            results.append(await agent.run(f"#{number}.", run_id=f"run-{number}"))
+        else:
+            run_sync = partial(agent.run_sync, f"#{number}.", run_id=f"run-{number}")
+            results.append(await anyio.to_thread.run_sync(run_sync, limiter=threads))
 
-    def run_sync(number: int) -> None:
-        results.append(agent.run_sync(f"#{number}.", run_id=f"run-{number}"))
-
-    in_thread = partial(anyio.to_thread.run_sync, run_sync, limiter=anyio.CapacityLimiter(RUNS))
     async with anyio.create_task_group() as group:
         for number in range(RUNS):
-            group.start_soon(run if where == "one loop" else in_thread, number)
+            group.start_soon(run, number)
     assert_apart(tmp_path, results)

@@ -135,9 +135,10 @@ async def test_usage_and_cost_of_anthropic(stub):
         usage=Usage(
             input_tokens=60, output_tokens=5, cache_read_tokens=30, cache_write_tokens=20, reasoning_tokens=reasoning
         ),
-        cost_usd=pytest.approx(10 * 1e-06 + 20 * 1.25e-06 + 30 * 1e-07 + 5 * 5e-06),
+        cost_usd=completion.cost_usd,
         model="claude-haiku-4-5-20251001",
     )
+    assert completion.cost_usd == pytest.approx(10 * 1e-06 + 20 * 1.25e-06 + 30 * 1e-07 + 5 * 5e-06)
 
 
 async def test_arguments_that_are_no_object_stay_text(stub, model):
