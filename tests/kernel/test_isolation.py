@@ -24,6 +24,7 @@ from playhead.trace.values import to_json
 from tests.kernel import isolated_tools
 from tests.kernel.runs import data, make_agent, record
 from tests.proving import bound, sample
+from tests.trace.strategies import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,15 +94,9 @@ async def completed(folder: Path, name: str, tools: Any, **arguments: Any) -> An
 
 # --- what comes back --------------------------------------------------------------------------------------------------
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
-
 
 @settings(max_examples=sample(3, 1), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(values=st.lists(JSON, min_size=10, max_size=30))
+@given(values=st.lists(json_values, min_size=10, max_size=30))
 def test_arguments_and_results_cross_as_json(values: list[Any]):
     """Arguments and results are those of the same tool without isolation."""
 
@@ -160,6 +155,15 @@ async def test_a_process_that_dies(tmp_path: Path, how: str, why: str):
         "ok": False,
         "error": {"type": "ProcessDied", "message": why},
     }
+
+
+async def test_a_shadowed_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A tool whose name in its module means another function now is refused: its process would run that one."""
+    made = isolated_tools.echo
+    monkeypatch.setattr(isolated_tools, "echo", isolated_tools.whoami)
+    event = await completed(tmp_path, "echo", made, value=1)
+    why = "echo: tests.kernel.isolated_tools:echo is another object now, and its process would find that one"
+    assert (event.error.type, event.error.message) == ("IsolationFailed", f"{why}; give each tool a name of its own")
 
 
 # --- how it is ended --------------------------------------------------------------------------------------------------

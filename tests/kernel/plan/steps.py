@@ -49,10 +49,10 @@ def verdict(reason: str = "all there", *, satisfied: bool = True) -> Any:
     return text(json.dumps({"reason": reason, "satisfied": satisfied}))
 
 
-def made(mode: Any = "linear", kept: Iterable[PlanStep] = (), *, most: int = 20) -> Plan:
-    """Return a plan with two tools, the read-only `look` and `send`, and room for `most` steps."""
+def made(mode: Any = "linear", kept: Iterable[PlanStep] = ()) -> Plan:
+    """Return a plan with two tools, the read-only `look` and `send`, and room for 20 steps."""
     tools = {"look": spec("look", "key"), "send": spec("send", "to", read_only=False)}
-    turns = SimpleNamespace(header=SimpleNamespace(max_iterations=most + 1)), SimpleNamespace(iteration=0)
+    turns = SimpleNamespace(header=SimpleNamespace(max_iterations=21)), SimpleNamespace(iteration=0)
     session, state = cast("tuple[Any, Any]", turns)
     by_id = {each.id: each for each in kept}
     return Plan("p", "goal", mode, session, state, tools, by_id, set(by_id), version=bool(by_id) - 1)
