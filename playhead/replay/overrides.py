@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
+    PlainSerializer,
     StrictFloat,
     StrictInt,
     TypeAdapter,
@@ -46,8 +47,6 @@ class PromptPatch(TypedDict, total=False):
     """A text in it, and the text in its place."""
 
 
-PromptChange: TypeAlias = "str | PromptPatch | Mapping[str, Any]"
-ModelChange: TypeAlias = "str | Model"
 OverridesLike: TypeAlias = "Overrides | Mapping[str, Any] | None"
 _PATCH: TypeAdapter[PromptPatch] = TypeAdapter(PromptPatch)
 
@@ -60,6 +59,10 @@ def _checked_prompt(change: object) -> object:
 def _listed_results(given: object) -> object:
     """Return the results as a list; a dict is one answer per tool."""
     return [{"tool": tool, "result": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
+
+
+def _name_of(model: object) -> str | None:
+    return scrub(str(model.name)) if isinstance(model, Model) else model  # type: ignore[return-value]
 
 
 class _Strict(BaseModel):
@@ -80,15 +83,19 @@ class _Strict(BaseModel):
         except ValidationError as error:
             raise UsageError(first_problem(error)) from None
 
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return what was given, as it is recorded: a model by its name."""
+        return self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
 
 class ResultOverride(_Strict):
     """This call answers that, whatever was recorded; its body does not run, and no approval is requested."""
 
     tool: Annotated[str, Field(min_length=1)]
     """The tool, or the agent that is called as one."""
-    arguments: dict[str, Any] | None = None
+    arguments: Annotated[dict[str, Any] | None, PlainSerializer(to_json)] = None
     """Only calls with these arguments, among others; None for all calls of the tool."""
-    result: Any = None
+    result: Annotated[Any, PlainSerializer(to_json)] = None
     """What it answers."""
     error: str | None = None
     """What the model reads as its failure, instead of a result."""
@@ -108,12 +115,6 @@ class ResultOverride(_Strict):
             for name, value in wanted.items()
         )
 
-    def as_json(self) -> dict[str, JsonValue]:
-        """Return it as it is recorded."""
-        given = {name: getattr(self, name) for name in ("arguments", "error", "nth")}
-        said = {name: to_json(value) for name, value in given.items() if value is not None}
-        return {"tool": self.tool, **said, **({} if self.error is not None else {"result": to_json(self.result)})}
-
 
 class AgentOverrides(_Strict):
     """What can be changed of each agent."""
@@ -121,11 +122,13 @@ class AgentOverrides(_Strict):
     system_prompt: Annotated[Text | dict[str, Any] | None, BeforeValidator(_checked_prompt)] = None
     """The prompt in place of the recorded one, or a change of it: `{"append": text}`, `{"prepend": text}`,
     `{"replace": [old, new]}`."""
-    model: str | InstanceOf[Model] | None = None
+    model: Annotated[str | InstanceOf[Model] | None, PlainSerializer(_name_of)] = None
     """The model in place of the recorded one; the root's also for every agent below that was on it."""
     temperature: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
     """Short for `parameters={"temperature": …}`."""
-    parameters: Annotated[dict[str, Any], AfterValidator(checked_parameters)] = Field(default_factory=dict)
+    parameters: Annotated[
+        dict[str, Any], AfterValidator(checked_parameters), PlainSerializer(recorded, return_type=Any)
+    ] = {}
     """Request parameters to set; None removes one."""
     max_iterations: Annotated[int, Field(ge=1, strict=True)] | None = None
     """Maximum number of turns of the loop."""
@@ -135,19 +138,13 @@ class AgentOverrides(_Strict):
         """The parameters to set, the temperature among them; None removes one."""
         return {**self.parameters, **({} if self.temperature is None else {"temperature": self.temperature})}
 
-    def as_json(self) -> dict[str, JsonValue]:
-        """Return what was given, as it is recorded: a model and a function by their names."""
-        said: dict[str, Any] = {name: _as_json(getattr(self, name)) for name in self.model_fields_set}
-        said["parameters"] = recorded(self.parameters)
-        return {name: value for name, value in said.items() if value not in (None, {}, [])}
-
 
 class Changes(TypedDict, total=False):
     """The fields of `Overrides`, in all the forms that it accepts."""
 
-    system_prompt: PromptChange | None
+    system_prompt: str | PromptPatch | Mapping[str, Any] | None
     task: Content | None
-    model: ModelChange | None
+    model: str | Model | None
     temperature: float | None
     parameters: Mapping[str, Any]
     max_iterations: int | None
@@ -162,7 +159,7 @@ class Overrides(AgentOverrides):
     """Another task."""
     tool_results: Annotated[tuple[ResultOverride, ...], BeforeValidator(_listed_results)] = ()
     """Calls that answer something else; a dict is short for one answer per tool."""
-    agents: dict[str, AgentOverrides] = Field(default_factory=dict)
+    agents: dict[str, AgentOverrides] = {}
     """Changes of agents below the root, by name."""
 
     if TYPE_CHECKING:  # what is accepted, beside what the fields hold
@@ -183,7 +180,7 @@ class Overrides(AgentOverrides):
         return Overrides(**(given or {}))
 
 
-def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - a validated `PromptChange`
+def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - text or a validated `PromptPatch`
     """Return the prompt as the change leaves it.
 
     Raises:
@@ -200,15 +197,3 @@ def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - a validat
         else:
             prompt = f"{prompt}{value}" if name == "append" else f"{value}{prompt}"
     return prompt
-
-
-def _as_json(value: Any) -> Any:  # noqa: ANN401 - the value of a field
-    if isinstance(value, (ResultOverride, AgentOverrides)):
-        return value.as_json()
-    if isinstance(value, dict):
-        return {name: _as_json(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(each) for each in value]
-    if isinstance(value, Model):
-        return scrub(str(value.name))
-    return to_json(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,27 +14,18 @@ from playhead.trace.parameters import unrecorded
 from playhead.trace.redaction import FAILED, MIN_SECRET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 _MARKER: Final = re.compile(r"\[redacted:([^\]\n]{1,200})\]")
+_GONE: Final = re.compile(f"{_MARKER.pattern}|{re.escape(FAILED)}")
 
 
-def markers_in(value: JsonValue) -> Iterator[str]:
-    """Yield what stands for redacted text, wherever it is in a JSON value, names of fields among it."""
-    if isinstance(value, str):
-        yield from (found[0] for found in _MARKER.finditer(value))
-        if FAILED in value:
-            yield FAILED
-    elif isinstance(value, list):
-        for item in value:
-            yield from markers_in(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from markers_in(key)
-            yield from markers_in(item)
+def markers_in(value: JsonValue) -> set[str]:
+    """Return what stands for redacted text, wherever it is in a JSON value, names of fields among it."""
+    return {found[0] for found in _GONE.finditer(json.dumps(value, ensure_ascii=False))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +62,9 @@ class Rebinding:
         """Return the JSON value with the given values in their places."""
         if not self.values:
             return value
-        if isinstance(value, str):
-            return _MARKER.sub(lambda found: self.values.get(found[1], found[0]), value)
-        if isinstance(value, list):
-            return [self.restored(item) for item in value]
-        if isinstance(value, dict):
-            return {self.restored(key): self.restored(item) for key, item in value.items()}
-        return value
+        values = {name: json.dumps(text)[1:-1] for name, text in self.values.items()}
+        text = json.dumps(value, ensure_ascii=False)
+        return json.loads(_MARKER.sub(lambda found: values.get(found[1], found[0]), text))
 
     def restored_model(self, model: AnyModel) -> AnyModel:
         """Return the same of a header or of a tool's specification."""
@@ -92,20 +80,14 @@ def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the
     Raises:
         NotReplayableError: there are some; the message names the fields, and what to do.
     """
-    found = {name: sorted(set(markers_in(value))) for name, value in fields.items()}
-    found = {name: markers for name, markers in found.items() if markers}
+    found = {name: sorted(markers) for name, value in fields.items() if (markers := markers_in(value))}
     if not found:
         return
     where = "; ".join(f"{name} ({', '.join(markers)})" for name, markers in found.items())
-    names = sorted({marker[len("[redacted:") : -1] for each in found.values() for marker in each if marker != FAILED})
-    values = ", ".join(f"{name!r}: …" for name in names)
-    typed = " ".join(f"--rebind {name}=env:VARIABLE" for name in names)
-    fix = (
-        f"Give the values with rebind={{{values}}} ({typed}), or {other}"
-        if names
-        else f"{other[:1].upper()}{other[1:]}"
+    raise NotReplayableError(
+        f"the recording is redacted where a live model has to read it: {where}. Give the value of each [redacted:NAME] with "
+        f"rebind={{NAME: …}} (--rebind NAME=env:VARIABLE), or {other}"
     )
-    raise NotReplayableError(f"the recording is redacted where a live model has to read it: {where}. {fix}")
 
 
 def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> None:
@@ -114,13 +96,10 @@ def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> 
     Raises:
         NotReplayableError: there are some; the message names them, and what to do.
     """
-    missing = [path for path, _ in unrecorded(parameters)]
-    if not missing:
-        return
-    names = ", ".join(f"{name!r}: …" for name in dict.fromkeys(path.partition(".")[0] for path in missing))
-    fix = f"parameters={{{names}}} (--set NAME=env:VARIABLE)"
-    raise NotReplayableError(
-        f"the recording says that these request parameters{f' of {agent}' if agent else ''} were there, and not what they "
-        f"were: {', '.join(missing)}. Give them with {f'agents={{{agent!r}: {{…}}}}, there with ' if agent else ''}{fix}; "
-        "None leaves one out"
-    )
+    missing = ", ".join(path for path, _ in unrecorded(parameters))
+    if missing:
+        whose, inside = (f" of {agent}", f" inside agents={{{agent!r}: {{…}}}}") if agent else ("", "")
+        raise NotReplayableError(
+            f"the recording does not hold the values of these request parameters{whose}: {missing}. Give them with "
+            f"parameters={{NAME: …}}{inside} (--set NAME=env:VARIABLE); None leaves one out"
+        )

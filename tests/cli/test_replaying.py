@@ -168,7 +168,7 @@ def test_a_redacted_prompt(server: ChatServer, home: Path) -> None:
     agent.run_sync("Use hunter22.", run_id="hidden")
     refused = playhead("replay", "hidden", "--api-base", server.address)
     assert (refused.exit_code, refused.stdout) == (3, "")
-    assert "(--rebind PASSWORD=env:VARIABLE), or" in refused.stderr
+    assert "(--rebind NAME=env:VARIABLE), or" in refused.stderr
     server.answers[:] = [saying("Done.")]
     result = playhead("replay", "hidden", "--api-base", server.address, "--rebind", "PASSWORD=hunter22")
     assert result.exit_code == 0

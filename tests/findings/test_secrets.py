@@ -329,8 +329,8 @@ def test_a_replay_names_the_parameters_that_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(NotReplayableError) as refused:
         replay(path, overrides={"model": model})
     assert str(refused.value) == (
-        f"the recording says that these request parameters were there, and not what they were: {HOLES}. Give them with "
-        "parameters={'extra_headers': …, 'user': …} (--set NAME=env:VARIABLE); None leaves one out"
+        f"the recording does not hold the values of these request parameters: {HOLES}. Give them with "
+        "parameters={NAME: …} (--set NAME=env:VARIABLE); None leaves one out"
     )
     assert model.requests == []
     given = {name: TOKEN[name] for name in ("extra_headers", "user")}
