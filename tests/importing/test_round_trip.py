@@ -66,36 +66,15 @@ def _owner(owner: OwnerRecording) -> dict[str, Any]:
 
 def _prompt(owner: OwnerRecording, exchange: Any) -> Any:
     request = owner.request(exchange.requested)
-    said = [
-        (
-            each.role,
-            each.content,
-            [(call.id, call.name, call.arguments, call.raw_arguments) for call in each.tool_calls],
-            each.tool_call_id,
-        )
-        for each in request.messages
-    ]
-    return (
-        said,
-        [spec.name for spec in request.tools],
-        request.parameters,
-        request.model,
-    )
+    said = [each.model_dump(include={"role", "content", "tool_calls", "tool_call_id"}) for each in request.messages]
+    return said, [spec.name for spec in request.tools], request.parameters, request.model
 
 
 def _outcome(outcome: Any) -> Any:
     if isinstance(outcome, LlmFailed):
         return outcome.error
     assert isinstance(outcome, LlmResponded)
-    return (
-        outcome.text,
-        outcome.thinking,
-        outcome.tool_calls,
-        outcome.finish_reason,
-        outcome.usage,
-        outcome.cost_usd,
-        outcome.model,
-    )
+    return outcome.model_dump(exclude={"request", "attempt", "latency_ms"})
 
 
 def _call(call: Any) -> Any:
