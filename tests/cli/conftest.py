@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.answering import answering
 from tests.cli.recorded import record_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 SETTINGS = "PLAYHEAD_TRACE_DIR PLAYHEAD_DURABILITY PLAYHEAD_ON_TRACE_ERROR PLAYHEAD_DEBUG NO_COLOR FORCE_COLOR COLUMNS"
@@ -79,39 +79,28 @@ def calculator(expression: str) -> float:
     )
 
 
-class ChatServer(ThreadingHTTPServer):
-    """Speaks Ollama's protocol on loopback and answers from a list; when it is used up, with an error."""
+class ChatServer:
+    """Speaks Ollama's protocol and answers from a list; when it is used up, with an error."""
 
-    daemon_threads = True
-
-    def __init__(self, answers: list[dict[str, Any]]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, answers: Iterable[dict[str, Any]]) -> None:
         self.answers = list(answers)
         self.requests: list[dict[str, Any]] = []
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        self.address = ""
 
-    @property
-    def address(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.server_port}"
+    def answer(self, _path: str, _headers: Any, body: bytes) -> tuple[int, dict[str, str], list[bytes]]:
+        """Answer a request."""
+        self.requests.append(json.loads(body))
+        found = bool(self.answers)
+        answer = self.answers.pop(0) if found else {"error": "model 'nosuch' not found"}
+        return 200 if found else 404, {}, [json.dumps(answer).encode()]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: ChatServer
-
-    def do_POST(self) -> None:
-        self.server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        found = bool(self.server.answers)
-        answer = self.server.answers.pop(0) if found else {"error": "model 'nosuch' not found"}
-        body = json.dumps(answer).encode()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Be quiet."""
+@contextmanager
+def chatting(*answers: dict[str, Any]) -> Iterator[ChatServer]:
+    """Serve a model that gives these answers."""
+    chat = ChatServer(answers)
+    with answering(chat.answer) as chat.address:
+        yield chat
 
 
 def saying(content: str, **calls: dict[str, Any]) -> dict[str, Any]:
@@ -124,13 +113,9 @@ def saying(content: str, **calls: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def chat() -> Iterator[ChatServer]:
     """A model that looks a height up, makes one wrong call, and answers."""
-    server = ChatServer(
-        [
-            saying("I look it up.", lookup={"key": "Mount Zed"}, calculator={"expression": "4180 feet"}),
-            saying("", calculator={"expression": "4180 * 0.3048"}),
-            saying("It is 4,180 feet,\n\x1b[31mor 1,274 metres."),
-        ]
-    )
-    yield server
-    server.shutdown()
-    server.server_close()
+    with chatting(
+        saying("I look it up.", lookup={"key": "Mount Zed"}, calculator={"expression": "4180 feet"}),
+        saying("", calculator={"expression": "4180 * 0.3048"}),
+        saying("It is 4,180 feet,\n\x1b[31mor 1,274 metres."),
+    ) as server:
+        yield server

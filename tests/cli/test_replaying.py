@@ -11,7 +11,7 @@ from playhead.cli.options import tool_result
 from playhead.diagnose.integrity import check_trace
 from playhead.replay import load_recording
 from tests.cli.command_line import objects, playhead
-from tests.cli.conftest import ChatServer, saying
+from tests.cli.conftest import ChatServer, chatting, saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +38,8 @@ def recorded(chat: ChatServer, home: Path, tools: None) -> Path:
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
     """A model that has nothing to say yet."""
-    server = ChatServer([])
-    yield server
-    server.shutdown()
-    server.server_close()
+    with chatting() as server:
+        yield server
 
 
 SAME = (

@@ -17,7 +17,7 @@ from playhead.diagnose.run_summary import summaries
 from playhead.errors import TraceNotFoundError
 from playhead.testing import call, error, text
 from playhead.trace.store import TraceStore
-from tests.cli.conftest import ChatServer, saying
+from tests.cli.conftest import ChatServer, chatting, saying
 from tests.cli.other_processes import begin, end, running
 from tests.findings.adapter import agent, cli, process, replay, run
 from tests.proving import sample
@@ -179,10 +179,8 @@ def lookup(key: str) -> str:
 @pytest.fixture
 def chat() -> Iterator[ChatServer]:
     """A model that looks something up, turn after turn."""
-    server = ChatServer([saying(f"turn {number}", lookup={"key": str(number)}) for number in range(14)])
-    yield server
-    server.shutdown()
-    server.server_close()
+    with chatting(*(saying(f"turn {number}", lookup={"key": str(number)}) for number in range(14))) as server:
+        yield server
 
 
 def run_cli(chat: ChatServer, folder: Path, *options: str, **env: str) -> Any:

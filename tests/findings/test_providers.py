@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,11 +12,13 @@ from playhead import Agent, Execution, LiteLLM
 from playhead.errors import RateLimitError
 from playhead.kernel.models import resolve_model
 from playhead.testing import text
+from tests.answering import answering
 from tests.findings.adapter import agent, events, reproduce, run
 from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from email.message import Message
     from pathlib import Path
 
 
@@ -30,34 +30,13 @@ def serving(*answers: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the address of a server that gives these answers, the last one again and again, and what it is asked."""
     asked: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
+    def answer(path: str, given: Message, body: bytes) -> tuple[int, dict[str, str], list[bytes]]:
+        status, headers, content = answers[min(len(asked), len(answers) - 1)]
+        asked.append({"path": path, "key": given.get("Authorization"), "body": json.loads(body)})
+        return status, headers, [content]
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            status, headers, answer = answers[min(len(asked), len(answers) - 1)]
-            asked.append({"path": self.path, "key": self.headers.get("authorization"), "body": json.loads(body)})
-            self.send_response_only(status)
-            for name, value in {
-                "content-type": "application/json",
-                "content-length": str(len(answer)),
-                **headers,
-            }.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(answer)
-            self.close_connection = True
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(answer) as address:
+        yield address, asked
 
 
 def openai(content: str = "done", **usage: int) -> bytes:

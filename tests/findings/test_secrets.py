@@ -7,9 +7,7 @@ import gzip
 import json
 import logging
 import re
-import threading
 import traceback
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,12 +18,14 @@ from playhead.errors import ModelRequestError, NotReplayableError, RunError, Usa
 from playhead.kernel.models import resolve_model
 from playhead.spans import live, live_export
 from playhead.testing import ScriptedModel, call, text
+from tests.answering import answering
 from tests.findings.adapter import agent, cli, replay, reproduce, run
 from tests.options import grouped
 from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from email.message import Message
     from pathlib import Path
 
     from playhead.trace.types import Completion, Request
@@ -124,45 +124,26 @@ class Reflecting(ScriptedModel):
 def server() -> Iterator[Provider]:
     """Serve a provider, and whatever else is asked of it, on this machine."""
     served = Provider()
-    yield served
-    served.shutdown()
-    served.server_close()
+    with answering(served.answer) as served.address:
+        yield served
 
 
-class Provider(ThreadingHTTPServer):
+class Provider:
     """Refuses every request with all that it was sent, and keeps the bodies."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.address = ""
         self.bodies: list[bytes] = []
         self.requests: list[str] = []
-        threading.Thread(target=lambda: self.serve_forever(poll_interval=0.01), daemon=True).start()
 
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Provider
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.bodies.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
-        if self.path.endswith("/v1/traces"):
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        sent = f"{dict(self.headers)} {self.path} {body.decode()}"
-        self.server.requests.append(sent)
-        answer = json.dumps({"error": {"message": f"denied {sent}", "headers": dict(self.headers)}}).encode()
-        self.send_response(401)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
+    def answer(self, path: str, headers: Message, body: bytes) -> tuple[int, dict[str, str], list[bytes]]:
+        """Answer a request."""
+        self.bodies.append(gzip.decompress(body) if headers.get("Content-Encoding") == "gzip" else body)
+        if path.endswith("/v1/traces"):
+            return 200, {}, []
+        sent = f"{dict(headers)} {path} {body.decode()}"
+        self.requests.append(sent)
+        return 401, {}, [json.dumps({"error": {"message": f"denied {sent}", "headers": dict(headers)}}).encode()]
 
 
 @pytest.mark.parametrize("shape", sample([*SHAPES], [*SHAPES][::4]))
@@ -178,7 +159,7 @@ def test_a_parameter_that_is_a_credential_stays_in_the_process(
     parameters = SHAPES[shape]
     caplog.set_level(logging.DEBUG, "playhead")
     monkeypatch.setattr(live._Current, "export", None)
-    exported = live_export(f"http://127.0.0.1:{server.server_port}")
+    exported = live_export(server.address)
     model = Reflecting()
 
     def look() -> str:
@@ -246,7 +227,7 @@ def test_a_provider_that_repeats_the_request_in_its_error(
     model: str, parameters: dict[str, Any], tmp_path: Path, server: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Headers, body, address and key reach the provider only: not the error, nor its causes, nor the trace."""
-    address = f"http://127.0.0.1:{server.server_port}/v1?sig=SECRETsig1234567890&t=SECRETq"
+    address = f"{server.address}/v1?sig=SECRETsig1234567890&t=SECRETq"
     said = attempted(model, tmp_path, monkeypatch, api_base=address, parameters=parameters)
     assert len(server.requests) == 1
     assert all(each in server.requests[0] for each in re.findall(r"SECRET\w+", json.dumps(parameters)))
@@ -260,7 +241,7 @@ def test_a_password_in_an_address_is_shown_nowhere(
     model: str, user: str, tmp_path: Path, server: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """User and password of an address are neither in the trace nor in any error."""
-    address = f"http://{user}@127.0.0.1:{server.server_port}"
+    address = server.address.replace("//", f"//{user}@")
     assert leaks(user, *attempted(model, tmp_path, monkeypatch, api_base=address)) == []
 
 
@@ -268,7 +249,7 @@ def test_the_command_line_says_no_secret(tmp_path: Path, server: Provider) -> No
     """Given on the command line or from the environment, a secret is in no output, also with a traceback."""
     environment = {"HEADERS": json.dumps(REAL["extra_headers"]), "PLAYHEAD_DEBUG": "1", **KEYS}
     options = ["--set", "extra_headers=env:HEADERS", "--set", f"extra_body={json.dumps(REAL['extra_body'])}"]
-    where = ["--api-base", f"http://127.0.0.1:{server.server_port}/v1", "--trace-dir", str(tmp_path)]
+    where = ["--api-base", f"{server.address}/v1", "--trace-dir", str(tmp_path)]
     done = cli("run", "go", "--model", "openai/x", *where, *options, env=environment)
     assert (done.returncode, "Traceback" in done.stderr, len(server.requests)) == (2, True, 1)
     assert leaks(REAL, done.stdout, done.stderr, bytes_below(tmp_path)) == []

@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from playhead.errors import ToolServerError
 from playhead.mcp import mcp_tools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-
-@contextmanager
-def answering(status: int, headers: dict[str, str], body: Iterable[bytes]) -> Iterator[str]:
-    """Yield the address of a server that answers every request so."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(OSError):  # nobody reads on
-                for part in body:
-                    self.wfile.write(part)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp?token=secret"
-    finally:
-        server.shutdown()
-        server.server_close()
-
+from tests.answering import answering
 
 ADDRESSES: dict[str, tuple[Any, str]] = {
     "endless": ((200, {}, repeat(b"[" * 65536)), "it sent a message of more than 67108864 bytes"),
@@ -57,8 +23,8 @@ ADDRESSES: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize(("answer", "why"), ADDRESSES.values(), ids=ADDRESSES)
 def test_it_is_one_clear_error(answer: Any, why: str) -> None:
     """The reason is given, and the address without what may be secret in it."""
-    with answering(*answer) as url, pytest.raises(ToolServerError) as raised:
-        mcp_tools(url=url, start_timeout_s=5).__enter__()
+    with answering(lambda *_: answer) as address, pytest.raises(ToolServerError) as raised:
+        mcp_tools(url=f"{address}/mcp?token=secret", start_timeout_s=5).__enter__()
     assert why in str(raised.value)
     assert "secret" not in str(raised.value)
     assert "\x1b" not in str(raised.value)

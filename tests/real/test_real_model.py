@@ -9,10 +9,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import pytest
 
 from playhead.kernel.models.openai_format import to_openai
 from playhead.replay import load_recording
+from tests.answering import answering
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -37,29 +36,16 @@ def wire() -> Any:
         pytest.fail(f"no model server answers at {API_BASE} ({error}); start one, or set PLAYHEAD_TEST_API_BASE")
     bodies: list[dict[str, Any]] = []
 
-    class Forward(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            bodies.append(json.loads(body))
-            request = urllib.request.Request(
-                API_BASE.removesuffix("/v1") + self.path, body, {"Content-Type": "application/json"}
-            )
-            with urllib.request.urlopen(request, timeout=300) as answer:
-                content = answer.read()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def forward(path: str, _: Any, body: bytes) -> tuple[int, dict[str, str], list[bytes]]:
+        bodies.append(json.loads(body))
+        request = urllib.request.Request(
+            API_BASE.removesuffix("/v1") + path, body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            return 200, {}, [answer.read()]
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1", bodies
-    server.shutdown()
-    server.server_close()
+    with answering(forward) as address:
+        yield f"{address}/v1", bodies
 
 
 def playhead(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
