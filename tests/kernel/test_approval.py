@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
+from playhead import Agent, Approval, ApprovalRequest, ToolContext, tool
 from playhead.compose.killswitches import require_approval_for
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
@@ -129,28 +129,17 @@ async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_
 # --- time -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_run_that_ends_before_the_answer_pays_nothing(tmp_path: Path):
-    """Approval that comes after the end of the run is too late, and a cancelled run does not wait for a thread."""
+async def test_an_approval_after_the_end_pays_nothing(tmp_path: Path):
+    """Approval that comes after the end of the run is too late."""
     cashier = Cashier()
     with hanging() as hang:
         agent = make_agent(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=lambda _: bool(hang.block()))
-        async with anyio.create_task_group() as group:
-            handle = agent.start("Pay.", run_id="stopped")
-            await anyio.to_thread.run_sync(hang.started.wait)
-            handle.terminate()
-            await handle
-            hang.started.clear()
-            agent = make_agent(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=lambda _: hang.block())
-            group.start_soon(agent.run, "Pay.")
-            await anyio.to_thread.run_sync(hang.started.wait)
-            group.cancel_scope.cancel()
-        assert not hang.released.is_set()
+        handle = agent.start("Pay.", run_id="run")
+        await anyio.to_thread.run_sync(hang.started.wait)
+        handle.terminate()
+        assert (await handle).terminated_by == "terminated"
+    await anyio.sleep(0.01)
     assert cashier.paid == []
-    for path in list(tmp_path.glob("*.jsonl")):  # noqa: ASYNC240 - nothing else runs in this loop
-        recording = load_recording(path)
-        assert recording.counts().get("approval-decided", 0) == 0
-        assert recording.ending is not None
-        assert recording.ending.terminated_by == ("terminated" if path.stem == "stopped" else "cancelled")
 
 
 @pytest.mark.parametrize("kind", ["block", "wait", "swallow"])

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import stat
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -81,22 +80,6 @@ def test_a_field_up_to_the_limit_stays_in_its_line(tmp_path: Path):
     events = [header(task=value + "x"), result("0123456789" * sample(10_000_000, 300_000)), ending()]
     assert record(tmp_path / "more.jsonl", events) == events_of(tmp_path / "more.jsonl")
     assert len(list((tmp_path / "more.blobs").iterdir())) == 2
-
-
-def test_threads_that_store_the_same_value(tmp_path: Path):
-    """One value stored by many threads at once is one blob, whole."""
-    folder = BlobFolder(tmp_path / "run.jsonl")
-    data = json.dumps({"a": LARGE, "b": LARGE}).encode()
-    results: list[bytes] = []
-    threads = [threading.Thread(target=lambda: results.append(folder.store_large(data))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(results)) == 1
-    assert len(results) == 8
-    assert folder.resolve(json.loads(results[0])) == {"a": LARGE, "b": LARGE}
-    assert len(list(folder.path.iterdir())) == 1
 
 
 def test_a_missing_blob_is_its_own_verdict(trace: Path):

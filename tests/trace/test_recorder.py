@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,38 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.diagnose.integrity import check_trace
-from playhead.trace.events import EventBase, HookFailed, Thought
+from playhead.trace.events import Thought
 from playhead.trace.parameters import fingerprint
 from playhead.trace.recorder import Subscriptions
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash
 from tests.proving import sample
 from tests.trace.strategies import events, no_constants
-from tests.trace.traces import ending, events_of, header, read, recorder_of, thought
+from tests.trace.traces import ending, header, read, recorder_of, thought
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.trace.line import Record
-
-
-class Listener:
-    """Keeps what it hears; fails when it is told to."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.heard: list[Record] = []
-        self.error = error
-
-    def __call__(self, record: Record) -> None:
-        """Hear a record."""
-        self.heard.append(record)
-        if self.error:
-            raise self.error
-
-    @property
-    def events(self) -> list[EventBase]:
-        """What was heard, without envelopes."""
-        return [record.event for record in self.heard]
 
 
 @pytest.mark.slow
@@ -68,13 +48,14 @@ def test_what_is_recorded_is_read(tmp_path_factory: pytest.TempPathFactory, emit
 
 def test_without_a_file_events_still_reach_subscribers():
     """A run that is not traced can be listened to; its records are numbered and carry no hash. Nobody has to listen."""
-    listener, subscriptions = Listener(), Subscriptions()
+    subscriptions = Subscriptions()
+    heard: list[Record] = []
     assert recorder_of(None, subscriptions).emit(header(), "root")
-    subscriptions.add(None, listener)
+    subscriptions.add(None, heard.append)
     recorder = recorder_of(None, subscriptions)
     assert recorder.emit(header(), "root")
     assert recorder.emit(thought(1), "root", 0)
-    assert [(each.seq, each.iteration, each.h, each.event) for each in listener.heard] == [
+    assert [(each.seq, each.iteration, each.h, each.event) for each in heard] == [
         (0, None, "", header()),
         (1, 0, "", thought(1)),
     ]
@@ -107,59 +88,11 @@ class _Unredactable(str):
         raise RuntimeError("not today")
 
 
-@pytest.mark.slow
-def test_subscribers_hear_what_they_asked_for(path: Path):
-    """One kind or all kinds, in order of registration; the records are those of the file; after the seal nobody hears any.
-
-    `add` returns what ends exactly this subscription; ending it twice does nothing.
-    """
-    everything, thoughts, twice = Listener(), Listener(), Listener()
-    subscriptions, more = Subscriptions(), Subscriptions()
-    subscriptions.add(None, everything)
-    subscriptions.add("thought", thoughts)
-    undo = more.add("thought", twice)
-    more.add("thought", twice)
-    recorder = recorder_of(path, subscriptions, more)
-    recorder.emit(header(), "root")
-    recorder.emit(thought(1), "root")
-    undo()
-    undo()
-    for event in (thought(2), ending()):
-        recorder.emit(event, "root")
-    recorder.seal()
-    assert (recorder.sealed, recorder.emit(thought(3), "root")) == (True, False)
-    assert everything.heard == read(path)[0]
-    assert (thoughts.events, twice.events) == ([thought(1), thought(2)], [thought(1), thought(1), thought(2)])
-
-
-def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
-    """It is heard of once, in the log and in the trace, is counted each time, and hurts neither run nor neighbours.
-
-    A failure at the last event cannot be recorded after it: the file stays sound.
-    """
-    subscriptions = Subscriptions()
-    bad, good, late = Listener(ValueError("oh no")), Listener(), Listener(ValueError())
-    subscriptions.add("thought", bad)
-    subscriptions.add(None, good)
-    subscriptions.add("run-completed", late)
-    recorder = recorder_of(path, subscriptions)
-    with caplog.at_level(logging.WARNING):
-        for event in (header(), thought(1), thought(2), ending()):
-            assert recorder.emit(event, "root", 0)
-    recorder.seal()
-    failure = HookFailed(hook="subscriber:Listener", where="thought", error="ValueError")
-    assert events_of(path) == [header(), thought(1), failure, thought(2), ending()]
-    assert good.heard == read(path)[0] or [each.seq for each in good.heard] == [0, 2, 1, 3, 4]
-    assert bad.events == [thought(1), thought(2)]
-    assert (recorder.subscriber_failures, check_trace(path).verdict) == (3, "ok")
-    assert caplog.messages[0] == "subscriber Listener failed on thought: ValueError('oh no') (reported once)"
-    assert len(caplog.messages) == 2
-
-
 def test_subscribers_get_the_redacted_event(path: Path):
     """What leaves through a subscriber is what stands in the file: without secrets; hashes cover the redacted values."""
-    subscriptions, listener, redactor = Subscriptions(), Listener(), Redactor()
-    subscriptions.add("thought", listener)
+    subscriptions, redactor = Subscriptions(), Redactor()
+    heard: list[Record] = []
+    subscriptions.add("thought", heard.append)
     redactor.add_secret("hunter2hunter2", "PASSWORD")
     recorder = recorder_of(path, subscriptions, redactor=redactor)
     hidden, mark = recorder.identity_of({"a": "hunter2hunter2"})
@@ -167,21 +100,22 @@ def test_subscribers_get_the_redacted_event(path: Path):
     recorder.emit(header(), "root")
     recorder.emit(Thought(request=1, text="it is hunter2hunter2"), "root/hunter2hunter2@0.0")
     recorder.seal()
-    assert listener.heard == read(path)[0][1:]
-    assert listener.heard[0].event == Thought(request=1, text="it is [redacted:PASSWORD]")
-    assert listener.heard[0].owner == "root/[redacted:PASSWORD]@0.0"
+    assert heard == read(path)[0][1:]
+    assert heard[0].event == Thought(request=1, text="it is [redacted:PASSWORD]")
+    assert heard[0].owner == "root/[redacted:PASSWORD]@0.0"
 
 
 def test_subscribers_are_told_of_lost_events_too(path: Path, monkeypatch: pytest.MonkeyPatch):
     """A full disk does not make subscribers deaf: the event happened, though its record has no hash."""
-    subscriptions, listener = Subscriptions(), Listener()
-    subscriptions.add(None, listener)
+    subscriptions = Subscriptions()
+    heard: list[Record] = []
+    subscriptions.add(None, heard.append)
     recorder = recorder_of(path, subscriptions)
     recorder.emit(header(), "root")
     with monkeypatch.context() as patch:
         patch.setattr("playhead.trace.writer.os.write", _full)
         assert not recorder.emit(thought(1), "root")
-    assert [(each.event, bool(each.h)) for each in listener.heard] == [(header(), True), (thought(1), False)]
+    assert [(each.event, bool(each.h)) for each in heard] == [(header(), True), (thought(1), False)]
     recorder.seal()
 
 

@@ -10,7 +10,7 @@ from playhead.errors import NotATraceError
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, depth_of, is_within, lineage, own_name, owner_inside, parent_of, tool_of
 from playhead.trace.recording import OwnerRecording, RecordedCall, RecordedExchange, Recording, read_recording
-from playhead.trace.types import AgentHeader, Message, Request, ToolCall, ToolSpec
+from playhead.trace.types import AgentHeader, ToolCall, ToolSpec
 from tests.trace.traces import ending, header, record, recorder_of, thought
 
 if TYPE_CHECKING:
@@ -84,22 +84,6 @@ def test_everything_by_owner(recording: Recording):
     assert (recording.header, recording.run_id, recording.ending) == (header(), "run", ending())
     assert (recording.root, recording.status, recording.problems) == (root, "closed", ())
     assert (recording.counts()["message-added"], sum(recording.counts().values())) == (4, len(RUN))
-
-
-def test_requests_are_put_together_again(recording: Recording):
-    """The exact request comes back, wherever the contents of its messages stand."""
-    root = recording.root
-    messages = (
-        Message(id=0, role="system", content="Be good."),
-        Message(id=1, role="user", content="Find it."),
-        Message(id=2, role="assistant", content="Let me look.", tool_calls=(CALL,)),
-        Message(id=3, role="tool", content='{"found": 7}', tool_call_id="c0", name="look"),
-    )
-    assert [root.request(exchange.requested) for exchange in root.exchanges] == [
-        Request(model="m/x", messages=messages[:2], tools=(SPEC,), parameters={"temperature": 0.5}),
-        Request(model="m/x", messages=messages[:2], tools=(SPEC,), parameters={"temperature": 0.5}, attempt=1),
-        Request(model="m/x", messages=messages, number=1),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from tests.trace.traces import (
     events_of,
     header,
     read,
-    record,
     recorder_of,
     thought,
     thoughts,
@@ -45,16 +44,6 @@ if TYPE_CHECKING:
 
     from playhead.trace.events import EventBase
     from playhead.trace.recorder import Recorder
-
-
-def test_an_event_is_in_the_file_when_append_returns(path: Path):
-    """Nothing waits in a buffer: what is acknowledged can be read by another process."""
-    writer = writer_of(path)
-    for number, event in enumerate(thoughts(5)):
-        written = append(writer, event)
-        assert written == Written(number, written.ts, read(path)[0][-1].h, ok=True)
-        assert read(path)[0][-1].event == event
-    writer.close()
 
 
 def test_one_writer_of_one_id(path: Path):
@@ -200,15 +189,6 @@ def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
     assert [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)] == []
 
 
-def run_all(work: Callable[[int], object], numbers: range) -> None:
-    """Do something in a thread for each number, and wait for all."""
-    threads = [threading.Thread(target=work, args=(number,)) for number in numbers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_one_trace_from_eight_threads(path: Path):
     """Threads share a file without a gap, a mixed line or a broken chain, and time goes forwards."""
     recorder, start = recorder_of(path), threading.Barrier(8)
@@ -219,7 +199,11 @@ def test_one_trace_from_eight_threads(path: Path):
         for number in range(250):
             recorder.emit(thought(number, size=owner * 40), f"root/{owner}")
 
-    run_all(work, range(8))
+    threads = [threading.Thread(target=work, args=(owner,)) for owner in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     recorder.emit(ending(), "root")
     recorder.seal()
     records, problems = read(path)
@@ -228,15 +212,6 @@ def test_one_trace_from_eight_threads(path: Path):
         mine = [each.event for each in records if each.owner == f"root/{owner}"]
         assert mine == [thought(number, size=owner * 40) for number in range(250)]
     assert [each.ts for each in records] == sorted(each.ts for each in records)
-
-
-def test_many_traces_from_threads(tmp_path: Path):
-    """Many runs at once (a thousand under `make prove`), each in its thread: every file holds its own events alone."""
-    count = sample(250, 50)
-    runs = {f"{number}": [header(f"{number}"), thought(number), ending()] for number in range(4 * count)}
-    for first in range(0, 4 * count, count):
-        run_all(lambda number: record(tmp_path / f"{number}.jsonl", runs[f"{number}"]), range(first, first + count))
-    assert {path.stem: events_of(path) for path in tmp_path.iterdir()} == runs
 
 
 def in_child(action: Any) -> int:
