@@ -107,7 +107,7 @@ def strategies_report(runs: Sequence[Run]) -> str:
     return (
         f"{table(runs, 'strategy')}\n\n"
         f"Means per run: {tasks} tasks of `benchmarks/real_tasks`, once each, `{MODEL}` on two cores, at most {LIMIT_S} s a run. "
-        "One run a task tells strategies apart roughly, not finely."
+        "With one run per task, small differences between strategies mean nothing."
     )
 
 
