@@ -13,23 +13,17 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import tool
 from playhead.agent.streaming import TextDelta, collect, text_of
 from playhead.errors import ChatError, ModelError, UsageError
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import ImagePart, TextPart
 from tests.kernel.runs import make_agent
+from tests.kernel.strategies.looking import lookup
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.agent.chat import ChatSession
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
 
 
 LOOK = call("lookup", key="a")

@@ -20,17 +20,12 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.types import Usage
 from tests.kernel.hung import LIMIT_S, HungModel, hanging
 from tests.kernel.runs import data, make_agent
+from tests.kernel.strategies.looking import lookup
 from tests.proving import sample
 from tests.streams import names
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
 
 
 LOOKS = [call("lookup", key="a"), call("lookup", key="b"), call("lookup", key="c")]

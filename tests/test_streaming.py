@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import Agent, load_recording, tool
+from playhead import Agent, load_recording
 from playhead.agent.streaming import (
     StreamCancelled,
     StreamCompleted,
@@ -33,6 +33,7 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.redaction import Redactor
 from tests.kernel.hung import BOUND_S, LIMIT_S, hanging
 from tests.kernel.runs import data, make_agent
+from tests.kernel.strategies.looking import broken, lookup
 from tests.proving import bound, sample
 from tests.streams import (
     BreakingModel,
@@ -47,18 +48,6 @@ from tests.streams import (
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
-
-
-@tool(read_only=True)
-async def broken() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 LOOK = call("lookup", key="a")

@@ -10,18 +10,13 @@ from playhead.testing import call, calls, text
 from playhead.trace.events import LlmRequested
 from playhead.trace.values import to_json
 from tests.kernel.runs import Ran, data, record
+from tests.kernel.strategies.looking import lookup
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose import Block
     from playhead.trace.types import Request
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
 
 
 @tool

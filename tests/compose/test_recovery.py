@@ -11,8 +11,9 @@ from playhead.kernel.react import act, observe, think
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.testing import call, calls, error, text
-from tests.compose.hooked import contents, failures, fired, lookup, open_calls, run_with, save
+from tests.compose.hooked import contents, failures, fired, open_calls, run_with, save
 from tests.kernel.runs import ended, ending, make_agent
+from tests.kernel.strategies.looking import lookup
 
 if TYPE_CHECKING:
     from pathlib import Path

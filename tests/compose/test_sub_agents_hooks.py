@@ -9,8 +9,9 @@ from playhead import Agent, ToolContext, tool
 from playhead.compose import Harness, Stop, Terminate
 from playhead.compose.redaction import redact_results
 from playhead.testing import ScriptedModel, call, text
-from tests.compose.hooked import changes, contents, fired, lookup, run_with, sent
+from tests.compose.hooked import changes, contents, fired, run_with, sent
 from tests.kernel.runs import Ran, ending, record
+from tests.kernel.strategies.looking import lookup
 from tests.options import grouped
 
 if TYPE_CHECKING:

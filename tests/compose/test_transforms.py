@@ -20,7 +20,6 @@ from tests.compose.hooked import (
     changes,
     contents,
     failures,
-    lookup,
     on,
     open_calls,
     run_all,
@@ -29,6 +28,7 @@ from tests.compose.hooked import (
     suppressions,
 )
 from tests.kernel.runs import data, ended, ending
+from tests.kernel.strategies.looking import lookup
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,23 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent
 from playhead.diagnose.divergence import Comparison
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import FinalAnswer
+from tests.diagnose.test_diff import lookup
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
-
-
-@tool(read_only=True)
-def lookup(key: str) -> str:
-    """Look a fact up."""
-    return f"{key} is known"
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import anyio
 from playhead import Agent, tool
 from playhead.errors import PlayheadError
 from playhead.testing import ScriptedModel, call, text
+from tests.kernel.strategies.looking import lookup
 from tests.options import grouped
 from tests.proving import sample
 
@@ -114,12 +115,6 @@ def hanging() -> Iterator[Hang]:
     finally:
         hang.released.set()
         os.write(hang.pipe[1], b"xxxx")
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
 
 
 class HungModel(ScriptedModel):

@@ -26,21 +26,10 @@ from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader, Usage
 from tests.kernel.hung import HungModel
 from tests.kernel.runs import data, ended, ending, make_agent, record
+from tests.kernel.strategies.looking import broken, lookup
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
-
-
-@tool(read_only=True)
-async def broken() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 LOOK = call("lookup", key="a")

@@ -21,6 +21,7 @@ from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.reader import scan
 from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.kernel.runs import data, make_agent, record, record_agent
+from tests.kernel.strategies.looking import lookup
 from tests.options import grouped
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent
@@ -177,12 +178,6 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
     assert slept == [0.5, 1.0]
     assert (run.result.output, run.result.iterations) == ("42", 1)
     assert all(event.latency_ms == 1.0 for event in run.events("llm-responded", "llm-failed"))
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look up."""
-    return f"found {key}"
 
 
 def agent(folder: Path, *models: ScriptedModel, **options: Any) -> Agent:

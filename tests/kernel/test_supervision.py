@@ -19,8 +19,9 @@ from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, text
 from tests.compose.killswitches import oracle
 from tests.kernel import isolated_tools
-from tests.kernel.hung import BOUND_S, LIMIT_S, Hang, HungModel, hanging, hung_agent, lookup, timed
+from tests.kernel.hung import BOUND_S, LIMIT_S, Hang, HungModel, hanging, hung_agent, timed
 from tests.kernel.runs import data
+from tests.kernel.strategies.looking import lookup
 from tests.options import grouped
 from tests.proving import bound, sample
 

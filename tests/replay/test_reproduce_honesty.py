@@ -19,6 +19,7 @@ from playhead.trace.events import UnknownEvent
 from tests.kernel.runs import record as record_run
 from tests.options import grouped
 from tests.own_strategies import register
+from tests.replay.small_runs import lookup, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 class Cancelled(Exception):  # noqa: N818 - a real library calls its error so
     """An exception of the user's with the kernel's word."""
-
-
-@tool
-def write(key: str) -> str:
-    """Write."""
-    return f"wrote {key}"
 
 
 @tool(read_only=True)
@@ -174,12 +169,6 @@ async def test_an_agent_that_has_lost_its_tools_is_not_given_the_recorded_ones(t
 
 
 QUIET: dict[str, Any] = {"rationale": False, "meta_tools": ()}
-
-
-@tool(read_only=True)
-def lookup(key: str) -> str:
-    """Look up."""
-    return f"value of {key}"
 
 
 @tool(requires_approval=True)

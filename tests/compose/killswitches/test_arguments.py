@@ -9,7 +9,7 @@ from playhead import Agent
 from playhead.compose import killswitches as ks
 from playhead.errors import UsageError
 from playhead.testing import ScriptedModel, text
-from tests.kernel.hung import lookup
+from tests.kernel.strategies.looking import lookup
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,8 @@ from tests.compose.killswitches import oracle
 from tests.compose.killswitches.agents import Schedule
 from tests.compose.killswitches.provider import Provider, RandomModel
 from tests.compose.killswitches.test_schedules import LIMIT_S
-from tests.kernel.hung import HungModel, hanging, lookup, timed
+from tests.kernel.hung import HungModel, hanging, timed
+from tests.kernel.strategies.looking import lookup
 from tests.options import grouped
 from tests.proving import bound, sample
 
