@@ -116,9 +116,8 @@ class Emission:
 
         The lock keeps the trace open until the events are written.
         """
-        recorder, in_flight, lost, prepared = self.run.recorder, self.run.in_flight, None, []
-        for event, turn in events:
-            prepared.append((recorder.prepare(event, self.owner), event, turn))
+        recorder, in_flight, lost = self.run.recorder, self.run.in_flight, None
+        prepared = [(recorder.prepare(event, self.owner), event, turn) for event, turn in events]
         with in_flight.lock:
             if self.left_behind or in_flight.open.pop((self.owner, kind, name), None) is None:
                 return False

@@ -101,8 +101,6 @@ class Recorder:
         self.redactor = redactor or Redactor()
         self.sealed = False
         """Whether the recording is closed; later events are discarded."""
-        self.subscriber_failures = 0
-        """Calls of subscribers that raised."""
         self._error: Exception | None = None
         self._withheld = 0
         self._subscriptions = subscriptions
@@ -209,7 +207,6 @@ class Recorder:
         try:
             function(record)
         except Exception as error:  # noqa: BLE001 - a subscriber is user code and must not hurt the run
-            self.subscriber_failures += 1
             if id(function) not in self._reported:
                 self._reported[id(function)] = function
                 self._report(function, record, error)

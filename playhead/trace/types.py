@@ -7,7 +7,6 @@ a model is by construction what the trace can hold.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from operator import add, itemgetter
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
@@ -216,7 +215,7 @@ class Usage(Value):
 
     def __add__(self, other: "Usage") -> Self:
         """Return the sum, field by field."""
-        sums = dict(zip(_COUNTS, map(add, _counts_of(self.__dict__), _counts_of(other.__dict__)), strict=True))
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
         unknown = (self.unknown or 0) + (other.unknown or 0)
         return altered(self, {**sums, "unknown": unknown or None, "not_believed": None})
 
@@ -230,7 +229,6 @@ def shown(value: object) -> str:
 
 
 _COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-_counts_of: Final = itemgetter(*_COUNTS)
 
 
 _Usd = Annotated[float, Field(ge=0)]
