@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,19 +60,26 @@ class Cast:
         self.root_header = recording.header.agent if agent is None else agent.header
         entered = (owner.started for name, owner in recording.owners.items() if name not in inside)
         recorded = (Below(each.agent) for each in entered if isinstance(each, AgentStarted))
-        given = () if agent is None else (Below(each.header, each.model) for each in agents_below(agent.tools))
-        self.below = _distinct(recorded if agent is None else given)
+        in_code = () if agent is None else (Below(each.header, each.model) for each in agents_below(agent.tools))
+        self.below = _distinct(recorded if agent is None else in_code)
         """The agents below the root: those of the code when it was given, else the recorded ones; each once."""
         self._require_known("the recording" if agent is None else "agent=")
+        given = [overrides.model, *(each.model for each in overrides.agents.values())]
+        providers = {provider_of(name) for name in given if isinstance(name, str)}
+        if len(providers) > 1 and api_base is not None:
+            raise UsageError(
+                f"api_base= is for one provider, and the overrides name models of {', '.join(sorted(providers))}. "
+                "Set each provider's address in the environment, or give models as objects"
+            )
         self._api_base = api_base
-        self._providers = self._read_providers()
+        self._own_base = api_base if providers <= {provider_of(self.root_header.model)} else None
+        """The address of the root's recorded model."""
         self._models: dict[str, Model] = {}
         replaced = () if overrides.model is None else (recording.header.agent.model, self.root_header.model)
         self._substitutes = dict.fromkeys(replaced, self._made(overrides.model)) if replaced else {}
         self._own = {name: self._made(each.model) for name, each in overrides.agents.items() if each.model is not None}
-        self.root_model = self._model_of(self.root_header.model, None if agent is None else agent.model)
+        self.root_model = self._model_of(self.root_header, None if agent is None else agent.model)
         self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
-        self._require_addresses()
 
     async def check(self) -> None:
         """Ask the adapters what can be known before anything is sent; the objects of a program are not asked.
@@ -79,7 +87,7 @@ class Cast:
         Raises:
             MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be asked at all.
         """
-        for model in {id(each): each for each in self.models()}.values():
+        for model in self.models():
             if isinstance(model, Checked):
                 await model.check()
 
@@ -105,7 +113,8 @@ class Cast:
 
     def models(self) -> list[Model]:
         """Return every model that may receive a request."""
-        return [self.root_model, *(model for _, model in self._of_agents), *self._models.values()]
+        answering = (self.root_model, *(model for _, model in self._of_agents))
+        return list({id(model): model for model in answering}.values())
 
     def notes(self) -> Iterator[str]:
         """Yield a note for each agent that another model than the root's answers for."""
@@ -116,46 +125,33 @@ class Cast:
 
     def _model_below(self, each: Below) -> Model:
         own = self._own.get(each.header.name)
-        return self._model_of(each.header.model, each.model) if own is None else own
+        return self._model_of(each.header, each.model) if own is None else own
 
-    def _model_of(self, name: str, given: Model | None) -> Model:
-        """Return who answers for the model of this name: its substitute, the code's own object, or its adapter."""
+    def _model_of(self, header: AgentHeader, given: Model | None) -> Model:
+        """Return who answers for an agent's model: its substitute, the code's own object, or its adapter.
+
+        Prompts do not go to a provider's usual address for a model that was served elsewhere.
+        """
+        name = header.model
         if name in self._substitutes:
             return self._substitutes[name]
         if given is not None:
             return given
         if name not in self._models:
-            # The address is also that of the root's recorded model, where no other provider is named.
-            own = name == self.root_header.model and self._providers <= {provider_of(name)}
-            self._models[name] = _reached(name, self._api_base if own else None)
-        return self._models[name]
+            self._models[name] = _reached(name, self._own_base if name == self.root_header.model else None)
+        model = self._models[name]
+        if header.address is not None and address_of(model) is None:
+            raise UsageError(
+                f"{name} was reached at {header.address} when this was recorded, and no address was given: its prompts would "
+                f"go to {provider_of(name)}'s own. Pass api_base=, that address or another one, or the model that is to "
+                "answer instead"
+            )
+        return model
 
     def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
         if not isinstance(model, str):
             return model  # type: ignore[no-any-return]
         return resolve_model(model, api_base=self._api_base)
-
-    def _read_providers(self) -> set[str]:
-        """Return the providers of the models that the overrides name, which share the given address."""
-        given = [self._overrides.model, *(each.model for each in self._overrides.agents.values())]
-        providers = {provider_of(name) for name in given if isinstance(name, str)}
-        if len(providers) > 1 and self._api_base is not None:
-            raise UsageError(
-                f"api_base= is for one provider, and the overrides name models of {len(providers)}: "
-                f"{', '.join(sorted(providers))}. Set each provider's address in the environment, or give models as objects"
-            )
-        return providers
-
-    def _require_addresses(self) -> None:
-        """Refuse to ask a provider's usual address for a model that was served elsewhere: prompts would go to strangers."""
-        for header in (self.root_header, *(each.header for each in self.below)):
-            model = self._models.get(header.model)
-            if header.address is not None and model is not None and address_of(model) is None:
-                raise UsageError(
-                    f"{header.model} was reached at {header.address} when this was recorded, and no address was given: its "
-                    f"prompts would go to {header.model.partition('/')[0]}'s own. Pass api_base=, that address or another one, "
-                    "or the model that is to answer instead"
-                )
 
     def _require_known(self, where: str) -> None:
         counts = Counter(each.header.name for each in self.below)
@@ -164,8 +160,7 @@ class Cast:
                 raise UsageError(f"agents: {where} has no agent {name!r}.{nearest(name, counts)}")
             if counts[name] > 1:
                 raise UsageError(
-                    f"agents: {counts[name]} different agents are called {name!r}, and nothing says which is meant; "
-                    "give agent= with the change made"
+                    f"agents: {counts[name]} different agents are called {name!r}; give agent= with the change made"
                 )
 
 
@@ -202,10 +197,10 @@ def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
 
 
 def _reached(name: str, api_base: str | None) -> Model:
-    fix = "pass model= (--model), the model that is to answer instead"
-    if name.partition("/")[0] in NO_ADAPTER:
-        raise UsageError(f"the recording was made with {name!r}, an object of somebody's program; {fix}")
-    try:
-        return resolve_model(name, api_base=api_base)
-    except UnknownModelError as error:
-        raise UsageError(f"the recorded model {name!r} cannot be reached: {error}; {fix}") from None
+    if provider_of(name) not in NO_ADAPTER:
+        with suppress(UnknownModelError):
+            return resolve_model(name, api_base=api_base)
+    raise UsageError(
+        f"the recorded model {name!r} is no provider/model: it was an object of a program, or the import of its run does not say "
+        "more. Pass model= (--model), the model that is to answer instead"
+    )

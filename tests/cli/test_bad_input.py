@@ -113,7 +113,7 @@ def test_a_folder_that_is_not_there(home: Path) -> None:
         ),
         ("replay good --model ollama/m --rebind KEY=env:NOSUCH_VARIABLE", "the environment has no variable"),
         ("replay good --model ollama/m --rebind KEY=a-long-secret", "rebind: the recording redacts nothing as 'KEY'"),
-        ("replay good", "'scripted/model', an object of somebody's program; pass model= (--model), the"),
+        ("replay good", "Pass model= (--model), the model that is to"),
     ],
 )
 def test_a_command_line_that_cannot_be(store: Path, home: Path, arguments: str, said: str) -> None:
