@@ -45,6 +45,14 @@ def imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
+def folder(home: Path) -> Path:
+    """The folder that the commands read by default, without a run."""
+    path = home / ".playhead/traces"
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
 def store(home: Path) -> Path:
     """The folder that the commands read by default, with one run, `good`."""
     folder = home / ".playhead" / "traces"

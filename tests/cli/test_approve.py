@@ -57,14 +57,6 @@ def pending(**fields: Any) -> PendingApproval:
 
 
 @pytest.fixture
-def folder(home: Path) -> Path:
-    """The folder that the commands read by default."""
-    path = home / ".playhead/traces"
-    path.mkdir(parents=True)
-    return path
-
-
-@pytest.fixture
 def inbox(folder: Path) -> Iterator[Inbox]:
     """The inbox of the run `mine`, which goes on."""
     recorder = begin(folder / "mine.jsonl")

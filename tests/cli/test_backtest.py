@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def runs(home: Path) -> Path:
+def runs(folder: Path) -> Path:
     """The folder that the commands read by default, with a long run and a short one."""
-    folder = home / ".playhead" / "traces"
 
     @tool(read_only=True)
     async def search(query: str) -> str:

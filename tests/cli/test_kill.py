@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def folder(home: Path) -> Path:
-    """The folder that the commands read by default."""
-    path = home / ".playhead/traces"
-    path.mkdir(parents=True)
-    return path
-
-
 def test_a_run_that_ends_itself(folder: Path):
     """It is asked, closes its trace with the reason, and its process lives on."""
     with running("obeys", folder / "mine.jsonl") as process:

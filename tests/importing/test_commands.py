@@ -18,13 +18,14 @@ from tests.importing.test_levels import only
 from tests.importing.traces import ANSWER, CAPTURED, NAMES, TRACE, Trace, captured, imported, shop
 
 ROOT: Final = Path(__file__).parents[2]
-COMMANDS = {
-    "show": "send_mail",
-    "debrief": "ann@example.com",
-    "stats": "openai/scripted-1",
-    "check": "whole and unchanged",
-    "list": "openai/scripted-1",
-    "backtest": "stopped",
+COMMANDS: dict[str, tuple[list[str], str]] = {
+    "show": (["latest"], "send_mail"),
+    "debrief": (["latest"], "ann@example.com"),
+    "stats": (["latest"], "openai/scripted-1"),
+    "check": (["latest"], "whole and unchanged"),
+    "list": ([], "openai/scripted-1"),
+    "backtest": (["latest", "--switch", "max_iterations(2)"], "stopped"),
+    "diff": (["latest~1", "latest"], "identical: in answer, tool calls and iterations"),
 }
 
 
@@ -44,19 +45,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_reads_an_imported_run(name: str, folder: Path) -> None:
-    """As text and as JSON, like any other run."""
-    run = [] if name == "list" else ["latest"]
-    more = ["--switch", "max_iterations(2)"] if name == "backtest" else []
-    result = playhead(name, *run, *more, "--trace-dir", folder)
-    assert (result.exit_code, COMMANDS[name] in result.stdout) == (0, True), result.output
-    assert objects(playhead(name, *run, *more, "--trace-dir", folder, "--json"))
-
-
-def test_two_imported_runs_are_compared(folder: Path) -> None:
-    """Two frameworks that did the same are the same."""
-    result = playhead("diff", "latest~1", "latest", "--trace-dir", folder)
-    assert result.exit_code in (0, 1)
-    assert "identical: in answer, tool calls and iterations" in result.stdout
+    """As text and as JSON, like any other run; two frameworks that did the same are the same."""
+    arguments, said = COMMANDS[name]
+    result = playhead(name, *arguments, "--trace-dir", folder)
+    assert (result.exit_code, said in result.stdout) == (0, True), result.output
+    assert objects(playhead(name, *arguments, "--trace-dir", folder, "--json"))
 
 
 @pytest.mark.parametrize(
