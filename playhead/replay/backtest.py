@@ -7,7 +7,7 @@ verdict `unknown`: what a model would have answered to another request, or how l
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel
 
@@ -17,8 +17,8 @@ from playhead.compose.killswitches.clock import Clocked
 from playhead.compose.killswitches.ledger import cost_of
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.diagnose.spending import Spent
-from playhead.errors import NotATraceError, UsageError, nearest
-from playhead.kernel.guards import ask_all, check_guards, stopped, tell
+from playhead.errors import NotATraceError, nearest
+from playhead.kernel.guards import ask_all, stopped, tell
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.phases import record_steering
 from playhead.kernel.session import RunContext, Session, World
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
-    from playhead.trace.types import AgentHeader, Prices
 
-ROOT: Final = "root"
 
 Attempt = tuple[str, int, int]
 """An owner, the number of a request, and which attempt at it."""
@@ -180,16 +178,12 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     why = None if ending else "the file has no end, and no switch fires in what it holds"
     try:
         course = _Course(recording, switches)
-        found = {"notes": tuple(_notes(course)), "took": _figures(course, 0, course.lasted_s)}
+        found = {"notes": tuple(_notes(course)), "took": _figures(course)}
         stop = run_blocking(course.run)
         if stop is not None:
-            why, saved = None, _figures(course, stop.seq, course.lasted_s - stop.after_ms / 1000)
-            found |= {"stop": stop, "saved": saved}
-    except (
-        _UnknownError,
-        NotATraceError,
-        UsageError,
-    ) as unknown:  # a live run does not start with a switch that raises
+            why = None
+            found |= {"stop": stop, "saved": _figures(course, stop.seq, stop.after_ms / 1000)}
+    except (_UnknownError, NotATraceError) as unknown:
         why = str(unknown)
     except (ArithmeticError, LookupError, ValueError):
         why = "its events do not fit together, or hold figures that cannot be added up"
@@ -249,7 +243,7 @@ class _Course:
         self.tools: dict[str, dict[str, ToolSpec]] = {}
         """The tools of each owner, by name."""
         self._hooks = harness.hooks()
-        self._run = RunContext(recording.run_id, Recorder(SystemClock()), World())
+        run = RunContext(recording.run_id, Recorder(SystemClock()), World())
         self._sessions: dict[str, _Session] = {}
         for name, owner in recording.owners.items():
             own = {spec.name: spec for spec in owner.own_tools.values()}
@@ -257,30 +251,32 @@ class _Course:
                 header = owner.started.agent
             else:  # a tool's body has the model and tools of its agent
                 header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
-            self._sessions[name], self.tools[name] = _Session(self._run, header, name), own
-        self._guards = tuple(maker.make(self._sessions[ROOT]) for maker in self.makers)
+            session = _Session(run, header, name, for_tool=lambda caller, _: caller)
+            session.model = cast(
+                "Any", SimpleNamespace(adapter=None)
+            )  # nothing counts tokens, so prompts are estimated
+            self._sessions[name], self.tools[name] = session, own
+        self._guards = tuple(maker.make(self._sessions["root"]) for maker in self.makers)
         for session in self._sessions.values():
             session.gate.post(self._guards)
         self.budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
         """The switches that look at prompts."""
         self._start_us = recording.records[0].ts
+        self.lasted_s = (max(record.ts for record in recording.records) - self._start_us) / 1e6
+        """Seconds from the first event to the last."""
         self._now_s = 0.0
         self._turn = -1
         self._caps: dict[Attempt, int] = {}
-
-    @property
-    def lasted_s(self) -> float:
-        """Seconds from the first event to the last."""
-        return max(0, max(record.ts for record in self.recording.records) - self._start_us) / 1e6
 
     async def run(self) -> Stop | None:
         """Follow the recording up to where a switch would have ended the run, and return that place.
 
         Raises:
-            _UnknownError, NotATraceError, UsageError: what the switches would have done is not known.
+            _UnknownError, NotATraceError: what the switches would have done is not known.
         """
-        models = [session.model.adapter for session in self._sessions.values()]
-        await check_guards(self.makers, models, tools=[name for maker in self.makers for name in maker.tools])
+        for session in self._sessions.values():
+            if any(guard.prices_of(session) is None for guard in self.budgets):
+                raise _UnknownError(f"the price of {session.header.model} is not known: give prices= to the budget")
         clocks = [guard for guard in self._guards if isinstance(guard, Clocked)]
         for clock in clocks:
             clock.now = lambda: self._now_s
@@ -314,7 +310,7 @@ class _Course:
     async def _see(self, record: Record) -> None:
         session, event = self._sessions[record.owner], record.event
         session.at.enter_iteration(record.iteration)
-        if record.owner == ROOT and record.iteration is not None and record.iteration > self._turn:
+        if record.owner == "root" and record.iteration is not None and record.iteration > self._turn:
             self._turn = record.iteration
             said = await self._hooks.ask(session, "think", "before", cast("Any", None)) if self._hooks else None
             if said is not None:
@@ -383,11 +379,7 @@ class _Course:
 
 
 class _Session(Session):
-    """An agent of the recording, as guards see it: behind its one port nobody answers, and a switch ends the backtest."""
-
-    def __init__(self, run: RunContext, header: AgentHeader, owner: str) -> None:
-        super().__init__(run, header, owner, for_tool=lambda caller, _: caller)
-        self.model = cast("Any", SimpleNamespace(adapter=_Model(header)))
+    """An agent of the recording, as guards see it: a switch that fires ends the backtest."""
 
     def emit(self, event: EventBase) -> None:
         """Record nothing; end the backtest where a switch fires before a turn."""
@@ -400,22 +392,10 @@ class _Session(Session):
         return True
 
 
-class _Model:
-    """What the recording knows of a model: it counts no tokens, so prompts are estimated."""
-
-    def __init__(self, header: AgentHeader) -> None:
-        self.name = header.model
-        self._prices = header.prices
-
-    async def prices(self) -> Prices | None:
-        """Return the recorded prices."""
-        return self._prices
-
-
-def _figures(course: _Course, since: int, seconds: float) -> Figures:
-    """Return the figures of what began at or after an event."""
+def _figures(course: _Course, seq: int = 0, after_s: float = 0.0) -> Figures:
+    """Return the figures of what began at or after an event, at this time after the start."""
     spent, requests, calls = Spent(), set[Attempt](), 0
-    for record in course.recording.records[since:]:
+    for record in course.recording.records[seq:]:
         owner, event = record.owner, record.event
         match event:
             case LlmRequested():
@@ -433,5 +413,5 @@ def _figures(course: _Course, since: int, seconds: float) -> Figures:
         cost_unknown=spent.unpriced,
         requests=len(requests),
         calls=calls,
-        seconds=max(0.0, seconds),
+        seconds=max(0.0, course.lasted_s - after_s),
     )
