@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -155,24 +155,16 @@ def _destination(to: str | None, headers: dict[str, str]) -> Destination:
 
 def _chosen(store: TraceStore, runs: tuple[str, ...], since_us: int | None) -> list[Path]:
     """Return the traces to export, each once, the oldest first when they are chosen by their time."""
+    from playhead.trace.store import began_us
+
     if bool(runs) == (since_us is not None):
         raise UsageError("name runs, or choose them with --since" + (", not both" if runs else ""))
     if since_us is None:
         return list(dict.fromkeys(store.resolve(reference) for reference in runs))
-    newer = [path for path in store.paths() if _began_us(path) >= since_us]
+    newer = [path for path in store.paths() if began_us(path) >= since_us]
     if not newer:
         raise TraceNotFoundError(f"no run in {store.folder} began since then")
     return newer[::-1]
-
-
-def _began_us(path: Path) -> int:
-    """Return when a run began; of a file that does not say, when it was last written, so that it is named, not left out."""
-    from playhead.trace.store import started_us
-
-    began_us = started_us(path)
-    with suppress(OSError):  # it is gone by now
-        return began_us if began_us is not None else path.stat().st_mtime_ns // 1000
-    return 0
 
 
 @contextmanager

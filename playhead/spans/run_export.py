@@ -22,7 +22,7 @@ from playhead.spans.destination import plain
 from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.events import RunCompleted
 from playhead.trace.format import checked_run_id
-from playhead.trace.store import started_us
+from playhead.trace.store import began_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -375,7 +375,7 @@ def resend_command(paths: Sequence[Path], options: str, *, and_later: bool = Fal
         if len(those) <= _RUNS and not and_later:
             commands.append(f"playhead export {' '.join(shlex.quote(str(path)) for path in those)} {options}")
             continue
-        first_us = next((found for path in those if (found := started_us(path))), 0)
+        first_us = min(filter(None, map(began_us, those)), default=0)
         since = datetime.fromtimestamp(first_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         commands.append(f"playhead export --since {since} {options} --trace-dir {shlex.quote(str(folder))}")
     return f"to send them: {'; '.join(commands)}"

@@ -159,12 +159,14 @@ def ends_of(path: Path) -> tuple[bytes, bytes, bytes]:
     return found
 
 
-def started_us(trace: Path) -> int | None:
-    """Return when the first event of a trace was written, in microseconds since the Unix epoch; None for what is no trace."""
+def began_us(path: Path) -> int:
+    """Return when a run began, in microseconds since the Unix epoch: of a file that does not say, when it was last written."""
     with suppress(Exception):  # each way of compression has its own errors
-        if started := _STARTED.match(ends_of(trace)[0]):
+        if started := _STARTED.match(ends_of(path)[0]):
             return int(started[1])
-    return None
+    with suppress(OSError):  # it is gone by now
+        return path.stat().st_mtime_ns // 1000
+    return 0
 
 
 def _is_link(line: bytes) -> bool:
