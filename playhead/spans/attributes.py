@@ -278,6 +278,11 @@ def outcome(completed: ToolCallCompleted) -> JsonValue:
     return completed.result if completed.ok else completed.observation()
 
 
+def of_result(completed: ToolCallCompleted, *, is_shown: bool, masking: Masking) -> Attributes:
+    """Return the attributes with which a TOOL span ends; only the output depends on what is shown."""
+    return {"tool.success": completed.ok, **masking.output(outcome(completed), is_shown=is_shown)}
+
+
 def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, masking: Masking) -> Status:
     """Return the status of a TOOL span."""
     span.metadata |= {

@@ -24,8 +24,8 @@ Id = Annotated[str, ID]
 """An id that ties events together, or a word of the kernel: only credentials are redacted in it, and no rule of the user sees it."""
 _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
-"""Marks a field that may differ when the same run is made again: an id, a time, what it is a replay of, or what follows from
-another field. `reproduce` and `diff` do not compare it."""
+"""Marks a field that may differ when the same run is made again: an id, a time, what it is a replay of, what follows from
+another field, or a new field that every run sets and older recordings lack. `reproduce` and `diff` do not compare it."""
 
 
 class Value(BaseModel):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from backports import zstd
 
+from playhead.trace.format import FORMAT
 from tests.cli.command_line import playhead
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NEWER = (b'"format":"2.0"', b'"format":"3.0"')
-OLDER = (b'"format":"2.0"', b'"format":"1.0"')
+WRITTEN = f'"format":"{FORMAT}"'.encode()
+NEWER, OLDER = (WRITTEN, b'"format":"3.0"'), (WRITTEN, b'"format":"1.0"')
 
 
 @pytest.fixture

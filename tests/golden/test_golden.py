@@ -11,6 +11,7 @@ from playhead import check_trace, load_recording
 from playhead.kernel.strategies.base import list_strategies
 from playhead.replay import reproduce
 from playhead.trace.events import AgentStarted, LlmRequested, PhaseEntered, StrategySelected, StrategySwitched
+from playhead.trace.format import FORMAT
 from tests.golden.record import GOLDEN
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ async def test_it_is_reproduced(path: Path) -> None:
     outcome = await reproduce(recording)
     assert outcome.divergences == ()
     assert (outcome.identical, outcome.cut_short, outcome.raced) == (True, False, ())
+
+
+async def test_the_minor_format_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version of Playhead that raised the minor format reproduces the recordings of the one before."""
+    monkeypatch.setattr("playhead.agent.running.FORMAT", f"{FORMAT}9")
+    outcome = await reproduce(load_recording(FILES[0]))
+    assert (outcome.identical, outcome.divergences) == (True, ())
 
 
 @pytest.mark.parametrize(

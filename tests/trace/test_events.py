@@ -125,9 +125,9 @@ def line_of(event: EventBase) -> dict[str, Any]:
 
 
 def test_the_published_schema_is_current():
-    """docs/trace-format.schema.json is what `make docs` prints."""
+    """docs/trace-format.schema.json is what `make reference` writes."""
     published = (DOCS / "trace-format.schema.json").read_text(encoding="utf-8")
-    assert published == json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n", "run `make docs`"
+    assert published == json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n", "run `make reference`"
 
 
 @pytest.mark.slow

@@ -91,6 +91,7 @@ def test_without_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         read(tmp_path / "run.jsonl.zst")
 
 
+WRITTEN = f'"format":"{FORMAT}"'.encode()
 START = b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{"format":"2.0"'
 
 
@@ -173,7 +174,7 @@ def test_another_major_format_is_refused(
 ):
     """What this version could misread it does not read, and one sentence names the version of Playhead that reads it."""
     written_by = (b'"versions":{}', f'"versions":{versions}'.encode())
-    rewrite(path, content, written_by, (b'"format":"2.0"', f'"format":"{version}"'.encode()))
+    rewrite(path, content, written_by, (WRITTEN, f'"format":"{version}"'.encode()))
     pack: Any = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
     packed = path.with_name(f"old.jsonl{suffix}")
     packed.write_bytes(pack(path.read_bytes()))
@@ -197,7 +198,7 @@ def test_a_newer_major_format_of_another_shape_is_refused(path: Path):
 def test_a_newer_minor_format_is_read(path: Path, content: bytes):
     """A newer minor format is read, its new kinds and fields are kept, and it is sound."""
     kind, field = (b'"kind":"thought"', b'"kind":"new-thought"'), (b'"text"', b'"new_text"')
-    rewrite(path, content, kind, field, (b'"format":"2.0"', b'"format":"2.9"'))
+    rewrite(path, content, kind, field, (WRITTEN, b'"format":"2.9"'))
     records, problems = read(path)
     assert (problems, check_trace(path).verdict) == ([], "ok")
     assert records[7].event == unknown("new-thought", request=7, new_text="thought 7 ")

@@ -29,7 +29,7 @@ NOT_KNOWN: Final = "not_known"
 class RunStarted(EventBase, kind="run-started"):
     """The first line of every file: what runs, on what, under which limits."""
 
-    format: Id
+    format: Annotated[Id, VOLATILE]
     """Version of the trace format, `major.minor`; a reader refuses another major."""
     run_id: Annotated[Id, VOLATILE]
     """The run's id, which is also the file's name."""
