@@ -237,7 +237,7 @@ class ReplayWorld(World):
         self.notes: list[str] = []
         """Notes made while the replay ran."""
         results = plan.overrides.tool_results
-        self.answers = Answers(plan.recording, plan.past, plan.on_missing, results, plan.rebinding)
+        self.answers = Answers(plan.recording, plan.past, plan.on_missing, results)
 
     def fallbacks_for(
         self,

@@ -94,7 +94,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
             "read_only= is for tools without code; agent= brings code, which declares it: @tool(read_only=True)"
         )
     declared = _with_read_only(recording, read_only)
-    past = read_past(declared, code)
+    past = read_past(rebinding.restored_recording(declared), code)
     cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         require_strategy(each)

@@ -1,9 +1,8 @@
-"""A frozen prefix, then another world: the prefix of a recording is served, and where it ends the other world takes over.
+"""A frozen prefix, then the live world: what a dead run recorded is served, and where that ends the run goes on.
 
-Nothing of the other world is asked before everything that is given has come again, of every agent: only then is it certain
-that the code is that of the recording, and that the killswitches know all that was spent. Every agent is handed over at
-once: its model, its tools and its killswitches are the other world's from there on, and a mark in the trace says where
-that is.
+Nothing is live before all recorded events have come again, of every agent: only then is it certain that the code is that of
+the recording, and that the killswitches know all that was spent. The takeover gives every agent its own model, tools and
+killswitches at once, and marks its place in the trace.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ SHOWN: Final = 300
 
 @dataclass
 class _Agent:
-    """An agent of the prefix, and what the other world makes its model, tools and killswitches of."""
+    """An agent of the prefix, and what it gets at the takeover."""
 
     session: Session
     tools: dict[str, Tool] = field(default_factory=dict)
@@ -86,17 +85,15 @@ class _Agent:
 
 
 class PrefixWorld(FrozenWorld):
-    """Serves the prefix of a recording; from its end on, another world answers at the ports."""
+    """Serves the prefix of a recording; from its end on, the live world answers at the ports."""
 
-    def __init__(self, prefix: Prefix, then: World, rebinding: Rebinding) -> None:
-        super().__init__(prefix.recording, tools_from_code=True)
+    def __init__(self, prefix: Prefix, rebinding: Rebinding) -> None:
+        super().__init__(rebinding.restored_recording(prefix.recording), tools_from_code=True)
         self.prefix = prefix
-        self.rebinding = rebinding
         self.follower = Follower(prefix)
         self.is_live = False
-        """Whether the other world has taken over."""
-        self._then = then
-        self._facts = facts_of(prefix.whole)  # a yes to an open call holds
+        """Whether the takeover has happened."""
+        self._facts = facts_of(rebinding.restored_recording(prefix.whole))  # the approval of an open call holds
         self._agents: dict[str, _Agent] = {}
         self._ends = {
             (record.owner, key): record
@@ -110,7 +107,7 @@ class PrefixWorld(FrozenWorld):
         """Return what hooks did, and after that the hooks themselves; policies are asked from the start."""
         live = getattr(hooks, "live", hooks)
         if self.is_live:
-            return self._then.hooks_for(session, live)
+            return live
         self._agents[session.owner] = _Agent(session)
         own, policies = live.parted() if isinstance(live, ComposedHooks) else (live, None)
         first = PrefixHooks(self, self.of(session.owner), own)
@@ -119,21 +116,21 @@ class PrefixWorld(FrozenWorld):
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return an agent's tools: functions answer what they answered then."""
         if self.is_live:
-            return self._then.tools_for(owner, tools)
+            return tools
         self._agents[owner].tools = tools
         return super().tools_for(owner, tools)
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return what killswitches did; they themselves guard from the takeover on."""
         if self.is_live:
-            return self._then.guards_for(session, makers)
+            return World.guards_for(self, session, makers)
         self._agents[session.owner].makers = makers
         return (*super().guards_for(session, ()), PrefixGate(session, self))
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of an agent."""
         if self.is_live:
-            return self._then.model_for(owner, model)
+            return model
         self._agents[owner].models = [model]
         return PrefixModel(self, self.of(owner), model.name)
 
@@ -142,7 +139,7 @@ class PrefixWorld(FrozenWorld):
     ) -> list[tuple[FallbackInfo, Model]]:
         """Return the same for those who take over from the model."""
         if self.is_live:
-            return self._then.fallbacks_for(owner, infos, models)
+            return World.fallbacks_for(self, owner, infos, models)
         self._agents[owner].models += models
         return [(info, PrefixModel(self, self.of(owner), info.model)) for info in infos]
 
@@ -155,19 +152,19 @@ class PrefixWorld(FrozenWorld):
         """Return the recorded answer, in the order in which this question was asked, and after that ask."""
         answers = self._facts[owner, name, key] if self.prefix.frozen(owner) is not None else None
         if answers:
-            return self.rebinding.restored(answers.popleft())
+            return answers.popleft()
         await self.take_over(owner)
-        return await self._then.fact(owner, name, key, answer)
+        return await World.fact(self, owner, name, key, answer)
 
     async def sleep(self, seconds: float) -> None:
         """Let the time pass, unless it has passed already."""
         if self.is_live:
-            await self._then.sleep(seconds)
+            await World.sleep(self, seconds)
 
     # --- the takeover -------------------------------------------------------------------------------------------------
 
     async def take_over(self, owner: str, *, ended: bool = False) -> None:
-        """Wait until all that is given has come again; the other world has taken over then.
+        """Wait until all that is given has come again; the run is live then.
 
         What waits for that while its agent ends does not begin, unless it comes after the end (`ended`).
 
@@ -202,14 +199,14 @@ class PrefixWorld(FrozenWorld):
             raise TraceWriteError(
                 "the trace does not take the event that says from where on this run is live; it stops here"
             )
-        for owner, agent in self._agents.items():  # those above come first
-            session, then = agent.session, self._then
-            session.gate.post(then.guards_for(session, agent.makers))
-            others = then.fallbacks_for(owner, session.header.fallbacks, agent.models[1:])
-            used = len(session.header.fallbacks) - len(session.model.fallbacks)
-            adapter = others[used - 1][1] if used else then.model_for(owner, agent.models[0])
-            session.model.answer_with(adapter, others[used:])
-            session.toolset.update(then.tools_for(owner, {**agent.tools}))
+        for agent in self._agents.values():  # those above come first
+            session, fallbacks = agent.session, agent.session.model.fallbacks
+            session.gate.post(World.guards_for(self, session, agent.makers))
+            adapter, *others = agent.models[-1 - len(fallbacks) :]
+            session.model.answer_with(
+                adapter, [(info, each) for (info, _), each in zip(fallbacks, others, strict=True)]
+            )
+            session.toolset.update(agent.tools)
         self._recall()
         for agent in self._agents.values():
             for guard in agent.session.gate.guards:
@@ -370,7 +367,7 @@ BEFORE_CALLS: Final = frozenset({"tool.call", "decision.rationale"})
 
 
 class PrefixModel(FrozenModel):
-    """The recorded answers of an agent, with redacted places filled; each is marked as served."""
+    """The recorded answers of an agent; each is marked as served."""
 
     _world: PrefixWorld
 
@@ -378,14 +375,7 @@ class PrefixModel(FrozenModel):
         """Return the recorded answer, or raise the recorded failure."""
         world, at = self._world, {"request": request.number, "attempt": request.attempt}
         world.note(world.agent_of(self._owner), ("request", *at.values()), rung="exact", **at)
-        completion = await super().complete(request)
-        restored = world.rebinding.restored
-        return replace(
-            completion,
-            text=restored(completion.text),
-            thinking=restored(completion.thinking),
-            tool_calls=tuple(world.rebinding.restored_model(call) for call in completion.tool_calls),
-        )
+        return await super().complete(request)
 
 
 class PrefixTool(FrozenTool):
@@ -401,8 +391,6 @@ class PrefixTool(FrozenTool):
         call = self.recorded(arguments, context)
         kept = call.completed.rung if call.completed is not None and call.completed.rung in KEPT else "exact"
         world.note_call(context, call, kept)
-        error = None if outcome.error is None else world.rebinding.restored_model(outcome.error)
-        outcome = replace(outcome, result=world.rebinding.restored(outcome.result), error=error)
         if self.spec.cache and outcome.ok and not outcome.cached:
             context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
         return replace(outcome, rung=kept)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
 from playhead.errors import NotReplayableError, UsageError, nearest
+from playhead.trace.events import EmissionChanged, FactRecorded, LlmResponded, ToolCallCompleted
 from playhead.trace.parameters import unrecorded
 from playhead.trace.redaction import FAILED, MIN_SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from playhead.trace.recording import Recording
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+ANSWERS: Final = (LlmResponded, ToolCallCompleted, FactRecorded, EmissionChanged)
+"""Events whose content a run is given again."""
 _MARKER: Final = re.compile(r"\[redacted:([^\]\n]{1,200})\]")
 _GONE: Final = re.compile(f"{_MARKER.pattern}|{re.escape(FAILED)}")
 
@@ -72,6 +76,16 @@ class Rebinding:
             return model
         restored = type(model).model_validate(self.restored(model.model_dump(mode="json", exclude_none=True)))
         return model.model_copy(update=restored.__dict__)  # which keeps what is known in this process alone
+
+    def restored_recording(self, recording: Recording) -> Recording:
+        """Return the same of what a recording answers: of its models, tools, facts and hooks."""
+        if not self.values:
+            return recording
+        records = (
+            each._replace(event=self.restored_model(each.event)) if isinstance(each.event, ANSWERS) else each
+            for each in recording.records
+        )
+        return replace(recording, records=tuple(records))
 
 
 def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the fields") -> None:

@@ -20,15 +20,13 @@ from playhead.errors import PlayheadError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
-from playhead.kernel.session import World
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import recorded_stops
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import Follower, PrefixWorld
-from playhead.replay.redacted import Rebinding, markers_in, require_whole
+from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
-from playhead.trace.events import EmissionChanged, FactRecorded, LlmResponded, ToolCallCompleted
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
@@ -134,7 +132,7 @@ async def _resume(
         prefix = resolve(prefix, options.get("unresolved"))
         secrets = tuple(rebinding.values.items())
         await _rehearse(agent, prefix, task, secrets)
-        world = PrefixWorld(prefix, World(), rebinding)
+        world = PrefixWorld(prefix, rebinding)
         heard = filter(None, [world.follower, options.get("on_record")])
         stops = recorded_stops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
@@ -175,7 +173,7 @@ def _whole_task(prefix: Prefix, rebinding: Rebinding) -> Content:
 def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
     """Yield what a live model will read of the recording."""
     for record in prefix.recording.records:
-        if isinstance(record.event, (LlmResponded, ToolCallCompleted, FactRecorded, EmissionChanged)):
+        if isinstance(record.event, ANSWERS):
             yield f"line {prefix.lines[record.seq]}", record.event.model_dump(mode="json", exclude={"before"})
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.calls import Past
     from playhead.replay.overrides import ResultOverride
-    from playhead.replay.redacted import Rebinding
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
@@ -167,7 +166,6 @@ class Answers:
         past: Past,
         on_missing: OnMissing,
         results: tuple[ResultOverride, ...],
-        rebinding: Rebinding,
     ) -> None:
         self.rungs: Counter[str] = Counter()
         """How many calls got their answer in which way."""
@@ -193,7 +191,6 @@ class Answers:
         self._state = State("replay")
         self._on_missing = on_missing
         self._results = results
-        self._rebinding = rebinding
 
     def source_of(self, owner: str, call_id: str) -> str | None:
         """Return the id of the recorded call that answers a call, or None when none does."""
@@ -406,9 +403,7 @@ class Answers:
         done = None if serving.call is None else serving.call.completed
         if serving.outcome is not None or done is None:
             return serving.outcome
-        error = None if done.error is None else self._rebinding.restored_model(done.error)
-        result = self._rebinding.restored(done.result)
-        return Outcome(done.ok, result, error, done.cached, done.abandoned, done.ended)
+        return Outcome(done.ok, done.result, done.error, done.cached, done.abandoned, done.ended)
 
     async def _made(self, asked: Asked, serving: Serving) -> Outcome:
         """Return what a function makes up, or what the tool itself returns."""
