@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 Payload: TypeAlias = Any
 """What passes under a tag."""
 Emission = EmissionChanged | EmissionSuppressed
-Turn = tuple[str, str, int | None]
-"""Phase, timing and turn of the loop."""
+Made: TypeAlias = "Sequence[Emission | HookFailed]"
+"""What hooks made of a payload; a required one that failed at it is the last."""
 CALL: Final = "tool.call"
 RESPONSE: Final = "llm.response"
 UNSEEN: Final = "hooks that may change calls have not seen this one, and what they would make of it is not known"
@@ -85,20 +85,18 @@ class RecordedHooks(Hooks):
     def __init__(self, owner: OwnerRecording, passed: Passed | None = None) -> None:
         """Repeat what an owner's hooks did; `passed` takes in every payload that they could see."""
         self._passed = passed
-        self._emissions = _made_by_callers(owner)
-        self._fired: dict[Turn, deque[HookFired]] = defaultdict(deque)
-        self.failed: dict[tuple[str, str, int | None], HookFailed] = {}
-        """Failures of required hooks, by where they were asked, the payload's key and the turn."""
+        self._made = _made_by_callers(owner)
+        self._fired: dict[tuple[str, int | None], deque[HookFired | HookFailed]] = defaultdict(deque)
         self._seeds = tuple((fact.key, fact.value) for fact in owner.facts if fact.name == SEED)
         for record in owner.records:
             match record.event:
                 case HookFired(policy=None) as event:
-                    self._fired[event.phase, event.timing, record.iteration].append(event)
+                    self._fired[f"{event.timing} {event.phase}", record.iteration].append(event)
                 case HookFailed(ends=(_, *_), policy=None) as event:
-                    self.failed[event.where, event.key, record.iteration] = event
-        self.tags = {tag for tag, _ in self._emissions} | {where for where, _, _ in self.failed}
+                    self._fired[event.where, record.iteration].append(event)
+        self.tags = {tag for tag, _ in self._made}
         """The tags under which anything happened."""
-        self._phases = {phase for phase, _, _ in self._fired} | {where.split(" ")[-1] for where, _, _ in self.failed}
+        self._phases = {where.split(" ")[-1] for where, _ in self._fired}
 
     @property
     def idle(self) -> bool:
@@ -125,6 +123,8 @@ class RecordedHooks(Hooks):
         if self._passed is not None:
             self._passed.add(session.owner, tag, key, payload)
         for event in self.made(session, tag, payload, key):
+            if isinstance(event, HookFailed):
+                _fail_again(session, event)
             if isinstance(event, EmissionSuppressed):
                 session.emit(event.model_copy(update={"key": key, "before": before_of(tag, payload)}))
                 return SUPPRESS if event.why is None else Refuse(event.why)
@@ -132,12 +132,11 @@ class RecordedHooks(Hooks):
             before, after = chokepoint(tag).written(payload, changed)
             session.emit(event.model_copy(update={"key": key, "before": before, "after": after}))
             payload = changed
-        self._fail_again(session, tag, key)
         return payload
 
-    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Sequence[Emission]:  # noqa: ARG002
+    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Made:  # noqa: ARG002
         """Return what was made of the payload at this place, whatever it is; that is compared."""
-        return self._emissions.pop((tag, key), ())
+        return self._made.pop((tag, key), ())
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything was said at this phase."""
@@ -152,10 +151,12 @@ class RecordedHooks(Hooks):
         error: Exception | None = None,  # noqa: ARG002
     ) -> Said | None:
         """Return what was said here."""
-        self._fail_again(session, f"{timing} {phase}", "")
-        fired = self._fired.get((phase, timing, session.iteration))
+        fired = self._fired.get((f"{timing} {phase}", session.iteration))
         while fired:
-            said = _said_again(fired.popleft(), state)
+            event = fired.popleft()
+            if isinstance(event, HookFailed):
+                _fail_again(session, event)
+            said = _said_again(event, state)
             if said is None:  # what this version does not know
                 return None
             if self.is_said(session, said, phase, timing) and not await is_taken_up(said, phase, timing, session):
@@ -165,18 +166,6 @@ class RecordedHooks(Hooks):
     def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:  # noqa: ARG002
         """Return whether it holds here."""
         return True
-
-    def _fail_again(self, session: Session, where: str, key: str) -> None:
-        failed = self.failed.pop((where, key, session.iteration), None)
-        if failed is not None:
-            session.emit(failed)
-            error = f"the required hook {failed.hook} failed at {failed.where}: {failed.error}"
-            above: Session | None = session
-            while above is not None:
-                if above.owner in failed.ends:
-                    above.withhold(f"hook:{failed.hook}", error)
-                above = above.parent
-            raise RunEndedError(error)
 
 
 class RepeatedHooks(RecordedHooks):
@@ -205,22 +194,14 @@ class RepeatedHooks(RecordedHooks):
             note: takes a sentence about what is not known.
         """
         super().__init__(sources[0])
-        self.failed.clear()  # whether a hook fails depends on the payload
         self._sources = {each.owner: _made_by_callers(each) for each in sources}
-        self._failures = {
-            (each.owner, record.event.where, record.event.key): record.event
-            for each in sources
-            for record in each.records
-            if isinstance(record.event, HookFailed) and record.event.ends and record.event.policy is None
-        }
-        self._own = sources[0].owner
         self._known = passed
         self._is_owner = is_owner
         self._answers = answers
         self._note = note
         self._noted: set[str] = set()
         self._hooks = sources[0].started.agent.hooks if sources[0].started else ()
-        self.tags = {tag for made in self._sources.values() for tag, _ in made} | {tag for _, tag, _ in self._failures}
+        self.tags = {tag for made in self._sources.values() for tag, _ in made}
         if any(hook.role == "on" and _listens(hook, CALL) for hook in self._hooks):
             self.tags.add(CALL)  # a hook that never changed a call may change another one
         self._required_at = cache(self._find_required)
@@ -247,19 +228,19 @@ class RepeatedHooks(RecordedHooks):
             require_parameters(payload.parameters)  # a recorded change may hold a parameter without its value
         return payload
 
-    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Sequence[Emission]:
+    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Made:
         """Return what the hooks made of the same payload; report a payload that they have not seen."""
-        found = self._find(session.owner, tag, payload, key)
-        if found is None:
+        made = self._find(session.owner, tag, payload, key)
+        if made is None:
             self._report_new(session, tag)
             if tag == CALL:
                 self._answers.doubts[session.owner, key] = UNSEEN
             elif tag == RESPONSE and tag in self.tags:
                 self._answers.doubts[session.owner, f"request {key}"] = UNSEEN
             return ()
-        made, failed = found
-        if failed is not None:
-            raise _needed(failed.hook, f"failed at this {tag} when the run was recorded ({failed.error})")
+        for event in made:
+            if isinstance(event, HookFailed):
+                raise _needed(event.hook, f"failed at this {tag} when the run was recorded ({event.error})")
         return made
 
     def at_phase(self, phase: PhaseName) -> bool:
@@ -290,15 +271,13 @@ class RepeatedHooks(RecordedHooks):
         self._say(session, f"{what} in the recorded run; the replay did the same, without calling it")
         return True
 
-    def _find(
-        self, owner: str, tag: str, payload: Payload, key: str
-    ) -> tuple[Sequence[Emission], HookFailed | None] | None:
+    def _find(self, owner: str, tag: str, payload: Payload, key: str) -> Made | None:
         """Return what became of the payload at its place, or of all equal ones if that was the same; None if it is new."""
         if tag in NOTICES:
-            return (), self._failures.get((self._own, tag, key))
+            return [each for each in self._made.get((tag, key), ()) if isinstance(each, HookFailed)]
         place = self._answers.source_of(owner, key) if tag in ABOUT_RESULTS else key
         found = [
-            (made.get((tag, each), []), self._failures.get((source, tag, each)))
+            made.get((tag, each), ())
             for source, made in self._sources.items()
             for each in self._known.places(source, tag, place if self._is_owner else None, payload)
         ]
@@ -350,13 +329,10 @@ def _listens(hook: HookInfo, tag: str) -> bool:
         return True
 
 
-def _same(
-    one: tuple[Sequence[Emission], HookFailed | None], other: tuple[Sequence[Emission], HookFailed | None]
-) -> bool:
+def _same(one: Made, other: Made) -> bool:
     """Return whether the same became of two payloads."""
-    (left, failed), (right, also) = one, other
-    what = [[event.model_dump(exclude={"key", "before"}) for event in events] for events in (left, right)]
-    return what[0] == what[1] and (failed is None) == (also is None)
+    left, right = ([event.model_dump(exclude={"key", "before"}) for event in events] for events in (one, other))
+    return left == right
 
 
 def _name(tag: str, payload: Payload) -> str:
@@ -373,13 +349,27 @@ def _name(tag: str, payload: Payload) -> str:
     return json_hash([request_parts(payload), messages])
 
 
-def _made_by_callers(owner: OwnerRecording) -> dict[tuple[str, str], list[Emission]]:
+def _made_by_callers(owner: OwnerRecording) -> dict[tuple[str, str], Made]:
     """Return what the caller's hooks made of each payload of an owner, by tag and key; policies are made again."""
-    found: dict[tuple[str, str], list[Emission]] = defaultdict(list)
+    found: dict[tuple[str, str], Made] = {}
     for record in owner.records:
-        if isinstance(record.event, (EmissionChanged, EmissionSuppressed)) and record.event.policy is None:
-            found[record.event.tag, record.event.key].append(record.event)
+        match record.event:
+            case EmissionChanged(policy=None) | EmissionSuppressed(policy=None) as event:
+                found[event.tag, event.key] = (*found.get((event.tag, event.key), ()), event)
+            case HookFailed(ends=(_, *_), policy=None) as event:
+                found[event.where, event.key] = (*found.get((event.where, event.key), ()), event)
     return found
+
+
+def _fail_again(session: Session, failed: HookFailed) -> NoReturn:
+    session.emit(failed)
+    error = f"the required hook {failed.hook} failed at {failed.where}: {failed.error}"
+    above: Session | None = session
+    while above is not None:
+        if above.owner in failed.ends:
+            above.withhold(f"hook:{failed.hook}", error)
+        above = above.parent
+    raise RunEndedError(error)
 
 
 _ANSWERS: Final[dict[str, Callable[[HookFired], PhaseAnswer]]] = {
