@@ -7,7 +7,7 @@ ran beside each other, is a race that no reproduction repeats: `Races` says how 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.compose.killswitches.output_cap import with_output_cap
 from playhead.kernel.guards import termination_of
@@ -163,8 +163,9 @@ def _above(session: Session, owner: str) -> Session:
 class Races:
     """Where killswitches ended agents at a moment: from outside, or while several of their calls ran.
 
-    What such an agent still did before it noticed is timing. If the agent above it went on, a frozen run serves it as a
-    whole, like the body of a tool. Otherwise it is compared up to the moment that the switch fired.
+    What such an agent still did before it noticed is timing, and so is how far several running calls had come. If the agent
+    above continued, a frozen run serves it as a whole, like the body of a tool. Otherwise it is compared up to the moment
+    that the switch fired, or up to where the calls that ran then began.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -172,61 +173,43 @@ class Races:
         """The owners that a frozen run does not enter, each with the outermost call that is served in its place."""
         self.until: dict[str, int] = {}
         """The agents that are compared in part, each with the last `seq` that is."""
-        self.beside: set[str] = set()
-        """The agents of which not all has to come again that came before the switch fired: their calls ran beside each other."""
         fired = _racing(recording) if recording.counts().get("killswitch-fired") else {}
-        whole = {
-            name for name, each in fired.items() if _was_answered(recording, name) and not _came_late(name, each, fired)
-        }
+        whole = {name for name in fired if _was_answered(recording, name)}
         for owner in recording.owners if fired else ():
             scope = next((each for each in lineage(owner) if each in whole or each == self.inside.get(owner)), None)
             if scope is not None:
                 self.inside[owner] = scope
             elif ends := [each for each in fired if is_within(owner, each)]:
-                self.until[owner] = min(fired[each].seq for each in ends)
-                self.beside |= {each for each in ends if fired[each].beside}
+                self.until[owner] = min(fired[each] for each in ends)
 
 
-class _Fired(NamedTuple):
-    """The first switch that ended an agent."""
-
-    seq: int
-    """The last event that came before it, or its own where it comes again."""
-    beside: bool
-    """Whether other calls ran: how far those came by then is timing as well."""
-
-
-def _racing(recording: Recording) -> dict[str, _Fired]:
-    """Return the agents that a switch ended from outside, or while more than one of their calls ran."""
-    fired: dict[str, _Fired] = {}
+def _racing(recording: Recording) -> dict[str, int]:
+    """Return the agents that a switch ended from outside, or while several of their calls ran, and the last `seq` before that."""
+    fired: dict[str, int] = {}
     racing: set[str] = set()
-    running: dict[str, set[str]] = defaultdict(set)
+    running: dict[str, dict[str, int]] = defaultdict(dict)
     for record in recording.records:
         event, owner = record.event, record.owner
         match event:
             case LlmRequested():
                 running[owner].clear()
             case ToolCallStarted():
-                running[owner].add(event.call_id)
+                running[owner][event.call_id] = record.seq
             case MessageAdded():
-                running[owner].discard(event.tool_call_id or "")  # its result has joined the thread
+                running[owner].pop(event.tool_call_id or "", None)  # its result has joined the thread
             case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
                 racing |= {ends for ends in fired if is_within(owner, ends)}
             case KillswitchFired(at=at) if at != "phase":
                 ends, outside = event.ends or owner, at == "outside"
-                several = any(len(calls) > 1 for name, calls in running.items() if is_within(name, ends))
-                fired.setdefault(ends, _Fired(record.seq - outside, several or not outside))
+                several = [
+                    min(calls.values()) for name, calls in running.items() if len(calls) > 1 and is_within(name, ends)
+                ]
+                fired.setdefault(ends, min(several) - 1 if several else record.seq - outside)
                 if outside:
                     racing |= {each for each in fired if is_within(ends, each)}
                 elif several:
                     racing.add(ends)
     return {ends: each for ends, each in fired.items() if ends in racing}
-
-
-def _came_late(name: str, fired: _Fired, all_fired: Mapping[str, _Fired]) -> bool:
-    """Return whether an agent above had been ended before: which of the two the agent noticed is timing."""
-    above = parent_of(name)
-    return any(is_within(above, each) and other.seq <= fired.seq for each, other in all_fired.items())
 
 
 def _was_answered(recording: Recording, owner: str) -> bool:

@@ -22,7 +22,6 @@ from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import without_end
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import BudgetReserved, KillswitchFired
 from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.parameters import comparable
@@ -142,7 +141,7 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     if follower.errors:
         raise follower.errors[0]
     cut_short = bool(world.after_end) or known is not recording
-    divergences = follower.divergences(cut_short=cut_short)
+    divergences = follower.comparison.divergences(cut_short=cut_short)
     return Reproduction(
         run_id=recording.run_id,
         identical=not divergences,
@@ -172,7 +171,6 @@ class _Follower:
 
     def __init__(self, world: FrozenWorld) -> None:
         self._world = world
-        self._over: set[str] = set()
         recording, races = world.recording, world.races
         ending = recording.ending
         open_ended = recording.status in ("open", "truncated") or (
@@ -183,18 +181,9 @@ class _Follower:
         self.errors: list[Exception] = []
 
     def _is_given(self, record: Record) -> bool:
-        """Return whether the event has to come again: not what is served as a whole, nor what came after a race.
-
-        What was set aside for a request that was then not sent is no place that an agent came to.
-        """
-        event, until = record.event, self._world.races.until.get(record.owner)
-        if until is not None and isinstance(event, BudgetReserved):
-            sent = self._world.recording.owners[record.owner].exchanges
-            if not any(
-                (each.requested.request, each.requested.attempt) == (event.request, event.attempt) for each in sent
-            ):
-                return False
-        return record.owner not in self._world.races.inside and (until is None or record.seq <= until)
+        """Return whether the event has to come again: not what is served as a whole, nor what came after a race."""
+        races = self._world.races
+        return record.owner not in races.inside and record.seq <= races.until.get(record.owner, record.seq)
 
     def __call__(self, record: Record) -> None:
         try:
@@ -204,27 +193,8 @@ class _Follower:
             self.errors.append(error)
 
     def _is_timing(self, record: Record) -> bool:
-        """Return whether an agent wrote this because its recording ends, or after a switch fired beside it."""
-        if is_ending(record) and any(is_within(owner, record.owner) for owner in self._world.after_end):
-            return True  # what runs beside it may go on properly, and is compared
-        race = next((each for each in self._world.races.beside if is_within(record.owner, each)), None)
-        if race is None or race in self._over:
-            return race is not None
-        fired = isinstance(record.event, KillswitchFired) and record.event.ends == race
-        if fired or is_ending(record):
-            self._over.add(race)
-        return not fired and race in self._over
-
-    def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
-        """Return what differs; that an event is missing from before a switch fired beside it is timing, too."""
-        beside = self._world.races.beside
-        return tuple(
-            each.divergence()
-            for each in self.comparison.partings(cut_short=cut_short)
-            if each.now is not None
-            or each.recorded is None
-            or not any(is_within(each.recorded.record.owner, race) for race in beside)
-        )
+        """Return whether an agent wrote this because its recording ends; what runs beside it may go on properly."""
+        return is_ending(record) and any(is_within(owner, record.owner) for owner in self._world.after_end)
 
 
 async def run_frozen(

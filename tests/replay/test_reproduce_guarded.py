@@ -190,7 +190,7 @@ async def test_of_agents_beside_each_other_one_ended_from_outside(tmp_path: Path
 
 
 async def test_an_agent_below_that_something_outside_ends_after_the_one_above_has_ended(tmp_path: Path):
-    """It had not noticed yet: which of the two ended it is timing, and both are compared up to that moment."""
+    """It had not noticed yet: which of the two ended it is timing, so it is served as a whole."""
     below = Agent(
         ScriptedModel([call("look", key="a"), call("look", key="b")]),
         name="below",
@@ -207,4 +207,4 @@ async def test_an_agent_below_that_something_outside_ends_after_the_one_above_ha
     fired = [record.event for record in recording.records if isinstance(record.event, KillswitchFired)]
     assert [(event.switch, event.ends) for event in fired] == [("tool_limit", "root"), ("watchdog", "root/below@0.0")]
     again = await reproduce(recording)
-    assert (again.divergences, again.raced) == ((), ("root", "root/below@0.0"))
+    assert (again.divergences, again.not_entered, again.raced) == ((), ("root/below@0.0",), ("root",))
