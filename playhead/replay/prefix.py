@@ -66,8 +66,8 @@ class Prefix:
     """The recording without the end of the run."""
     recording: Recording
     """The same without what was open: what comes again, event by event."""
-    inside: frozenset[str]
-    """Owners inside calls that are served as a whole: they do not run again."""
+    races: Races
+    """Where agents were ended at a moment, and the owners inside calls that are served as a whole."""
     set_aside: tuple[tuple[str, BudgetReserved], ...]
     """What budgets had set aside, by owner, for requests that were sent and not answered."""
     open_calls: dict[tuple[str, str], RecordedCall]
@@ -77,7 +77,7 @@ class Prefix:
 
     def frozen(self, owner: str) -> OwnerRecording | None:
         """Return what is given of an agent; None for one that is new, or that is inside a tool's body."""
-        return None if owner in self.inside else self.recording.owners.get(owner)
+        return None if owner in self.races.inside else self.recording.owners.get(owner)
 
     def body_of(self, owner: str, call: RecordedCall) -> list[Record]:
         """Return what the body of a call did through the ports."""
@@ -107,7 +107,7 @@ def prefix_of(recording: Recording) -> Prefix:
 
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
     """Return what is given of a recording that goes no further than to where another world takes over."""
-    inside = frozenset(Races(whole).inside)
+    races = Races(whole)
     answered = {
         (name, each.requested.request, each.requested.attempt): each.outcome is not None
         for name, owner in whole.owners.items()
@@ -116,7 +116,7 @@ def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
     calls = {
         (name, call_id): call
         for name, owner in whole.owners.items()
-        if name not in inside
+        if name not in races.inside
         for call_id, call in owner.calls.items()
         if call.completed is None and not _was_entered(whole, name, call)
     }
@@ -132,7 +132,7 @@ def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
             is_open = call is not None and record.seq >= call.seq
         if not is_open:
             kept.append(record)
-    return Prefix(whole, replace(whole, records=tuple(kept)), inside, tuple(set_aside), calls, lines)
+    return Prefix(whole, replace(whole, records=tuple(kept)), races, tuple(set_aside), calls, lines)
 
 
 def _was_entered(recording: Recording, owner: str, call: RecordedCall) -> bool:

@@ -16,16 +16,16 @@ import anyio
 
 from playhead.compose.again import joined
 from playhead.compose.runtime import ComposedHooks
-from playhead.diagnose.divergence import Comparison, call_of
+from playhead.diagnose.divergence import call_of
 from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.guards import fire
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.session import Guard, Hooks, World
 from playhead.replay.calls import facts_of
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
-from playhead.replay.guards import Races
 from playhead.replay.hooks import Payload, RecordedHooks
 from playhead.replay.prefix import TOLD
+from playhead.replay.reproduction import Follower
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     AgentStarted,
@@ -90,7 +90,7 @@ class PrefixWorld(FrozenWorld):
     def __init__(self, prefix: Prefix, rebinding: Rebinding) -> None:
         super().__init__(rebinding.restored_recording(prefix.recording), tools_from_code=True)
         self.prefix = prefix
-        self.follower = Follower(prefix)
+        self.follower = PrefixFollower(prefix)
         self.is_live = False
         """Whether the takeover has happened."""
         self._facts = facts_of(rebinding.restored_recording(prefix.whole))  # the approval of an open call holds
@@ -226,7 +226,7 @@ class PrefixWorld(FrozenWorld):
                 case ToolCallCompleted() as event:
                     told.append((record.owner, event, None))
         told += [(owner, each, each) for owner, each in prefix.set_aside]
-        inside = ((owner, call) for owner in prefix.inside for call in prefix.whole.owners[owner].calls.values())
+        inside = ((owner, call) for owner in prefix.races.inside for call in prefix.whole.owners[owner].calls.values())
         told += [(owner, _given_up(call.started), None) for owner, call in inside if call.completed is None]
         last = prefix.whole.records[-1].event
         for owner, each, set_aside in told:
@@ -414,29 +414,22 @@ def _given_up(call: ToolCallStarted) -> ToolCallCompleted:
 # --- what has to come again ----------------------------------------------------------------------------------------
 
 
-class Follower:
-    """Compares every event of a run that begins with a recorded prefix with the recorded event at its place."""
+class PrefixFollower(Follower):
+    """Compares the events of a run that begins with a recorded prefix, as far as that goes."""
 
     def __init__(self, prefix: Prefix) -> None:
+        super().__init__(prefix.recording, prefix.races, open_ended=True)
         self._prefix = prefix
-        self._until = Races(prefix.recording).until
-        given = [_compared(record) for record in prefix.recording.records if self._is_given(record)]
-        records = [record for record in given if record.seq != TOLD]
-        self._told = {(record.owner, call_of(record.event)) for record in given if record.seq == TOLD}
-        self._comparison = Comparison(records, open_ended=True, open_owners=self._until)
-        self.left = Counter(record.owner for record in records if self._comparison.is_comparable(record))
+        records = prefix.recording.records
+        self._told = {(record.owner, call_of(record.event)) for record in records if record.seq == TOLD}
+        given = (record for record in records if self.is_given(record) and self.comparison.is_comparable(record))
+        self.left = Counter([*(record.owner for record in given), *(owner for owner, _ in self._told)])
         """Events of each agent that have not come again yet."""
-        self.left.update(owner for owner, _ in self._told)
         self._waiting: list[Callable[[], object]] = []
-        self.error: Exception | None = None
-        """What went wrong with the comparison itself."""
 
     def __call__(self, record: Record) -> None:
         """Compare the next event, and wake the waiting tasks."""
-        try:
-            self._hear(record)
-        except Exception as error:  # noqa: BLE001 - a recorder only logs what a subscriber raises
-            self.error = self.error or error
+        super().__call__(record)
         waiting, self._waiting = self._waiting, []
         for wake in waiting:
             wake()
@@ -470,24 +463,30 @@ class Follower:
         """
         if self.error is not None:
             raise self.error
-        found = self._comparison.first
+        found = self.comparison.first
         if found is None and complete:
-            found = next(iter(self._comparison.divergences(cut_short=True)), None)
+            found = next(iter(self.comparison.divergences(cut_short=True)), None)
         if found is not None:
             raise DivergedError(_explained(self._prefix, found))
 
-    def _is_given(self, record: Record) -> bool:
-        """Return whether the event has to come again: not what timing decided, nor what bodies of tools did."""
-        if self._prefix.frozen(record.owner) is None:
-            return False
-        return record.owner not in self._until or record.seq <= self._until[record.owner]
+    def is_given(self, record: Record) -> bool:
+        """Return whether a recorded event has to come again; the end of a call that the caller stated is only awaited."""
+        return record.seq != TOLD and super().is_given(record)
 
-    def _hear(self, record: Record) -> None:
+    def compared(self, record: Record) -> Record:
+        """Return a record without limits, which may differ, and the values of parameters, such as a new token."""
+        event: EventBase = record.event
+        if isinstance(event, LlmRequested):
+            event = event.model_copy(update={"parameters": without_fingerprints(event.parameters)})
+        elif isinstance(event, (RunStarted, AgentStarted)):
+            event = event.model_copy(update={"agent": _without_limits(event.agent)})
+        return record if event is record.event else record._replace(event=event)
+
+    def hear(self, record: Record) -> None:
+        """Compare the next event, and count it."""
         event = record.event
-        if self._prefix.frozen(record.owner) is None:
-            return
         is_told = isinstance(event, ToolCallCompleted) and (record.owner, event.call_id) in self._told
-        if self._comparison.add(_compared(record)) or is_told:
+        if self.comparison.add(self.compared(record)) or is_told:
             self.left[record.owner] -= 1
 
 
@@ -500,16 +499,6 @@ def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
 def _without_limits(header: AgentHeader) -> AgentHeader:
     limits = {name: AgentHeader.model_fields[name].get_default(call_default_factory=True) for name in LIMITS}
     return header.model_copy(update={**limits, "parameters": without_fingerprints(header.parameters)})
-
-
-def _compared(record: Record) -> Record:
-    """Return what of a record has to come again: limits may be others, and a token that is sent may be a new one."""
-    event: EventBase = record.event
-    if isinstance(event, LlmRequested):
-        event = event.model_copy(update={"parameters": without_fingerprints(event.parameters)})
-    elif isinstance(event, (RunStarted, AgentStarted)):
-        event = event.model_copy(update={"agent": _without_limits(event.agent)})
-    return record if event is record.event else record._replace(event=event)
 
 
 def _explained(prefix: Prefix, found: Divergence) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.kernel.session import Tool
+    from playhead.replay.guards import Races
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.recording import Recording, RecordingStatus
@@ -136,10 +137,10 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     stopped = ending is not None and ending.terminated_by in (STOPPED, "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
     world = FrozenWorld(known, tools_from_code=agent is not None, passed=passed)
-    follower = _Follower(world)
+    follower = _Reproduced(world)
     await run_frozen(world, agent, follower)
-    if follower.errors:
-        raise follower.errors[0]
+    if follower.error is not None:
+        raise follower.error
     cut_short = bool(world.after_end) or known is not recording
     divergences = follower.comparison.divergences(cut_short=cut_short)
     return Reproduction(
@@ -162,39 +163,50 @@ def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = N
     return run_blocking(lambda: reproduce(recording, agent=agent))
 
 
-class _Follower:
-    """Compares the events of a reproduction as they come.
+class Follower:
+    """Compares the events of a frozen run as they come with those of its recording.
 
-    What goes wrong with that is kept here: of a subscriber's error the recorder would only log a line, and an event
-    that was not compared must not count as the same.
+    An error of the comparison itself is kept: the recorder only logs what a subscriber raises.
     """
 
-    def __init__(self, world: FrozenWorld) -> None:
-        self._world = world
-        recording, races = world.recording, world.races
-        ending = recording.ending
-        open_ended = recording.status in ("open", "truncated") or (
-            ending is not None and ending.terminated_by == "cancelled"
-        )
-        given = (record for record in recording.records if self._is_given(record))
+    def __init__(self, recording: Recording, races: Races, *, open_ended: bool) -> None:
+        self._races = races
+        given = map(self.compared, filter(self.is_given, recording.records))
         self.comparison = Comparison(given, open_ended=open_ended, open_owners=races.until)
-        self.errors: list[Exception] = []
-
-    def _is_given(self, record: Record) -> bool:
-        """Return whether the event has to come again: not what is served as a whole, nor what came after a race."""
-        races = self._world.races
-        return record.owner not in races.inside and record.seq <= races.until.get(record.owner, record.seq)
+        self.error: Exception | None = None
 
     def __call__(self, record: Record) -> None:
+        """Compare the next event, and keep what goes wrong with that."""
         try:
-            if not self._is_timing(record):
-                self.comparison.add(record)
-        except Exception as error:  # noqa: BLE001 - raised again when the replay is over
-            self.errors.append(error)
+            self.hear(record)
+        except Exception as error:  # noqa: BLE001 - raised when the run is over
+            self.error = self.error or error
 
-    def _is_timing(self, record: Record) -> bool:
-        """Return whether an agent wrote this because its recording ends; what runs beside it may go on properly."""
-        return is_ending(record) and any(is_within(owner, record.owner) for owner in self._world.after_end)
+    def is_given(self, record: Record) -> bool:
+        """Return whether a recorded event has to come again: not what is served as a whole, nor what came after a race."""
+        return record.owner not in self._races.inside and record.seq <= self._races.until.get(record.owner, record.seq)
+
+    def compared(self, record: Record) -> Record:
+        """Return what is compared of a record."""
+        return record
+
+    def hear(self, record: Record) -> None:
+        """Compare the next event."""
+        self.comparison.add(record)
+
+
+class _Reproduced(Follower):
+    """Leaves out what agents write because their recording ends; what runs beside them may continue properly."""
+
+    def __init__(self, world: FrozenWorld) -> None:
+        status, ending = world.recording.status, world.recording.ending
+        is_open = status in ("open", "truncated") or (ending is not None and ending.terminated_by == "cancelled")
+        super().__init__(world.recording, world.races, open_ended=is_open)
+        self._after_end = world.after_end
+
+    def hear(self, record: Record) -> None:
+        if not (is_ending(record) and any(is_within(owner, record.owner) for owner in self._after_end)):
+            super().hear(record)
 
 
 async def run_frozen(

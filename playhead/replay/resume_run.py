@@ -24,7 +24,7 @@ from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import recorded_stops
 from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
-from playhead.replay.prefix_world import Follower, PrefixWorld
+from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
 from playhead.trace.format import new_run_id
@@ -146,7 +146,7 @@ async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterab
     Raises:
         DivergedError: it does not.
     """
-    follower, redactor = Follower(prefix), redactor_of(agent.as_tool())
+    follower, redactor = PrefixFollower(prefix), redactor_of(agent.as_tool())
     for name, value in secrets:
         redactor.add_secret(value, name)
     world = FrozenWorld(prefix.recording, tools_from_code=True)
