@@ -38,7 +38,6 @@ SERVERS: dict[str, Any] = {"phoenix": phoenix, "mlflow": mlflow}
 class Sent:
     """A backend that was sent every scene."""
 
-    name: str
     server: Phoenix | Mlflow
     environment: dict[str, str]
     """The variables that name it."""
@@ -80,7 +79,7 @@ def sent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp(request.param)
     runs = record_all(_made(folder / "traces"))
     with SERVERS[request.param](_made(folder / "server")) as server:
-        backend = Sent(request.param, server, server.place(PLACE), runs, sum(len(TREES[scene]) for scene in runs))
+        backend = Sent(server, server.place(PLACE), runs, sum(len(TREES[scene]) for scene in runs))
         backend.export()
         yield backend
 

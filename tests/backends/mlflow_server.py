@@ -57,12 +57,6 @@ class Mlflow:
             "OTEL_EXPORTER_OTLP_HEADERS": f"x-mlflow-experiment-id={number}",
         }
 
-    def experiment(self, name: str) -> str:
-        """Return the number of an experiment."""
-        asked = f"{self.endpoint}/api/2.0/mlflow/experiments/get-by-name"
-        found = httpx.get(asked, params={"experiment_name": name}, timeout=60).raise_for_status().json()
-        return str(found["experiment"]["experiment_id"])
-
     def asked(self, experiment: str) -> list[dict[str, Any]]:
         """Return every trace of an experiment."""
         python = program("mlflow").with_name("python")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.backends.browser import page
-from tests.backends.conftest import PLACE
 from tests.backends.mlflow_server import Mlflow
 from tests.backends.phoenix import Phoenix
 from tests.backends.scenes import ANSWER, SESSION, TASK, USER
@@ -55,7 +54,7 @@ def test_mlflow(sent: Sent, seen: dict[str, SeenTrace], pictures: Path, tmp_path
     """A model call has its messages with calls and results."""
     assert isinstance(sent.server, Mlflow)
     trace = seen["reactive"]
-    experiment = sent.server.experiment(PLACE)
+    experiment = sent.environment["OTEL_EXPORTER_OTLP_HEADERS"].partition("=")[2]
     name = trace.of("LLM")[-1].name
     inside = f"[...({OPEN.format(text=trace.root.name)}).querySelectorAll('*')]"
     last_call = f"{inside}.filter(it => it.children.length === 0 && it.textContent === {name!r}).at(-1)"

@@ -39,36 +39,26 @@ async def run_boss(folder: Path, below: Agent, *blocks: Block, **options: Any) -
 
 
 async def test_sub_agents_inherit_the_callers_hooks(tmp_path: Path):
-    """The caller's hooks change the sub-agent's prompts and its answer, too."""
+    """The caller's hooks change the sub-agent's prompts and its answer, too, but for its seeds and those with `inherit=False`."""
+    seen: list[str] = []
 
     def block(harness: Harness) -> None:
         harness.on("prompt.system", lambda prompt, context: f"Acme {context.agent}. {prompt}", name="header")
         harness.on("answer.final", lambda answer, context: f"{context.owner}: {answer}", name="sign")
-
-    below = child([text("42")], system_prompt="Child.")
-    run = await run_boss(tmp_path, below, block, system_prompt="Boss.")
-    assert contents(run.model.requests[0])[0] == ("system", "Acme agent. Boss.")
-    assert contents(below.model.requests[0])[0] == ("system", "Acme child. Child.")  # type: ignore[attr-defined]
-    assert contents(run.model.requests[1])[-1] == ("tool", f"{INNER}: 42")
-    assert run.result.output == "root: done"
-    for owner, hooks in (("root", ["header", "sign"]), (INNER, ["header", "sign"])):
-        assert [event.hook for event in run.events("emission-changed", owner=owner)] == hooks
-
-
-async def test_hooks_that_are_not_inherited(tmp_path: Path):
-    """`inherit=False` keeps a hook to the agent that it was registered with; seeds are the agent's own, too."""
-    seen: list[str] = []
-
-    def block(harness: Harness) -> None:
-        harness.on("prompt.system", lambda prompt, _: f"Boss. {prompt}", inherit=False)
+        harness.on("prompt.system", lambda prompt, _: f"Own. {prompt}", name="own", inherit=False)
         harness.before("think", lambda context: seen.append(context.agent), inherit=False)
         harness.tap("lifecycle.*", lambda _, context: seen.append(context.agent), inherit=False)
         harness.emit("message.user", "By the way.")
 
     below = child([text("42")], system_prompt="Child.")
-    run = await run_boss(tmp_path, below, block, system_prompt="Go.")
-    assert contents(below.model.requests[0]) == [("system", "Child."), ("user", "Go.")]  # type: ignore[attr-defined]
-    assert contents(run.model.requests[0])[2] == ("user", "By the way.")
+    run = await run_boss(tmp_path, below, block, system_prompt="Boss.")
+    first = contents(run.model.requests[0])
+    assert (first[0], first[2]) == (("system", "Own. Acme agent. Boss."), ("user", "By the way."))
+    assert contents(below.model.requests[0]) == [("system", "Acme child. Child."), ("user", "Go.")]  # type: ignore[attr-defined]
+    assert contents(run.model.requests[1])[-1] == ("tool", f"{INNER}: 42")
+    assert run.result.output == "root: done"
+    for owner, hooks in (("root", ["header", "own", "sign"]), (INNER, ["header", "sign"])):
+        assert [event.hook for event in run.events("emission-changed", owner=owner)] == hooks
     assert set(seen) == {"agent"}
 
 

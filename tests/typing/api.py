@@ -13,9 +13,7 @@ from playhead import (
     Context,
     Execution,
     LiteLLM,
-    PlayheadError,
     Recording,
-    RunError,
     RunHandle,
     RunResult,
     Strategy,
@@ -151,16 +149,6 @@ undo = agent.subscribe("llm-requested", watch)
 undo()
 agent.subscribe(None, watch)
 agent.subscribe("llm-requested", lambda: None)  # type: ignore[arg-type, misc]
-
-
-def fail() -> None:
-    """Catch what a run may raise."""
-    try:
-        agent.run_sync("Do it.")
-    except RunError as caught:
-        assert_type(caught.trace_path, Path | None)
-    except PlayheadError as caught:
-        assert_type(caught.exit_code, int)
 
 
 # --- hooks ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import random
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -55,7 +54,8 @@ async def _check(seed: str, options: dict[str, Any], folder: Path) -> None:
     schedule = Schedule(random.Random(seed), Provider(), **options)
     agent = schedule.agent(folder)
     run_id = seed.replace(" ", "-")
-    await ends(agent, run_id)
+    with suppress(PlayheadError), anyio.fail_after(LIMIT_S):
+        await agent.run("task", run_id=run_id)
     recording = load_recording(folder / f"{run_id}.jsonl")
     oracle.check_whole(recording)
     oracle.check_causes(recording)
@@ -67,12 +67,3 @@ async def _check(seed: str, options: dict[str, Any], folder: Path) -> None:
     outcome = await reproduce(recording)
     assert outcome.divergences == (), outcome.divergences[0]
     (folder / f"{run_id}.jsonl").unlink()
-
-
-async def ends(agent: Any, run_id: str, task: str = "task") -> None:
-    """Run an agent to its end, which comes; else it says what it was doing."""
-    with suppress(PlayheadError), anyio.move_on_after(LIMIT_S) as scope:
-        await agent.run(task, run_id=run_id)
-    if scope.cancelled_caught:
-        faulthandler.dump_traceback()
-        pytest.fail(f"{run_id} did not end within {LIMIT_S} s")
