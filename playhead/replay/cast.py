@@ -167,11 +167,9 @@ class Cast:
 def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:
     """Return the header as the overrides leave it, on this model."""
     changed = changes.merged_parameters
-    checked_parameters(
-        {name: value for name, value in changed.items() if value is not None}, getattr(model, "known_parameters", None)
-    )
-    merged = {**header.request_parameters, **changed}
-    parameters = {name: value for name, value in merged.items() if value is not None or name not in changed}
+    given = {name: value for name, value in changed.items() if value is not None}
+    checked_parameters(given, getattr(model, "known_parameters", None))
+    kept = {name: value for name, value in header.request_parameters.items() if name not in changed}
     update: dict[str, Any] = {"model": model.name, "address": address_of(model)}
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
@@ -179,7 +177,7 @@ def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *
         own = header.system_prompt
         prompt = default_prompt(header, has_tools=has_tools) if own is None else own
         update["system_prompt"] = changed_prompt(changes.system_prompt, prompt)
-    return header.model_copy(update=update).with_parameters(parameters)
+    return header.model_copy(update=update).with_parameters({**kept, **given})
 
 
 def live_texts(name: str, header: AgentHeader, specs: Iterable[ToolSpec]) -> dict[str, Any]:

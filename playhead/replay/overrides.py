@@ -188,12 +188,7 @@ def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - text or a
     """
     if isinstance(change, str):
         return change
-    for name, value in (change or {}).items():
-        if name == "replace":
-            old, new = value
-            if old not in prompt:
-                raise UsageError(f"system_prompt: the prompt does not hold the text to replace, {old!r}: {prompt!r}")
-            prompt = prompt.replace(old, new)
-        else:
-            prompt = f"{prompt}{value}" if name == "append" else f"{value}{prompt}"
-    return prompt
+    old, new = change.get("replace", ("", ""))
+    if old not in prompt:
+        raise UsageError(f"system_prompt: the prompt does not hold the text to replace, {old!r}: {prompt!r}")
+    return f"{change.get('prepend', '')}{prompt.replace(old, new)}{change.get('append', '')}"

@@ -46,12 +46,10 @@ class Rebinding:
             UsageError: one is no text, or too short to be kept out of the replay's own trace.
         """
         for name, value in (given or {}).items():
-            if not isinstance(value, str):
-                raise UsageError(f"rebind: the value of {name!r} must be text; it is {type(value).__name__}")
-            if len(value) < MIN_SECRET:
+            if not isinstance(value, str) or len(value) < MIN_SECRET:
                 raise UsageError(
-                    f"rebind: the value of {name!r} has fewer than {MIN_SECRET} characters, "
-                    "which is too short to keep it out of the trace of the replay"
+                    f"rebind: the value of {name!r} must be text of at least {MIN_SECRET} characters, "
+                    "or it could not be kept out of the trace of the replay"
                 )
         return Rebinding(dict(given or {}))
 

@@ -221,7 +221,7 @@ async def test_what_cannot_be_overridden_is_an_error(given: Any, message: str, t
         ({"min_grounded": 2}, "min_grounded must be a share"),
         ({"trace": 5}, "trace must be a folder"),
         ({"rebind": {"KEY": "long enough"}}, "the recording redacts nothing as 'KEY'"),
-        ({"rebind": {"KEY": "short"}}, "too short"),
+        ({"rebind": {"KEY": "short"}}, "at least 6 characters"),
     ],
 )
 async def test_what_a_replay_cannot_be_told(options: Any, message: str, tmp_path: Path) -> None:
