@@ -202,12 +202,7 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
 
 
 class _FiredError(Exception):
-    """A switch fired, and would have ended the run."""
-
-    def __init__(self, session: Session, fired: KillswitchFired) -> None:
-        super().__init__()
-        self.session = session
-        self.fired = fired
+    """A switch fired, and would have ended the run: the session where it did, and what it says."""
 
 
 class _UnknownError(Exception):
@@ -252,9 +247,7 @@ class _Course:
             else:  # a tool's body has the model and tools of its agent
                 header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
             session = _Session(run, header, name, for_tool=lambda caller, _: caller)
-            session.model = cast(
-                "Any", SimpleNamespace(adapter=None)
-            )  # nothing counts tokens, so prompts are estimated
+            session.model = cast("Any", SimpleNamespace(adapter=None))  # it counts no tokens: prompts are estimated
             self._sessions[name], self.tools[name] = session, own
         self._guards = tuple(maker.make(self._sessions["root"]) for maker in self.makers)
         for session in self._sessions.values():
@@ -291,13 +284,9 @@ class _Course:
                 self._now_s = now_s
                 await self._see(record)
             except _FiredError as ended:
-                return Stop(
-                    **dict(ended.fired),
-                    owner=ended.session.owner,
-                    turn=ended.session.iteration,
-                    seq=record.seq,
-                    after_ms=self._now_s * 1000,
-                )
+                session, fired = ended.args
+                place = {"owner": session.owner, "turn": session.iteration, "seq": record.seq}
+                return Stop(**dict(fired), **place, after_ms=self._now_s * 1000)
         return None
 
     def price(self, owner: str, answer: LlmResponded) -> LlmResponded:
