@@ -27,9 +27,9 @@ if (
 # Each of the hundreds of processes that tests start would compile the package anew where no bytecode may be written.
 compileall.compile_dir(Path(playhead.__file__).parent, quiet=2)
 
-settings.register_profile("same", derandomize=True, deadline=None)
-if not PROVE:  # the same examples each time: what fails has failed because of a change
-    settings.load_profile("same")
+# The same examples each time: what fails has failed because of a change. No deadline: machines that run tests are busy.
+settings.register_profile("same", derandomize=not PROVE, deadline=None)
+settings.load_profile("same")
 
 
 @pytest.hookimpl(wrapper=True)

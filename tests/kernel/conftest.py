@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from tests import own_strategies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-settings.register_profile("no deadline", deadline=None)  # machines that run tests are busy
-settings.load_profile("no deadline")
 
 
 @pytest.fixture

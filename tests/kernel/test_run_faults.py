@@ -125,26 +125,6 @@ async def test_stop_at_a_lost_event(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert stopped or (result.output, result.trace_complete) == ("done", disk.refused == 0)
 
 
-class LosesOnce:
-    """A recorder's `write` that loses one event: the first of this kind and owner."""
-
-    def __init__(self, kind: str, owner: str) -> None:
-        self.lost: list[Any] = []
-        self._wanted = (kind, owner)
-        self._real = Recorder.write
-
-    def patched(self) -> Any:
-        """Return the method."""
-
-        def write(recorder: Recorder, prepared: Any, iteration: int | None) -> bool:
-            if (prepared.event.kind, prepared.owner) == self._wanted and not self.lost:
-                self.lost.append(prepared.event)
-                return False
-            return self._real(recorder, prepared, iteration)
-
-        return write
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llm-requested", "tool-call-started"])
 async def test_a_loss_below_the_root_stops_the_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str):
@@ -156,7 +136,16 @@ async def test_a_loss_below_the_root_stops_the_whole_run(tmp_path: Path, monkeyp
     child = Agent(below, name="child", tools=[till.tool()])
     agent = make_agent(tmp_path, [call("child", task="Pay."), text("done")], child)
     agent.subscribe("run-completed", lambda record: ends.append(record.event))
-    monkeypatch.setattr(Recorder, "write", LosesOnce(kind, "root/child@0.0").patched())
+    lost: list[Any] = []
+    real = Recorder.write
+
+    def write(recorder: Recorder, prepared: Any, iteration: int | None) -> bool:
+        if (prepared.event.kind, prepared.owner) != (kind, "root/child@0.0") or lost:
+            return real(recorder, prepared, iteration)
+        lost.append(prepared)
+        return False
+
+    monkeypatch.setattr(Recorder, "write", write)
     with pytest.raises(TraceWriteError, match=f"^{kind} could not be written to the trace"):
         await agent.run("Do it.")
     assert (till.paid, len(below.requests)) == ([], kind == "tool-call-started")

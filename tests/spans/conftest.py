@@ -6,16 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from playhead.spans import live
 from tests.spans.collector import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-settings.register_profile("no deadline", deadline=None)  # machines that run tests are busy
-settings.load_profile("no deadline")
 
 
 @pytest.fixture(autouse=True)

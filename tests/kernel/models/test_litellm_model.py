@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,8 +22,7 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.models import litellm as adapter
-from playhead.kernel.models import resolve_model
-from playhead.kernel.models.base import CountsTokens, Model
+from playhead.kernel.models.base import CountsTokens
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import to_openai
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
@@ -180,18 +176,6 @@ async def test_prices_come_from_the_table_or_not_at_all():
     ]
 
 
-def test_an_adapter_is_chosen_by_name():
-    """Every name but `ollama/…` is a model of litellm, which is not imported before the first request."""
-    script = """
-        import sys
-        from playhead.kernel.models import resolve_model
-        model = resolve_model("openai/gpt-4o-mini", api_key="k")
-        print(type(model).__name__, model.name, dict(model.secrets), sorted({"litellm", "openai", "httpx"} & set(sys.modules)))
-    """
-    assert run(script) == ("LiteLLM openai/gpt-4o-mini {'api_key': 'k'} []\n", "")
-    assert isinstance(resolve_model("openai/gpt-4o-mini"), Model)
-
-
 async def test_litellm_is_an_extra(monkeypatch):
     """Without litellm the error says how to install it."""
     adapter._litellm.cache_clear()
@@ -220,19 +204,6 @@ def test_no_event_loop_leaves_a_connection_open(stub, model):
     while stub.connections and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not stub.connections
-
-
-def run(script):
-    """Return what a script prints, to stdout and to stderr, in a fresh interpreter where every warning is an error."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDEVMODE": ""},
-    )
-    return done.stdout, done.stderr
 
 
 @pytest.fixture
