@@ -31,6 +31,7 @@ from playhead.errors import UsageError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.redaction import Redactor
+from tests.compose.hooked import on
 from tests.kernel.hung import BOUND_S, LIMIT_S, hanging
 from tests.kernel.runs import data, make_agent
 from tests.kernel.strategies.looking import broken, lookup
@@ -273,11 +274,6 @@ async def test_a_stream_that_hangs(tmp_path: Path, kind: str, switch: str):
     assert [type(each) for each in found[-3:]] == [TextDelta, TextDiscarded, StreamCompleted]
     assert (found[-1].output, found[-1].metadata["terminated_by"]) == ("found a", switch)
     assert load_recording(tmp_path / "run.jsonl").status == "closed"
-
-
-def on(tag: str, function: Any, **options: Any) -> Any:
-    """Return a block with one transform."""
-    return lambda harness: harness.on(tag, function, **options)
 
 
 SECRET = "the launch code is swordfish"

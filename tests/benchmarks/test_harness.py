@@ -10,13 +10,12 @@ import httpx
 import pytest
 
 from benchmarks.real_tasks import arms, bare_loop, setting
-from benchmarks.real_tasks.arms import BareLoop, Kernel, in_text, of_strategy
+from benchmarks.real_tasks.arms import BareLoop, Kernel, in_text
 from benchmarks.real_tasks.harness import Book, Run, ServerGoneError, run_all
 from benchmarks.real_tasks.report import difference, endings, paired_report, strategies_report
 from benchmarks.real_tasks.tasks import CHOSEN_ON, TASKS, Task
 from benchmarks.real_tasks.tools import TOOLS
 from playhead.kernel.models.openai_format import to_openai
-from playhead.kernel.strategies.base import list_strategies
 from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, call, error, text
 
@@ -207,14 +206,6 @@ def test_the_arm_in_text_sends_no_tools(tmp_path: Path):
     assert system.startswith(setting.PROMPT)
     assert all(f"- {each.spec.name}(" in system for each in TOOLS)
     assert reproduce_sync(tmp_path / run.recording).divergences == ()
-
-
-@pytest.mark.parametrize("name", list_strategies())
-def test_every_strategy_has_an_arm(name: str, tmp_path: Path):
-    """The agent of each can be made, with the options of the setting."""
-    arm = of_strategy(name)
-    arm.model = lambda: ScriptedModel([text("10063")] * 50)
-    assert arm._agent(0, tmp_path).header.strategy == name
 
 
 def test_the_guide_names_the_words_that_were_measured():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from playhead import tool
@@ -154,6 +155,15 @@ EMITTED = (
 def on(pattern: Any, function: Any, **options: Any) -> Block:
     """Return a block that registers one transform, under the name `hook`."""
     return lambda harness: harness.on(pattern, function, **{"name": "hook", **options})
+
+
+def setting(**fields: Any) -> Any:
+    """Return a transform that sets fields of a model or a data class, unchecked."""
+
+    def change(payload: Any, _: Any) -> Any:
+        return payload.model_copy(update=fields) if hasattr(payload, "model_copy") else replace(payload, **fields)
+
+    return change
 
 
 def suppress(tag: Any) -> Block:

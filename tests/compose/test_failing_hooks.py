@@ -15,7 +15,7 @@ from playhead import load_recording
 from playhead.compose import PHASES, Harness, Skip, Stop, runtime
 from playhead.diagnose.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, TextPart, ToolCall, ToolSpec
-from tests.compose.hooked import EMITTED, EVERYTHING, account, everything, failures, run_all
+from tests.compose.hooked import EMITTED, EVERYTHING, account, everything, failures, run_all, setting
 from tests.kernel.runs import ending, make_agent
 from tests.proving import sample
 
@@ -253,19 +253,9 @@ MODELS = tuple(tag for tag in EMITTED if tag not in TEXTS and not tag.startswith
 """Tags whose payload is neither text nor any JSON."""
 
 
-def with_field(name: str, value: Any) -> Any:
-    """Return a transform that sets a field of a model, unchecked."""
-    return lambda payload, _: payload.model_copy(update={name: value})
-
-
 def same(value: Any) -> Any:
     """Return a transform that always returns this."""
     return lambda _, __: value
-
-
-def replacing(**fields: Any) -> Any:
-    """Return a transform that sets fields of a data class, unchecked."""
-    return lambda payload, _: replace(payload, **fields)
 
 
 def first_with(**fields: Any) -> Any:
@@ -283,18 +273,18 @@ WRONG: list[tuple[str, Any]] = [
     ("prompt.tools", first_with(read_only=False)), ("prompt.tools", first_with(requires_approval=True)),
     ("prompt.tools", first_with(kind="meta")), ("prompt.tools", first_with(parameters="x")),
     ("prompt.tools", lambda specs, _: (*specs, *specs)),
-    ("llm.request", replacing(model="other/model")), ("llm.request", replacing(number=7)), ("llm.request", replacing(messages=())),
-    ("llm.request", replacing(messages=[5])), ("llm.request", replacing(messages=[Message.model_construct()])),
-    ("llm.request", replacing(messages=[Message.model_construct(id=0, role="boss", content="x")])),
-    ("llm.request", replacing(parameters=[1])), ("llm.request", replacing(tools=[5])), ("llm.request", same(Request)),
-    ("llm.response", with_field("request", 9)), ("llm.response", with_field("usage", None)),
-    ("llm.response", with_field("tool_calls", [5])), ("llm.response", with_field("text", 5)),
-    *((tag, with_field(name, value)) for tag in ("message.user", "message.assistant", "message.tool-result") for name, value in
+    ("llm.request", setting(model="other/model")), ("llm.request", setting(number=7)), ("llm.request", setting(messages=())),
+    ("llm.request", setting(messages=[5])), ("llm.request", setting(messages=[Message.model_construct()])),
+    ("llm.request", setting(messages=[Message.model_construct(id=0, role="boss", content="x")])),
+    ("llm.request", setting(parameters=[1])), ("llm.request", setting(tools=[5])), ("llm.request", same(Request)),
+    ("llm.response", setting(request=9)), ("llm.response", setting(usage=None)),
+    ("llm.response", setting(tool_calls=[5])), ("llm.response", setting(text=5)),
+    *((tag, setting(**{name: value})) for tag in ("message.user", "message.assistant", "message.tool-result") for name, value in
       [("id", 99), ("role", "system"), ("tool_call_id", "x"), ("content", 5), ("tool_calls", (ToolCall(id="x", name="y"),))]),
-    ("observation.tool-result", replacing(ok=None)), ("observation.tool-result", replacing(content=5)),
-    ("tool.call", with_field("id", "x")), ("tool.call", with_field("name", 5)), ("tool.call", with_field("arguments", "x")),
-    ("tool.result", with_field("call_id", "x")), ("tool.result", with_field("ok", "perhaps")), ("tool.result", with_field("error", "x")),
-    ("decision.rationale", with_field("why", 5)), ("decision.rationale", same(Rationale)),
+    ("observation.tool-result", setting(ok=None)), ("observation.tool-result", setting(content=5)),
+    ("tool.call", setting(id="x")), ("tool.call", setting(name=5)), ("tool.call", setting(arguments="x")),
+    ("tool.result", setting(call_id="x")), ("tool.result", setting(ok="perhaps")), ("tool.result", setting(error="x")),
+    ("decision.rationale", setting(why=5)), ("decision.rationale", same(Rationale)),
 ]  # fmt: skip
 NO_ANSWERS: tuple[Any, ...] = (
     5, True, "stop", Stop, {"abort": "stop"}, object(), Stop(reason=5),  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from tests.compose.hooked import (
     open_calls,
     run_all,
     run_with,
+    setting,
     suppress,
     suppressions,
 )
@@ -40,11 +41,6 @@ DONE = [text("done")]
 SCRIPT = [call("lookup", key="a"), *DONE]
 IN_TEXT = [text(TEXT_CALL), *DONE]
 REASONED = [calls(call("lookup", key="a"), text=REASON), *DONE]
-
-
-def setting(**fields: Any) -> Any:
-    """Return a transform that sets these fields."""
-    return lambda payload, _: payload.model_copy(update=fields)
 
 
 def last(run: Ran, request: int = 1) -> tuple[str, Any]:
