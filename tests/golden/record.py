@@ -1,11 +1,12 @@
 """Records the golden runs of this folder: every strategy on a script, with each branch that is worth keeping.
 
-    python -m tests.golden.record              # those that are not there yet
-    python -m tests.golden.record --again      # all of them, after a change of the format that is meant
-    python -m tests.golden.record direct-tools # this one, again
+    python -m tests.golden.record                # those that are missing, and a span tree for a strategy without one
+    python -m tests.golden.record direct-tools   # this one, again
+    python -m tests.golden.record --again        # all of them: for a new major format
 
-A golden run is what an earlier version did: `test_golden.py` reproduces each from its file alone. Recording one anew because
-it is not reproduced any more hides what the test is there to find.
+A golden run is what an earlier version did: `test_golden.py` reproduces each from its file alone. One that does not reproduce shows
+what will happen to the recordings of users: mark a new field VOLATILE, or mend the code. Record a run again only where the change is
+meant, and say so in the commit message.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from playhead import Agent, RunError, tool
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from tests.options import grouped
+from tests.spans.spans import TREES, golden, spans_in, tree_of, trees_in
 
 FOLDER = Path(__file__).parent
 TASK = "How high is Mount Zed, and how deep is Lake Quill?"
@@ -239,16 +241,25 @@ def record(strategy: str, case: str, golden: Golden) -> None:
         (FOLDER / f"{name}.jsonl").write_bytes((folder / f"{name}.jsonl").read_bytes())
 
 
+def add_tree(strategy: str, case: str) -> None:
+    """Append the span tree of a run to `tests/spans/trees.txt`: look at it."""
+    name = f"{strategy}-{case}"
+    with TREES.open("a") as file:
+        file.write("\n".join(["", f"# {name}", *tree_of(spans_in(golden(name).records)), ""]))
+
+
 def main() -> None:
     """Record those that are named, or those that are missing."""
     named = sys.argv[1:]
     for strategy, cases in GOLDEN.items():
-        for case, golden in cases.items():
+        for case, each in cases.items():
             name = f"{strategy}-{case}"
             missing = not (FOLDER / f"{name}.jsonl").exists()
             if name in named or "--again" in named or (missing and not named):
-                record(strategy, case, golden)
+                record(strategy, case, each)
                 print(f"recorded {name}")  # noqa: T201 - says what it did
+        if not any(name.startswith(f"{strategy}-") for name in trees_in(TREES)):
+            add_tree(strategy, next(iter(cases)))
 
 
 if __name__ == "__main__":

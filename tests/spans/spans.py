@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RUNS = sorted(path.stem for path in GOLDEN.glob("*.jsonl"))
+TREES = Path(__file__).with_name("trees.txt")
+"""The span trees of golden runs that somebody looked at; `python -m tests.golden.record` appends to them."""
 RESOURCE = Resource({"service.name": "tests"})
 KIND = "openinference.span.kind"
 
