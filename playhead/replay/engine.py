@@ -114,9 +114,8 @@ async def replay(
         What became of it, also when the replay was stopped or the model failed: see `stopped`.
 
     Raises:
-        UsageError: an override or another argument is not valid; a model or its key cannot be had.
-        NotReplayableError: the recording is damaged, its strategy is not registered, a prompt is redacted, or it was
-            imported and lacks what a replay serves.
+        UsageError: an override or another argument is not valid; a model, its key or the strategy cannot be had.
+        NotReplayableError: the recording is damaged, a prompt is redacted, or it was imported and lacks what a replay serves.
         TraceError: the reference names no readable trace, or the replay's own trace cannot be written as asked.
     """
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording

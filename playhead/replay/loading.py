@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playhead.compose.contexts import HOOK
-from playhead.errors import NotReplayableError, UnknownStrategyError
-from playhead.kernel.strategies.base import strategy_of
+from playhead.errors import NotReplayableError
 from playhead.settings import load_settings
 from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
-    from playhead.trace.types import AgentHeader
 
 
 def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -> Recording:
@@ -68,15 +66,3 @@ def require_replayable(recording: Recording) -> None:
         raise NotReplayableError(
             f"{recording.run_id}, imported from {imported.format}, cannot be replayed: {why}. Export it again with its content"
         )
-
-
-def require_strategy(header: AgentHeader) -> None:
-    """Refuse a strategy that is not registered.
-
-    Raises:
-        NotReplayableError: it is not registered.
-    """
-    try:
-        strategy_of(header)
-    except UnknownStrategyError as error:
-        raise NotReplayableError(f"{error} Register it before the replay, with playhead.register_strategy") from None

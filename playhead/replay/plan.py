@@ -12,9 +12,10 @@ from playhead.compose.again import is_made_again
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
-from playhead.replay.loading import require_replayable, require_sound, require_strategy
+from playhead.replay.loading import require_replayable, require_sound
 from playhead.replay.matching import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 from playhead.replay.serving import OnMissing, checked_policy
@@ -97,7 +98,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     past = read_past(rebinding.restored_recording(declared), code)
     cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
-        require_strategy(each)
+        strategy_of(each)  # which refuses one that is not registered
     _require_known_tools(overrides, on_missing, [*past.specs.values(), *code.values()])
     if rebinding.values:
         said = (each.event.model_dump(mode="json") for each in recording.records)

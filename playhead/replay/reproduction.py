@@ -16,10 +16,11 @@ from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import NotReplayableError, PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
+from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import recorded_stops
 from playhead.replay.hooks import Passed
-from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
+from playhead.replay.loading import read_reference, require_own, require_sound
 from playhead.replay.prefix import without_end
 from playhead.trace.clock import SystemClock
 from playhead.trace.format import new_run_id
@@ -114,7 +115,8 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         agent: the agent that ran, when its tools or strategy are to be taken from code instead.
 
     Raises:
-        NotReplayableError: the recording is damaged or was imported, or its strategy is not registered.
+        NotReplayableError: the recording is damaged or was imported.
+        UnknownStrategyError: its strategy is not registered.
         TraceError: the reference names no readable trace.
     """
     return await _reproduce(read_reference(recording) if isinstance(recording, (str, Path)) else recording, agent)
@@ -132,7 +134,7 @@ async def payloads_of(recording: Recording) -> Passed:
 async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed | None = None) -> Reproduction:
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
-    require_strategy(recording.header.agent)
+    strategy_of(recording.header.agent)  # which refuses one that is not registered
     ending = recording.ending
     stopped = ending is not None and ending.terminated_by in (STOPPED, "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording

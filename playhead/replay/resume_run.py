@@ -20,9 +20,10 @@ from playhead.errors import PlayheadError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
+from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import recorded_stops
-from playhead.replay.loading import read_reference, require_own, require_sound, require_strategy
+from playhead.replay.loading import read_reference, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
@@ -122,7 +123,7 @@ async def _resume(
     folder = None if folder is None else checks.checked_folder(folder)
     require_sound(recording)
     require_own(recording, "only that program can go on with it")
-    require_strategy(recording.header.agent)
+    strategy_of(recording.header.agent)  # which refuses one that is not registered
     with claimed(recording, again=options.get("again", False)):
         recording = read_recording(recording.path)  # it may have gone on until it was held
         require_sound(recording)

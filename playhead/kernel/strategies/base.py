@@ -175,7 +175,9 @@ def strategy_class(name: str) -> type[Strategy]:
         known = [strategy_class(each) for each in list_strategies()]
         told = [f"{each.name} ({', '.join(each.short_names())})" if each.short_names() else each.name for each in known]
         guess = did_you_mean(name.casefold(), list(_names()))
-        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {', '.join(told)}.")
+        raise UnknownStrategyError(
+            f"there is no strategy {name!r}.{guess} Known: {', '.join(told)}. register_strategy adds yours."
+        )
     return _registry[full] if full in _registry else getattr(strategies, BUILT_IN[full])
 
 
