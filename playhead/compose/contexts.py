@@ -233,6 +233,11 @@ class Facts:
             facts = context._session.facts  # noqa: SLF001 - as above
             return await facts.ask(name, answer, key=f"{hook.name if hook else ''}:{key}")
 
+    async def now_us(self, key: str) -> int:
+        """Return the time by the run's clock, in microseconds since the Unix epoch; in a replay the recorded one."""
+        now: int = await self.ask(key, self._context._session.run.recorder.clock.now_us)  # noqa: SLF001 - as above
+        return now
+
 
 @dataclass(frozen=True)
 class NudgeContext(HookContext):

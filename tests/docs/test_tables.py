@@ -15,7 +15,18 @@ from playhead.agent import streaming
 from playhead.agent.chat import LONGEST
 from playhead.agent.streaming import StreamEvent
 from playhead.agent.toolset import MANY_TOOLS
-from playhead.compose import PHASES, SUPPRESS, TAGS, CallContext, HookContext, NudgeContext, Resume, ToolResultContext
+from playhead.compose import (
+    PHASES,
+    SUPPRESS,
+    TAGS,
+    CallContext,
+    HookContext,
+    NudgeContext,
+    Resume,
+    ToolResultContext,
+    policies,
+)
+from playhead.compose.again import is_made_again
 from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS, OUTPUT_CAP
 from playhead.compose.killswitches.files import LONGEST as LONGEST_REASON
 from playhead.compose.killswitches.prompt_bound import BYTES_PER_TOKEN
@@ -26,6 +37,7 @@ from playhead.kernel.meta_tools import MAX_PAGE
 from playhead.kernel.strategies.base import list_strategies, strategy_class
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import EVENT_TYPES
+from playhead.trace.types import HookInfo
 from tests.docs.pages import DOCS, blocks_of, code, read, rows
 from tests.options import grouped
 
@@ -94,7 +106,8 @@ class TestStrategies:
             defaults[f"{name} {settings.strip('`')}"] = default.strip("`").replace('"', "'")
         assert found.pop("code-action") == []
         assert found == {name: list(strategy_class(name)().recorded()) for name in found}
-        assert {*found} == {*list_strategies()} - {"reactive", "direct", "chain-of-thought", "code-action"}
+        with_settings = {each for each in list_strategies() if strategy_class(each)().recorded()}
+        assert {*found} == with_settings - {"code-action"}, "docs/guides/strategies.md has a row for each setting"
         for name in ("autonomous", "reflexion"):
             for setting, value in strategy_class(name)().recorded().items():
                 assert defaults[f"{name} {setting}"] == repr(value)
@@ -102,7 +115,8 @@ class TestStrategies:
     def test_every_strategy_can_be_chosen(self) -> None:
         """The page that compares strategies has all of them; the guide has the aliases of each."""
         names = [code(row[0]) for row in rows(read("choosing-a-strategy"), "Choosing a strategy")]
-        assert sorted(full for full, *_ in names) == list_strategies()
+        listed = sorted(full for full, *_ in names)
+        assert listed == list_strategies(), "docs/choosing-a-strategy.md has a row for each strategy"
         assert all(set(short) <= set(strategy_class(full).short_names()) for full, *short in names)
         for name, *_ in rows(read("guides/strategies"), "Strategies"):
             full, *short = code(name)
@@ -144,6 +158,16 @@ class TestHooks:
         assert sorted(tag for row in self.TAGS_TABLE for tag in code(row[0])) == sorted(TAGS)
         assert [code(row[0])[0] for row in rows(read("guides/hooks"), "Phases")] == list(PHASES)
         assert {kind for row in self.TAGS_TABLE for kind in code(row[6])} <= set(EVENT_TYPES)
+
+    def test_every_policy(self) -> None:
+        """The guide has every policy of Playhead's, and a replay can make each again."""
+        shipped = sorted(name for name in policies.__all__ if name.islower())
+        listed = sorted(code(row[0])[0] for row in rows(read("guides/hooks"), "Playhead's policies"))
+        assert listed == shipped, "docs/guides/hooks.md has a row for each policy"
+        infos = [HookInfo(name=name, role="policy", at="", settings={}) for name in shipped]
+        assert [each.name for each in infos if not is_made_again(each)] == [], (
+            "_AGAIN of compose/again.py has each policy"
+        )
 
     async def test_payloads_and_contexts(self) -> None:
         """A real run emits the tags that the table marks so, with the payloads and contexts that it states."""

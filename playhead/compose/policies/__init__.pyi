@@ -14,3 +14,5 @@ from playhead.compose.policies.searching import novelty as novelty
 from playhead.compose.policies.switching import Switching as Switching
 from playhead.compose.policies.switching import switch_strategy as switch_strategy
 from playhead.compose.registration import Policy as Policy
+
+__all__: list[str]  # noqa: PYI035 - `__init__.py` reads it from this file

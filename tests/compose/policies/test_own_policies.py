@@ -149,8 +149,9 @@ async def test_switch_to(tmp_path: Path):
 
 
 async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
-    """A hook's model request and fact are recorded and served to the same code; reproduction without the code is refused."""
+    """A hook's model request, fact and time are recorded and served to the same code; reproduction without the code is refused."""
     asked: list[str] = []
+    times: list[int] = []
 
     def boss() -> str:
         asked.append("who")
@@ -160,6 +161,7 @@ async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
         async def check(context: PhaseContext) -> None:
             said = await context.model.ask("Is it risky?")
             who = await context.facts.ask("who", boss)
+            times.append(await context.facts.now_us("when"))
             context.record(DecisionEvaluated(decision=f"{who}: {said}"))
             context.record(AssumptionRecorded(request=0, assumption="it is risky"))
 
@@ -177,7 +179,7 @@ async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
         await reproduce(tmp_path / "run.jsonl")
     other = Overrides(model=ScriptedModel([text("43"), text("yes")]))
     replayed = await replay(tmp_path / "run.jsonl", other, agent=agent, trace=None)
-    assert (replayed.run.output, asked) == ("43", ["who"])
+    assert (replayed.run.output, asked, times[1:]) == ("43", ["who"], times[:1])
 
 
 async def test_answers_a_hook_cannot_give(tmp_path: Path):
