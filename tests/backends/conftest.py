@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PLACE = "mountains"
 """The project, or experiment, that everything is sent to."""
-MORE = ("gen-ai", "dead")
+MORE = ("live", "gen-ai", "dead")
 """Runs that tests send beside the scenes."""
 STORED_S = 30.0
 """Seconds in which what was accepted has to be stored."""
@@ -63,9 +63,14 @@ class Sent:
     def export(self, *options: str, paths: Sequence[Path] = ()) -> str:
         """Send runs with the command, those of all scenes unless told otherwise, and return what it said."""
         named = [str(path) for path in paths or (run.trace_path for run in self.runs.values())]
-        command = [sys.executable, "-m", "playhead", "export", *named, *options]
+        return self.python("-m", "playhead", "export", *named, *options)
+
+    def python(self, *arguments: str) -> str:
+        """Run a program that sends to the backend, and return what it printed."""
         environment = {**os.environ, **self.environment}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 

@@ -126,12 +126,15 @@ def test_exported_twice(sent: Sent, seen: dict[str, SeenTrace]) -> None:
     assert sent.traces() == seen
 
 
-def test_second_set(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
-    """With OpenTelemetry's own attributes beside ours, the same is shown, and nothing is counted twice."""
-    run = SCENES["reactive"](tmp_path, "gen-ai")
-    assert run.trace_path is not None
-    sent.export("--gen-ai", paths=[run.trace_path])
-    trace, other = sent.one_more("gen-ai", len(TREES["reactive"])), seen["reactive"]
+@pytest.mark.parametrize("run_id", ["live", "gen-ai"])
+def test_sent_otherwise(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path, run_id: str) -> None:
+    """Sent while it runs, because the environment says so, or with OpenTelemetry's own attributes, a run is shown alike."""
+    if run_id == "live":
+        sent.python("-c", f"from tests.backends.scenes import *; SCENES['reactive'](Path({str(tmp_path)!r}), 'live')")
+    else:
+        SCENES["reactive"](tmp_path, run_id)
+        sent.export("--gen-ai", paths=[tmp_path / f"{run_id}.jsonl"])
+    trace, other = sent.one_more(run_id, len(TREES["reactive"])), seen["reactive"]
     assert (trace.tree(), trace.tokens) == (other.tree(), other.tokens)
     assert trace.cost_usd == pytest.approx(other.cost_usd)
     told = [[(span.said, span.prompt, span.answer, span.tokens) for span in each.of("LLM")] for each in (trace, other)]
