@@ -247,7 +247,6 @@ class _Course:
             else:  # a tool's body has the model and tools of its agent
                 header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
             session = _Session(run, header, name, for_tool=lambda caller, _: caller)
-            session.model = cast("Any", SimpleNamespace(adapter=None))  # it counts no tokens: prompts are estimated
             self._sessions[name], self.tools[name] = session, own
         self._guards = tuple(maker.make(self._sessions["root"]) for maker in self.makers)
         for session in self._sessions.values():
@@ -369,6 +368,9 @@ class _Course:
 
 class _Session(Session):
     """An agent of the recording, as guards see it: a switch that fires ends the backtest."""
+
+    model = cast("Any", SimpleNamespace(adapter=None))
+    """It counts no tokens: prompts are estimated."""
 
     def emit(self, event: EventBase) -> None:
         """Record nothing; end the backtest where a switch fires before a turn."""
