@@ -6,66 +6,28 @@ verdict `unknown`: what a model would have answered to another request, or how l
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from playhead.compose.harness import Harness
-from playhead.compose.killswitches.budget import BudgetGuard
-from playhead.compose.killswitches.clock import Clocked
-from playhead.compose.killswitches.ledger import cost_of
-from playhead.compose.killswitches.output_cap import output_cap
+from playhead.compose.killswitches.guarded_recording import Attempt, GuardedRecording, Stop, UnknownOutcomeError
 from playhead.diagnose.spending import Spent
 from playhead.errors import NotATraceError, nearest
-from playhead.kernel.guards import ask_all, stopped, tell
 from playhead.kernel.lifecycle.threads import run_blocking
-from playhead.kernel.phases import record_steering
-from playhead.kernel.session import RunContext, Session, World
-from playhead.kernel.state import PlannedCall
-from playhead.trace.clock import SystemClock
-from playhead.trace.events import (
-    KillswitchFired,
-    LlmFailed,
-    LlmRequested,
-    LlmResponded,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
+from playhead.trace.events import LlmRequested, LlmResponded, ToolCallStarted
 from playhead.trace.format import ANSWERED
-from playhead.trace.owners import parent_of
 from playhead.trace.parameters import unrecorded
-from playhead.trace.recorder import Recorder
-from playhead.trace.types import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from playhead.compose.killswitches.expressions import SwitchExpression
-    from playhead.trace.events import EventBase
-    from playhead.trace.line import Record
     from playhead.trace.recording import Recording
 
 
-Attempt = tuple[str, int, int]
-"""An owner, the number of a request, and which attempt at it."""
 Verdict = Literal["untouched", "stopped", "unknown"]
 """`untouched`: no switch fires. `stopped`: one does. `unknown`: the recording does not say enough, or a switch would have
 sent the run another way without ending it."""
-
-
-class Stop(KillswitchFired):
-    """What the live run would have recorded of the switch, and where."""
-
-    owner: str
-    """The agent or tool body: `root`, `root/researcher@3.0`."""
-    turn: int | None
-    """Turn of that agent's loop, from 0; None outside of it."""
-    seq: int
-    """`seq` of the event at which it stops: a request that would not have been sent, a call that would not have run, an answer
-    or a result after which nothing would have begun, or the first event after a deadline."""
-    after_ms: float
-    """Milliseconds from the start of the run."""
 
 
 class Figures(BaseModel, frozen=True):
@@ -177,13 +139,13 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     stop: Stop | None = None
     why = None if ending else "the file has no end, and no switch fires in what it holds"
     try:
-        course = _Course(recording, switches)
-        found = {"notes": tuple(_notes(course)), "took": _figures(course)}
-        stop = run_blocking(course.run)
+        guarded = GuardedRecording(recording, [each.block for each in switches])
+        found = {"notes": tuple(_notes(guarded)), "took": _figures(guarded)}
+        stop = run_blocking(guarded.run)
         if stop is not None:
             why = None
-            found |= {"stop": stop, "saved": _figures(course, stop.seq, stop.after_ms / 1000)}
-    except (_UnknownError, NotATraceError) as unknown:
+            found |= {"stop": stop, "saved": _figures(guarded, stop.seq, stop.after_ms / 1000)}
+    except (UnknownOutcomeError, NotATraceError) as unknown:
         why = str(unknown)
     except (ArithmeticError, LookupError, ValueError):
         why = "its events do not fit together, or hold figures that cannot be added up"
@@ -201,201 +163,34 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     )
 
 
-class _FiredError(Exception):
-    """A switch fired, and would have ended the run: the session where it did, and what it says."""
-
-
-class _UnknownError(Exception):
-    """The outcome is not known; the message says why."""
-
-
-def _notes(course: _Course) -> Iterator[str]:
-    header, ending = course.recording.header, course.recording.ending
+def _notes(guarded: GuardedRecording) -> Iterator[str]:
+    header, ending = guarded.recording.header, guarded.recording.ending
     if ending is not None and ending.terminated_by not in ANSWERED:
         yield f"the run ended by {ending.terminated_by}; what would have come after that is not known"
     if header.replay_of is not None:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
-    if course.budgets and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
+    if guarded.budgets and (header.redacted or any(unrecorded(header.agent.parameters)) or header.agent.address):
         yield "prompts are counted as recorded, or estimated; redaction, unrecorded parameters or a server may count otherwise"
-    if course.recording.status == "truncated" or (ending is not None and ending.lost_events):
+    if guarded.recording.status == "truncated" or (ending is not None and ending.lost_events):
         yield "the file does not hold all events of the run; the missing ones do not count"
-    known = {name for tools in course.tools.values() for name in tools}
-    for name in dict.fromkeys(name for maker in course.makers for name in maker.tools if name not in known):
+    known = {name for tools in guarded.tools.values() for name in tools}
+    for name in dict.fromkeys(name for maker in guarded.makers for name in maker.tools if name not in known):
         yield f"no agent that ran had a tool {name!r}.{nearest(name, known)}"
 
 
-class _Course:
-    """A recorded run that passes the guards of killswitches."""
-
-    def __init__(self, recording: Recording, switches: Sequence[SwitchExpression]) -> None:
-        if recording.status == "damaged":
-            raise _UnknownError("the file is damaged")
-        harness = Harness()
-        for each in switches:
-            harness.use(each.block)
-        self.recording = recording
-        self.makers = harness.guards()
-        self.tools: dict[str, dict[str, ToolSpec]] = {}
-        """The tools of each owner, by name."""
-        self._hooks = harness.hooks()
-        run = RunContext(recording.run_id, Recorder(SystemClock()), World())
-        self._sessions: dict[str, _Session] = {}
-        for name, owner in recording.owners.items():
-            own = {spec.name: spec for spec in owner.own_tools.values()}
-            if owner.started is not None:
-                header = owner.started.agent
-            else:  # a tool's body has the model and tools of its agent
-                header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
-            session = _Session(run, header, name, for_tool=lambda caller, _: caller)
-            self._sessions[name], self.tools[name] = session, own
-        self._guards = tuple(maker.make(self._sessions["root"]) for maker in self.makers)
-        for session in self._sessions.values():
-            session.gate.post(self._guards)
-        self.budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
-        """The switches that look at prompts."""
-        self._start_us = recording.records[0].ts
-        self.lasted_s = (max(record.ts for record in recording.records) - self._start_us) / 1e6
-        """Seconds from the first event to the last."""
-        self._now_s = 0.0
-        self._turn = -1
-        self._caps: dict[Attempt, int] = {}
-
-    async def run(self) -> Stop | None:
-        """Follow the recording up to where a switch would have ended the run, and return that place.
-
-        Raises:
-            _UnknownError, NotATraceError: what the switches would have done is not known.
-        """
-        for session in self._sessions.values():
-            if any(guard.prices_of(session) is None for guard in self.budgets):
-                raise _UnknownError(f"the price of {session.header.model} is not known: give prices= to the budget")
-        clocks = [guard for guard in self._guards if isinstance(guard, Clocked)]
-        for clock in clocks:
-            clock.now = lambda: self._now_s
-            clock.begin()
-        for record in self.recording.records:
-            now_s = max(self._now_s, (record.ts - self._start_us) / 1e6)
-            try:
-                if clocks:
-                    first = min(clocks, key=lambda clock: clock.due)
-                    self._now_s = min(now_s, first.due)
-                    first.look()
-                self._now_s = now_s
-                await self._see(record)
-            except _FiredError as ended:
-                session, fired = ended.args
-                place = {"owner": session.owner, "turn": session.iteration, "seq": record.seq}
-                return Stop(**dict(fired), **place, after_ms=self._now_s * 1000)
-        return None
-
-    def price(self, owner: str, answer: LlmResponded) -> LlmResponded:
-        """Return an answer with its US dollars: as recorded, or else by the prices that a switch was given."""
-        prices = [each for guard in self.budgets if (each := guard.prices.get(self._sessions[owner].header.model))]
-        if answer.cost_usd is not None or answer.usage.of_answer().unknown or not prices:
-            return answer
-        return answer.model_copy(update={"cost_usd": cost_of(answer.usage, prices[0]) / 1e15})
-
-    async def _see(self, record: Record) -> None:
-        session, event = self._sessions[record.owner], record.event
-        session.at.enter_iteration(record.iteration)
-        if record.owner == "root" and record.iteration is not None and record.iteration > self._turn:
-            self._turn = record.iteration
-            said = await self._hooks.ask(session, "think", "before", cast("Any", None)) if self._hooks else None
-            if said is not None:
-                record_steering(said, "think", "before", session)
-        match event:
-            case LlmRequested():
-                await self._request(session, event)
-            case LlmResponded() | LlmFailed():
-                if isinstance(event, LlmResponded):
-                    self._require_same(session, event)
-                tell(session, event, "response", request=event.request, attempt=event.attempt)
-            case ToolCallStarted():
-                self._call(session, event)
-            case ToolCallCompleted():
-                tell(session, event, "result", call_id=event.call_id)
-
-    async def _request(self, session: Session, event: LlmRequested) -> None:
-        # A request names the whole thread, and only budgets look at it.
-        seen = event if self.budgets else event.model_copy(update={"messages": (), "tools": ()})
-        request = self.recording.owners[session.owner].request(seen)
-        for guard in self._guards:
-            await guard.measure(session, request)
-        admitted, waiting = ask_all(session, request)
-        if waiting is not None:
-            waiting.undo()
-            raise _UnknownError(
-                f"request {event.request} of {session.owner} would have waited for others beside it, and live their "
-                "order may differ"
-            )
-        for guard in self._guards:
-            guard.admitted(session, admitted)
-        cap = output_cap(admitted.parameters)
-        if cap is not None and cap != output_cap(request.parameters):
-            self._caps[session.owner, event.request, event.attempt] = cap
-
-    def _require_same(self, session: Session, event: LlmResponded) -> None:
-        """Refuse an answer that the switches would have changed, or of which a budget cannot know the length."""
-        cap = self._caps.get((session.owner, event.request, event.attempt))
-        where, length = f"request {event.request} of {session.owner}", event.usage.output_tokens
-        if cap is not None and length > cap:
-            raise _UnknownError(
-                f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and what "
-                "would have come of that cannot be told"
-            )
-        # Where the provider counts nothing, a live budget counts what it had reserved; an import does not say that.
-        imported = self.recording.header.imported is not None
-        if self.budgets and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
-            raise _UnknownError(
-                f"the tokens of the answer to {where} are not recorded, so what a budget would have done cannot be told"
-            )
-
-    def _call(self, session: Session, event: ToolCallStarted) -> None:
-        done = self.recording.owners[session.owner].calls[event.call_id].completed
-        spec = self.tools[session.owner].get(event.tool, ToolSpec(name=event.tool))
-        if spec.kind == "meta" or (done is not None and done.ended == "refused"):
-            return
-        arguments: Any = event.args if isinstance(event.args, dict) else None
-        asked = ToolCall(id=event.call_id, name=event.tool, arguments=arguments)
-        planned = PlannedCall(asked, event.position, event.source, event.request, event.rationale)
-        refused = stopped(session, planned, spec)
-        if refused is not None and refused.error is not None:
-            raise _UnknownError(
-                f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {refused.error.message}; "
-                "what would have come of that cannot be told"
-            )
-
-
-class _Session(Session):
-    """An agent of the recording, as guards see it: a switch that fires ends the backtest."""
-
-    model = cast("Any", SimpleNamespace(adapter=None))
-    """It counts no tokens: prompts are estimated."""
-
-    def emit(self, event: EventBase) -> None:
-        """Record nothing; end the backtest where a switch fires before a turn."""
-        if isinstance(event, KillswitchFired):
-            raise _FiredError(self, event)
-
-    def emit_ending(self, event: EventBase, end: object) -> bool:  # noqa: ARG002
-        """End the backtest where a switch fires."""
-        self.emit(event)
-        return True
-
-
-def _figures(course: _Course, seq: int = 0, after_s: float = 0.0) -> Figures:
+def _figures(guarded: GuardedRecording, seq: int = 0, after_s: float = 0.0) -> Figures:
     """Return the figures of what began at or after an event, at this time after the start."""
     spent, requests, calls = Spent(), set[Attempt](), 0
-    for record in course.recording.records[seq:]:
+    for record in guarded.recording.records[seq:]:
         owner, event = record.owner, record.event
         match event:
             case LlmRequested():
                 requests.add((owner, event.request, event.attempt))
             case LlmResponded() if (owner, event.request, event.attempt) in requests:
-                spent.take(course.price(owner, event))
+                spent.take(guarded.price(owner, event))
             case ToolCallStarted():
-                spec = course.tools[owner].get(event.tool)
-                done = course.recording.owners[owner].calls[event.call_id].completed
+                spec = guarded.tools[owner].get(event.tool)
+                done = guarded.recording.owners[owner].calls[event.call_id].completed
                 calls += (spec is None or spec.kind != "meta") and (done is None or done.end.body_ran)
     return Figures.of(
         tokens=spent.usage.total_tokens,
@@ -404,5 +199,5 @@ def _figures(course: _Course, seq: int = 0, after_s: float = 0.0) -> Figures:
         cost_unknown=spent.unpriced,
         requests=len(requests),
         calls=calls,
-        seconds=max(0.0, course.lasted_s - after_s),
+        seconds=max(0.0, guarded.lasted_s - after_s),
     )
