@@ -52,7 +52,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "user": {"user": "SECRETuser-4711@mail.example"},
     "Authorization": {"extra_headers": {"Authorization": f"Bearer {JWT}"}},
     "Authorization Basic": {"extra_headers": {"Authorization": f"Basic {BASIC}"}},
-    "Cookie": {"extra_headers": {"Cookie": "session=SECRETcookie1/234+567==; theme=dark; id=SECRETid12345"}},
+    "Cookie": {"extra_headers": {"Cookie": "sid=SECRETcookie1/234+567==; theme=dark; id=SECRETid12345"}},
     "Proxy-Authorization": {"headers": {"Proxy-Authorization": f"Basic {BASIC}"}},
     "body auth_token": {"extra_body": {"auth_token": "SECRETbody1234567890", "passphrase": "SECRETpassphrase1234", "min_p": 0.1}},
     "body data_sources": {
@@ -191,7 +191,7 @@ def test_a_parameter_that_is_a_credential_stays_in_the_process(
 REAL: dict[str, Any] = {
     "extra_headers": {
         "Authorization": "Bearer SECRETbearer1234567890",
-        "Cookie": "session=SECRETcookie1234567890; b=SECRETb",
+        "Cookie": "sid=SECRETcookie1234567890; b=SECRETb",
         "X-Proxy": f"Basic {BASIC}",
     },
     "extra_body": {"auth": {"token": "SECRETbody1234567890"}, "pw": "SECRETpw"},
