@@ -46,11 +46,12 @@ test-mlflow: $(DEV) build/mlflow/.installed  ## send spans to a real tracking se
 screenshots: $(DEV) build/phoenix/.installed build/mlflow/.installed  ## take the pictures of docs/images, in the Chromium of this machine
 	PICTURES=$(CURDIR)/docs/images $(RUN)python -m pytest -m "phoenix or mlflow" tests/backends/test_pictures.py $(ARGS)
 
-lint: $(DEV)  ## check style, format, types, and that imports point one way
+lint: $(DEV)  ## check style, format, types, that imports point one way, and that each room is within its budget
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/schemas.py)
 	$(RUN)lint-imports --no-logo
+	$(RUN)python -m tests.house
 
 house: $(CORE)  ## print the code lines of each room beside its budget
 	$(RUN)python -m tests.house
