@@ -215,10 +215,7 @@ def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard
     Without an approver of the agent, a guard's approver decides for the tool, too.
     """
     guards = [guard for guard in session.gate.guards if guard.wants_approval(session, planned, spec)]
-    recorded = next((each for guard in session.gate.guards if (each := guard.asked_by_tool(planned)) is not None), None)
     alone = spec.requires_approval and (session.gate.approver is not None or not guards)
-    if recorded is not None:
-        alone = recorded
     return [*([None] if alone else ()), *guards]
 
 

@@ -496,10 +496,6 @@ class Guard:
         """Return whether this call needs approval."""
         return False
 
-    def asked_by_tool(self, planned: PlannedCall) -> bool | None:
-        """Return, in a replay, whether the tool itself required approval of this call; None when that is not recorded."""
-        return None
-
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
         """Return how the agent ends after the denial of a call that this guard wanted approved; None to continue."""
         return None

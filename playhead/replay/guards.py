@@ -32,6 +32,7 @@ from playhead.trace.owners import is_within, lineage, parent_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from playhead.kernel.approval import ApprovalRequest
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.events import EventBase
@@ -52,51 +53,44 @@ def recorded_guards(
 
     `fired_inside` are the switches that fired in what is served as a whole, by its scope.
     """
-    found: dict[tuple[str, str], Outcomes] = defaultdict(dict)
-    ports = found[PORTS, owner.owner]
-    approvals: dict[str | None, Counter[str]] = defaultdict(Counter)
+    found: dict[tuple[str, str, int], Outcomes] = defaultdict(dict)
+    ports = found[PORTS, owner.owner, 0]
     for record in owner.records:
         match record.event:
-            case KillswitchFired(at="request" | "response") as event:
-                found[event.switch, event.ends or owner.owner][event.at, event.request, event.attempt] = ending_of(
-                    event
-                )
-            case KillswitchFired(at="call" | "approval" | "result") as event:
-                found[event.switch, event.ends or owner.owner][event.at, event.call_id] = ending_of(event)
+            case KillswitchFired(at="request" | "response", ends=ends) as event:
+                own = found[event.switch, ends or owner.owner, 0]
+                own[event.at, event.request, event.attempt] = ending_of(event)
+            case KillswitchFired(at="call" | "approval" | "result", ends=ends) as event:
+                found[event.switch, ends or owner.owner, 0][event.at, event.call_id] = ending_of(event)
             case BudgetReserved() as event:
                 ports.setdefault(("reserved", event.request, event.attempt), []).append(event)
             case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
                 ports["call", event.call_id] = Refuse(why)
-            case ApprovalRequested() as event:
-                approvals[event.switch][event.call_id] += 1
     for call_id, call in owner.calls.items() if fired_inside else ():
         ports["ended", call_id] = fired_inside.get(scope_of(owner.owner, call), ())
-    stacked = _approvals(owner, approvals, found)
+    _add_approvals(session, owner, found)
     return tuple(
         RecordedGuard(_above(session, ends), switch, outcomes)
-        for (switch, ends), own in found.items()
-        for outcomes in (own, *stacked[switch, ends])
+        for (switch, ends, _), outcomes in found.items()
         if outcomes
     )
 
 
-def _approvals(
-    owner: OwnerRecording, approvals: dict[str | None, Counter[str]], found: dict[tuple[str, str], Outcomes]
-) -> dict[tuple[str, str], list[Outcomes]]:
-    """Add which calls each switch wanted approved; return that of those that are stacked on an equal one."""
-    by_tools = approvals.pop(None, Counter())
-    stacked: dict[tuple[str, str], list[Outcomes]] = defaultdict(list)
-    for switch, times in approvals.items():
-        place = next((each for each in found if each[0] == switch), (str(switch), owner.owner))
-        found[place] |= {("wants", call): True for call in times}
-        for count in range(1, max(times.values())):  # as often as the switch is known to be stacked
-            stacked[place].append({("wants", call): True for call in times if times[call] > count})
-    if len(found) > 1:
-        known = {call_id for call_id, call in owner.calls.items() if call.completed is not None}.union(
-            *approvals.values()
-        )
-        found[PORTS, owner.owner] |= {("by its tool", call): call in by_tools for call in known.union(by_tools)}
-    return stacked
+def _add_approvals(session: Session, owner: OwnerRecording, found: dict[tuple[str, str, int], Outcomes]) -> None:
+    """Add which calls each switch wanted approved."""
+    requested = (record.event for record in owner.records if isinstance(record.event, ApprovalRequested))
+    asked = Counter((event.switch, event.call_id) for event in requested)
+    for (switch, call_id), times in asked.items():
+        if switch is not None:
+            ends = next((ends for name, ends, _ in found if name == switch), owner.owner)
+            for number in range(times):  # of equal switches that are stacked, each asks
+                found[switch, ends, number]["wants", call_id] = True
+            if (None, call_id) in asked:  # the tool asks beside a switch only where the agent has an approver
+                session.gate.approver = session.gate.approver or _nobody
+
+
+def _nobody(request: ApprovalRequest) -> bool:  # noqa: ARG001
+    return False
 
 
 class RecordedGuard(Guard):
@@ -125,10 +119,6 @@ class RecordedGuard(Guard):
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
         """Return whether the switch required approval of this call."""
         return ("wants", planned.call.id) in self._outcomes
-
-    def asked_by_tool(self, planned: PlannedCall) -> bool | None:
-        """Return whether the tool itself required approval of this call."""
-        return self._outcomes.get(("by its tool", planned.call.id))
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
         """End the agent if that ended it."""
