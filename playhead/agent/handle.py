@@ -20,6 +20,7 @@ from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Terminate
 from playhead.kernel.lifecycle.steering import STOPPED
 from playhead.kernel.lifecycle.threads import Waiting, running_loop
+from playhead.kernel.session import Steering
 from playhead.trace.events import RunPaused, RunResumed
 from playhead.trace.values import scrub
 
@@ -43,7 +44,7 @@ _going_on: Final[set[asyncio.Task[RunResult]]] = set()
 """A loop holds its tasks weakly."""
 
 
-class RunControl:
+class RunControl(Steering):
     """Pauses, stops and ends a run; from any thread."""
 
     def __init__(self, stream: Stream) -> None:

@@ -370,8 +370,8 @@ Listener = Callable[["Session", "LlmRequested"], Callable[[str], object] | None]
 """Takes a request that is about to be sent; returns a function that receives pieces of the answer, or None."""
 
 
-class Steering(Protocol):
-    """Pauses and stops the agents of a run."""
+class Steering:
+    """Pauses and stops the agents of a run. The base class does neither."""
 
     def attach(self, session: Session) -> None:
         """Take the run's root agent, before it starts."""
@@ -381,6 +381,7 @@ class Steering(Protocol):
 
     def stops(self, session: Session, before: str) -> str | None:
         """Return why an agent has to stop before this turn, or this request outside the turns; or None."""
+        return None
 
     def begins(self, state: KernelState, session: Session) -> None:
         """Called before each phase."""

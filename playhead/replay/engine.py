@@ -20,7 +20,7 @@ from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below
-from playhead.replay.guards import recorded_stops
+from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed, RepeatedHooks, had_hooks
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import Overrides, OverridesLike
@@ -203,7 +203,7 @@ def _open(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]
         world,
         on_trace_error=settings.on_trace_error if settings else "continue",
         control=None if writer is None else open_control(writer.path),
-        steering=recorded_stops(plan.recording),
+        steering=RecordedStops(plan.recording),
     )
 
 

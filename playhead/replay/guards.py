@@ -13,7 +13,7 @@ from playhead.compose.killswitches.output_cap import with_output_cap
 from playhead.kernel.guards import termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
-from playhead.kernel.session import Guard
+from playhead.kernel.session import Guard, Steering
 from playhead.replay.calls import inside_bodies, scope_of
 from playhead.trace.events import (
     ApprovalRequested,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.approval import ApprovalRequest
     from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState, PlannedCall
+    from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
     from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import Request, ToolSpec
@@ -210,32 +210,17 @@ def _was_answered(recording: Recording, owner: str) -> bool:
     return done is not None and done.ended != "cancelled"
 
 
-def recorded_stops(recording: Recording) -> RecordedStops | None:
-    """Return what stops the agents again; None when none was stopped. A pause is time, and a replay has none."""
-    stops = {
-        (owner.owner, fact.key): str(fact.value)
-        for owner in recording.owners.values()
-        for fact in owner.facts
-        if fact.name == STOP
-    }
-    return RecordedStops(stops) if stops else None
+class RecordedStops(Steering):
+    """Stops agents where the holder of the run's handle stopped them. A pause is time, and a replay has none."""
 
-
-class RecordedStops:
-    """Stops agents where the holder of the run's handle stopped them."""
-
-    def __init__(self, stops: dict[tuple[str, str], str]) -> None:
-        self._stops = stops
-
-    def attach(self, session: Session) -> None:
-        """Nothing ends the run from outside."""
-
-    async def reached(self, session: Session) -> None:
-        """Nothing pauses it."""
+    def __init__(self, recording: Recording) -> None:
+        self._stops = {
+            (owner.owner, fact.key): str(fact.value)
+            for owner in recording.owners.values()
+            for fact in owner.facts
+            if fact.name == STOP
+        }
 
     def stops(self, session: Session, before: str) -> str | None:
         """Return why it was stopped before this turn or request, if it was."""
         return self._stops.get((session.owner, before))
-
-    def begins(self, state: KernelState, session: Session) -> None:
-        """Nothing listens."""

@@ -18,7 +18,7 @@ from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld, as_declared
-from playhead.replay.guards import recorded_stops
+from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_own, require_sound
 from playhead.replay.prefix import without_end
@@ -223,7 +223,7 @@ async def run_frozen(
     subscriptions = Subscriptions()
     subscriptions.add(None, hear)
     recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
-    run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
+    run = RunContext(new_run_id(), recorder, world, steering=RecordedStops(recording))
     header, tools = recording.header.agent, dict[str, "Tool"]()
     if agent is not None:
         header, tools, parts = as_declared(agent.header, header), agent.tools, agent.as_tool()

@@ -22,7 +22,7 @@ from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
-from playhead.replay.guards import recorded_stops
+from playhead.replay.guards import RecordedStops
 from playhead.replay.loading import read_reference, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
@@ -135,7 +135,7 @@ async def _resume(
         await _rehearse(agent, prefix, task, secrets)
         world = PrefixWorld(prefix, rebinding)
         heard = filter(None, [world.follower, options.get("on_record")])
-        stops = recorded_stops(prefix.recording)
+        stops = RecordedStops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
         beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
         return await carry_on(agent, task, beginning, run_id, waiting)
