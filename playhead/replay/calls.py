@@ -265,16 +265,27 @@ def read_past(recording: Recording, code: Specs | None = None) -> Past:
 
     `code` are the tools of the agents whose code was given: what they declare counts, whatever they declared then.
     """
-    own = {name: owner.own_tools.values() for name, owner in recording.owners.items()}
-    specs = {name: {spec.name: spec for spec in tools} for name, tools in own.items() if tools}
+    specs = tools_of(recording)
     past = Past(inside_bodies(recording), specs)
     calls = list(_calls(recording, specs, code or {}))
     _judge(past, [call for call, ends in calls if not ends])
-    follower = _Follower(past)
+    running: dict[int, Call] = {}
     for call, ends in calls:
-        if call.owner not in past.inside:
-            (follower.end if ends else follower.start)(call)
+        if call.owner in past.inside:
+            continue
+        if not ends:
+            _start(past, running, call)
+            continue
+        running.pop(call.seq, None)
+        if call.completed is not None and not call.completed.end.body_ran:
+            past.state.refuse()
     return past
+
+
+def tools_of(recording: Recording) -> dict[str, dict[str, ToolSpec]]:
+    """Return the recorded tools by owner and name, of those who have any."""
+    own = ((name, owner.own_tools.values()) for name, owner in recording.owners.items())
+    return {name: {spec.name: spec for spec in tools} for name, tools in own if tools}
 
 
 def facts_of(recording: Recording) -> Facts:
@@ -307,6 +318,13 @@ def scope_of(owner: str, call: RecordedCall) -> str:
     return owner_inside(owner, call.started.tool, call.iteration, call.started.position)
 
 
+def entering(recording: Recording, owner: str) -> RecordedCall | None:
+    """Return the call that entered an owner; None for the root."""
+    above = recording.owners.get(parent_of(owner))
+    calls = () if above is None else above.calls.values()
+    return next((call for call in calls if scope_of(parent_of(owner), call) == owner), None)
+
+
 def _is_body(path: str, owners: Mapping[str, OwnerRecording]) -> bool:
     """Return whether an owner is the body of a tool: no agent, or one that a function entered, as imported runs have them."""
     owner, above = owners.get(path), owners.get(parent_of(path))
@@ -322,8 +340,8 @@ def _calls(recording: Recording, specs: Specs, code: Specs) -> Iterator[tuple[Ca
     for record in recording.records:
         event, owner = record.event, record.owner
         if isinstance(event, ToolCallStarted):
-            then = _spec(specs, lineage(owner), event.tool)
-            now = _spec(code, [agent_path(each) for each in lineage(owner)], event.tool) or then
+            then = spec_of(specs, lineage(owner), event.tool)
+            now = spec_of(code, [agent_path(each) for each in lineage(owner)], event.tool) or then
             call = calls[owner, event.call_id] = Call(owner, event, record.iteration, record.seq, then, now)
             yield call, False
         elif isinstance(event, (ApprovalDecided, ToolCallCompleted)) and (owner, event.call_id) in calls:
@@ -335,7 +353,7 @@ def _calls(recording: Recording, specs: Specs, code: Specs) -> Iterator[tuple[Ca
             yield call, True
 
 
-def _spec(specs: Specs, owners: list[str], tool: str) -> ToolSpec | None:
+def spec_of(specs: Specs, owners: list[str], tool: str) -> ToolSpec | None:
     """Return the tool of the last of these owners who has any: a tool's body has those of its agent."""
     return next((specs[name].get(tool) for name in reversed(owners) if name in specs), None)
 
@@ -382,34 +400,23 @@ def _doubt(call: Call) -> str | None:
     return None
 
 
-class _Follower:
-    """Follows what the calls of a recording did to the world."""
-
-    def __init__(self, past: Past) -> None:
-        self._past = past
-        self._open: dict[int, Call] = {}
-
-    def start(self, call: Call) -> None:
-        state, touches = self._past.state, call.touches
-        self._past.calls.append(call)
-        call.course = state.begin(call.child, call.identity)
-        call.state, call.log_at = state.key(touches.depends), len(state.log)
-        if not call.ran:
-            return
-        for other in self._open.values():  # of another agent, for side effects run alone in their own
-            if meet(other.touches.writes, touches.depends):
-                call.doubt = call.doubt or BESIDE
-            if meet(touches.writes, other.touches.depends):
-                other.doubt = other.doubt or BESIDE
-            if meet(touches.writes, other.touches.writes):
-                call.adrift = other.adrift = True
-        self._open[call.seq] = call
-        state.follow(call.name, touches, str(call), adrift=call.adrift)
-
-    def end(self, call: Call) -> None:
-        self._open.pop(call.seq, None)
-        if call.completed is not None and not call.completed.end.body_ran:
-            self._past.state.refuse()
+def _start(past: Past, running: dict[int, Call], call: Call) -> None:
+    """Take in a call that starts, and what it does to the world while others run."""
+    state, touches = past.state, call.touches
+    past.calls.append(call)
+    call.course = state.begin(call.child, call.identity)
+    call.state, call.log_at = state.key(touches.depends), len(state.log)
+    if not call.ran:
+        return
+    for other in running.values():  # of another agent, for side effects run alone in their own
+        if meet(other.touches.writes, touches.depends):
+            call.doubt = call.doubt or BESIDE
+        if meet(touches.writes, other.touches.depends):
+            other.doubt = other.doubt or BESIDE
+        if meet(touches.writes, other.touches.writes):
+            call.adrift = other.adrift = True
+    running[call.seq] = call
+    state.follow(call.name, touches, str(call), adrift=call.adrift)
 
 
 def reads_alike(then: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from playhead.kernel.guards import termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.session import Guard, Steering
-from playhead.replay.calls import inside_bodies, scope_of
+from playhead.replay.calls import entering, inside_bodies, scope_of
 from playhead.trace.events import (
     ApprovalRequested,
     BudgetReserved,
@@ -27,7 +27,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from playhead.trace.owners import is_within, lineage, parent_of
+from playhead.trace.owners import is_within, lineage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -164,7 +164,10 @@ class Races:
         self.until: dict[str, int] = {}
         """The agents that are compared in part, each with the last `seq` that is."""
         fired = _racing(recording) if recording.counts().get("killswitch-fired") else {}
-        whole = {name for name in fired if _was_answered(recording, name)}
+        calls = {name: entering(recording, name) for name in fired}
+        whole = {
+            name for name, call in calls.items() if call and call.completed and call.completed.ended != "cancelled"
+        }
         for owner in recording.owners if fired else ():
             scope = next((each for each in lineage(owner) if each in whole or each == self.inside.get(owner)), None)
             if scope is not None:
@@ -200,14 +203,6 @@ def _racing(recording: Recording) -> dict[str, int]:
                 elif several:
                     racing.add(ends)
     return {ends: each for ends, each in fired.items() if ends in racing}
-
-
-def _was_answered(recording: Recording, owner: str) -> bool:
-    """Return whether the call that entered an agent has an answer, so that the agent above it went on."""
-    above = recording.owners.get(parent_of(owner))
-    calls = () if above is None else above.calls.values()
-    done = next((each.completed for each in calls if scope_of(parent_of(owner), each) == owner), None)
-    return done is not None and done.ended != "cancelled"
 
 
 class RecordedStops(Steering):

@@ -204,20 +204,15 @@ def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
     Raises:
         UsageError: there is no such tool, or it is recorded with what it writes.
     """
-    specs = [spec for owner in recording.owners.values() for spec in owner.own_tools.values()]
+    specs = (spec for owner in recording.owners.values() for spec in owner.own_tools.values())
     writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
     for name in names:
-        if name not in list(writes):
-            raise UsageError(
-                f"read_only (--read-only): the recording has no tool function {name!r}.{nearest(str(name), writes)}"
-            )
-        if writes[name]:
-            raise UsageError(
-                f"read_only (--read-only): {name} is recorded as a tool that writes {', '.join(writes[name] or ())}"
-            )
-    return (
-        replace(recording, records=tuple(_declaring(each, names) for each in recording.records)) if names else recording
-    )
+        problem = f"the recording has no tool function {name!r}.{nearest(str(name), writes)}"
+        if name in list(writes):
+            problem = f"{name} is recorded as a tool that writes {', '.join(writes[name] or ())}"
+        if name not in list(writes) or writes[name]:
+            raise UsageError(f"read_only (--read-only): {problem}")
+    return replace(recording, records=tuple(_declaring(each, names) for each in recording.records))
 
 
 def _declaring(record: Record, names: Collection[str]) -> Record:

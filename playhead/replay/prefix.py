@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.divergence import call_of, is_ending
 from playhead.errors import NotReplayableError, UnresolvedCallError, UsageError, nearest
-from playhead.replay.calls import inside_bodies, scope_of
+from playhead.replay.calls import entering, inside_bodies, scope_of, spec_of, tools_of
 from playhead.replay.guards import Races
 from playhead.replay.overrides import ResultOverride
 from playhead.trace.events import (
@@ -33,7 +33,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
-from playhead.trace.owners import is_within, parent_of
+from playhead.trace.owners import is_within, lineage, parent_of
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
@@ -86,12 +86,7 @@ class Prefix:
 
     def spec(self, owner: str, tool: str) -> ToolSpec | None:
         """Return a tool as an agent had it or, of a body, as the agent had it that the body works for."""
-        while owner:
-            known = self.whole.owners.get(owner)
-            if known is not None and known.started is not None:
-                return next((each for each in known.own_tools.values() if each.name == tool), None)
-            owner = parent_of(owner)
-        return None
+        return spec_of(tools_of(self.whole), lineage(owner), tool)
 
 
 def prefix_of(recording: Recording) -> Prefix:
@@ -178,11 +173,12 @@ def without_end(recording: Recording) -> Iterator[Record]:
         NotReplayableError: a killswitch ended the run while something else of it went on: there is no one point to resume from.
     """
     unfinished = _unfinished(recording) - inside_bodies(recording).keys()
+    entered = ((parent_of(name), entering(recording, name)) for name in unfinished)
+    cut_off = {(name, call.started.call_id) for name, call in entered if call is not None}
     kept = [
         record
         for record in recording.records
-        if record.owner not in unfinished
-        or not (is_ending(record) or _answers_unfinished(record, recording, unfinished))
+        if record.owner not in unfinished or not (is_ending(record) or _ended_call(record) in cut_off)
     ]
     last = {record.owner: record.seq for record in kept if record.kind not in WITHOUT_ANSWER}
     for record in kept:
@@ -209,15 +205,8 @@ def _unfinished(recording: Recording) -> set[str]:
     return found
 
 
-def _answers_unfinished(record: Record, recording: Recording, unfinished: set[str]) -> bool:
-    """Return whether this is the end of a call of an agent that had more to do."""
-    event = record.event
-    if not isinstance(event, ToolCallCompleted):
-        return False
-    call = recording.owners[record.owner].calls.get(event.call_id)
-    return (
-        call is not None and _was_entered(recording, record.owner, call) and scope_of(record.owner, call) in unfinished
-    )
+def _ended_call(record: Record) -> tuple[str, str] | None:
+    return (record.owner, record.event.call_id) if isinstance(record.event, ToolCallCompleted) else None
 
 
 class NotHappened(Enum):

@@ -5,11 +5,11 @@ It proves that the code still behaves as recorded. It proves nothing about the m
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
@@ -45,7 +45,6 @@ STOPPED: Final = "replay_stopped"
 
 
 Change = Literal["code", "value", "added", "removed", "unknown"]
-Key: TypeAlias = "tuple[SourceKind, str, int]"
 _SENTENCES: Final[dict[Change, str]] = {
     "code": "the code of {} differs",
     "value": "a value that {} holds differs",
@@ -249,13 +248,12 @@ def _changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, .
     entered = {tool_of(name) for name in now}
     for owner, sources in now.items():
         started = recording.owners[owner].started
-        then = {} if started is None else _numbered(started.agent.sources)
-        given = {} if started is None else _numbered(sources)
-        for key in {**then, **given}:
-            change = _change(then.get(key), given.get(key))
-            kind, name, _ = key
-            if change is not None and not (kind == "agent" and name in entered):
-                yield SourceChange(owner, kind, name, change)
+        then, given = _by_name(started.agent.sources if started else ()), _by_name(sources)
+        for kind, name in {**then, **given}:
+            for one, other in zip_longest(then.get((kind, name), ()), given.get((kind, name), ())):
+                change = _change(one, other)
+                if change is not None and not (kind == "agent" and name in entered):
+                    yield SourceChange(owner, kind, name, change)
 
 
 def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
@@ -271,10 +269,8 @@ def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
     return "value" if known else "unknown"
 
 
-def _numbered(sources: Iterable[SourceInfo]) -> dict[Key, SourceInfo]:
-    counts: Counter[tuple[str, str]] = Counter()
-    found: dict[Key, SourceInfo] = {}
+def _by_name(sources: Iterable[SourceInfo]) -> dict[tuple[SourceKind, str], list[SourceInfo]]:
+    found: dict[tuple[SourceKind, str], list[SourceInfo]] = {}
     for each in sources:
-        found[each.kind, each.name, counts[each.kind, each.name]] = each
-        counts[each.kind, each.name] += 1
+        found.setdefault((each.kind, each.name), []).append(each)
     return found
