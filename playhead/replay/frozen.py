@@ -37,6 +37,9 @@ class FrozenWorld(World):
 
     def __init__(self, recording: Recording, *, tools_from_code: bool, passed: Passed | None = None) -> None:
         self.recording = recording
+        cancelled = recording.ending is not None and recording.ending.terminated_by == "cancelled"
+        self.is_open = recording.status in ("open", "truncated") or cancelled
+        """Whether the recording may end before the run does."""
         self.after_end: list[str] = []
         """Owners that asked for something after the end of the recording."""
         self._passed = passed
@@ -67,7 +70,7 @@ class FrozenWorld(World):
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
-        return FrozenModel(self, self.of(owner), model.name)
+        return self.answers_of(owner, model.name)
 
     def fallbacks_for(
         self,
@@ -76,11 +79,11 @@ class FrozenWorld(World):
         models: Sequence[Model],  # noqa: ARG002
     ) -> list[tuple[FallbackInfo, Model]]:
         """Return the recorded answers of this owner, under the names of those who took over."""
-        return [(info, FrozenModel(self, self.of(owner), info.model)) for info in infos]
+        return [(info, self.answers_of(owner, info.model)) for info in infos]
 
-    def root_model(self) -> FrozenModel:
-        """Return the recorded answers of the root agent."""
-        return FrozenModel(self, self.recording.root, self.recording.header.agent.model)
+    def answers_of(self, owner: str, name: str) -> FrozenModel:
+        """Return the recorded answers of an owner, as a model of this name."""
+        return FrozenModel(self, self.of(owner), name)
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
@@ -156,12 +159,8 @@ class FrozenWorld(World):
 
     def unanswered(self, owner: str, message: str) -> PlayheadError:
         """Return the error for an answer that is not recorded: the recording ends before it, or the run differs."""
-        if self.recording.status in ("open", "truncated"):
-            return self.ended(owner, f"{message}: the recording is {self.recording.status}, it ends before that")
-        ending = self.recording.ending
-        cancelled = ending is not None and ending.terminated_by == "cancelled"
-        if cancelled or any(is_within(owner, each) for each in self.races.until):
-            return self.ended(owner, f"{message}: its run was ended from outside, or beside other calls, before that")
+        if self.is_open or any(is_within(owner, each) for each in self.races.until):
+            return self.ended(owner, f"{message}: the recording ends before that")
         return UnrecordedCallError(message)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
@@ -226,14 +225,13 @@ class FrozenTool:
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
         """Return the recorded refusal, if the call was refused, or what a replay answered without asking or entering anybody."""
-        world, is_agent = self._world, self.spec.kind == "agent"
-        problem = check_agent_call(self.spec.name, arguments, context) if is_agent else None
+        world = self._world
+        problem = check_agent_call(self.spec.name, arguments, context) if self.spec.kind == "agent" else None
         if problem is not None or world.enters(context.child_owner):
             return problem
         call = self.recorded(arguments, context)
-        done = call.completed
-        if done is not None and done.ended == "refused" and not is_agent and not world.was_asked_about(context):
-            return done.error
+        if call.completed is not None and call.completed.ended == "refused" and not world.was_asked_about(context):
+            return call.completed.error
         may_be_served = self.spec.requires_approval and world.was_served(context, call)
         return self.outcome(call, context) if may_be_served else None
 
@@ -277,7 +275,7 @@ class FrozenTool:
             raise NotReplayableError(f"the recording does not say what agent {context.child_owner} is")
         then = recorded.started.agent
         header = then if given is None else self._world.declared(context, given, then)
-        model = FrozenModel(self._world, recorded, header.model)
+        model = self._world.answers_of(context.child_owner, header.model)
         return await AgentTool(header, model, {} if given is None else given.tools).run(arguments, context)
 
 

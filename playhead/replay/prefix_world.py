@@ -21,7 +21,7 @@ from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.guards import fire
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.session import Guard, Hooks, World
-from playhead.replay.calls import facts_of
+from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.hooks import Payload, RecordedHooks
 from playhead.replay.prefix import TOLD
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from playhead.replay.prefix import Prefix
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events import EventBase, ToolCallStarted
-    from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, RecordedCall
     from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request, ToolSpec
@@ -96,7 +95,7 @@ class PrefixWorld(FrozenWorld):
         self._facts = facts_of(rebinding.restored_recording(prefix.whole))  # the approval of an open call holds
         self._agents: dict[str, _Agent] = {}
         self._ends = {
-            (record.owner, key): record
+            (record.owner, key): None if record.seq == TOLD else record.seq
             for record in prefix.recording.records
             if (key := _end_of(record.event)) is not None
         }
@@ -132,7 +131,7 @@ class PrefixWorld(FrozenWorld):
         if self.is_live:
             return model
         self._agents[owner].models = [model]
-        return PrefixModel(self, self.of(owner), model.name)
+        return super().model_for(owner, model)
 
     def fallbacks_for(
         self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
@@ -141,12 +140,14 @@ class PrefixWorld(FrozenWorld):
         if self.is_live:
             return World.fallbacks_for(self, owner, infos, models)
         self._agents[owner].models += models
-        return [(info, PrefixModel(self, self.of(owner), info.model)) for info in infos]
+        return super().fallbacks_for(owner, infos, models)
+
+    def answers_of(self, owner: str, name: str) -> FrozenModel:
+        """Return the recorded answers of an agent, marked as served."""
+        return PrefixModel(self, self.of(owner), name)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
-        if spec.kind == "meta":
-            return super()._tool(spec, given)
-        return PrefixTool(self, spec, given)
+        return meta_tool(spec, given) if spec.kind == "meta" else PrefixTool(self, spec, given)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return the recorded answer, in the order in which this question was asked, and after that ask."""
@@ -250,15 +251,7 @@ class PrefixWorld(FrozenWorld):
 
     def note(self, session: Session, key: tuple[Any, ...], **served: Any) -> None:  # noqa: ANN401 - of `ReplayServed`
         """Record that something was not asked again."""
-        recorded = self._ends.get((session.owner, key))
-        seq = None if recorded is None or recorded.seq == TOLD else recorded.seq
-        session.emit(ReplayServed(source_seq=seq, **served))
-
-    def note_call(self, context: ToolContext, call: RecordedCall, rung: Rung) -> None:
-        """Record that a call did not run again, with what its body did then: its events are part of this run, too."""
-        self.note(context.session, ("call", context.call_id, 0), call_id=context.call_id, rung=rung)
-        for record in self.prefix.body_of(context.owner, call):
-            context.session.run.recorder.emit(record.event, record.owner, record.iteration)
+        session.emit(ReplayServed(source_seq=self._ends.get((session.owner, key)), **served))
 
     def started_us(self, call: RecordedCall) -> int:
         """Return when a call began."""
@@ -390,7 +383,9 @@ class PrefixTool(FrozenTool):
             return outcome
         call = self.recorded(arguments, context)
         kept = call.completed.rung if call.completed is not None and call.completed.rung in KEPT else "exact"
-        world.note_call(context, call, kept)
+        world.note(context.session, ("call", context.call_id, 0), call_id=context.call_id, rung=kept)
+        for record in world.prefix.body_of(context.owner, call):  # what its body did is part of this run, too
+            context.session.run.recorder.emit(record.event, record.owner, record.iteration)
         if self.spec.cache and outcome.ok and not outcome.cached:
             context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
         return replace(outcome, rung=kept)

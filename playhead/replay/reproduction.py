@@ -200,9 +200,7 @@ class _Reproduced(Follower):
     """Leaves out what agents write because their recording ends; what runs beside them may continue properly."""
 
     def __init__(self, world: FrozenWorld) -> None:
-        status, ending = world.recording.status, world.recording.ending
-        is_open = status in ("open", "truncated") or (ending is not None and ending.terminated_by == "cancelled")
-        super().__init__(world.recording, world.races, open_ended=is_open)
+        super().__init__(world.recording, world.races, open_ended=world.is_open)
         self._after_end = world.after_end
 
     def hear(self, record: Record) -> None:
@@ -232,7 +230,7 @@ async def run_frozen(
         await record_run(
             run,
             header,
-            world.root_model(),
+            world.answers_of("root", header.model),
             tools,
             recording.header.task if task is None else task,
             replay_of=recording.run_id,
