@@ -112,6 +112,11 @@ def termination_of(switch: str, answer: Stop | Terminate) -> Termination:
     )
 
 
+def own_guards(session: Session) -> list[Guard]:
+    """Return the guards of this agent itself, without those of the agents above it."""
+    return [guard for guard in session.gate.guards if guard.session is session]
+
+
 async def admit(session: Session, request: Request) -> Request:
     """Return the request as all guards admit it; wait while one says so.
 
@@ -120,13 +125,12 @@ async def admit(session: Session, request: Request) -> Request:
     Raises:
         RunEndedError: a guard ended an agent instead.
     """
-    guards = session.gate.guards
     await in_time(session)
     try:
-        for guard in guards:
+        for guard in session.gate.guards:
             await guard.measure(session, request)
         admitted = await _let_pass(session, request)
-        for guard in guards:
+        for guard in session.gate.guards:
             for event in guard.admitted(session, admitted):
                 session.emit(event)
     except BaseException:  # it is not sent

@@ -18,7 +18,7 @@ from playhead.compose.again import joined
 from playhead.compose.runtime import ComposedHooks
 from playhead.diagnose.divergence import call_of
 from playhead.errors import DivergedError, TraceWriteError
-from playhead.kernel.guards import fire
+from playhead.kernel.guards import fire, own_guards
 from playhead.kernel.lifecycle.threads import running_loop
 from playhead.kernel.session import Guard, Hooks, World
 from playhead.replay.calls import facts_of, meta_tool
@@ -210,9 +210,8 @@ class PrefixWorld(FrozenWorld):
             session.toolset.update(agent.tools)
         self._recall()
         for agent in self._agents.values():
-            for guard in agent.session.gate.guards:
-                if guard.session is agent.session and not agent.session.ended:
-                    guard.start()
+            for guard in [] if agent.session.ended else own_guards(agent.session):
+                guard.start()
 
     def _recall(self) -> None:
         """Let the live killswitches count recorded spending, calls and failures; what was open may have happened."""
@@ -259,7 +258,7 @@ class PrefixWorld(FrozenWorld):
 
 
 class PrefixGate(Guard):
-    """Holds what the prefix does not answer until the takeover; it then passes the live killswitches."""
+    """Holds what the prefix does not answer until the takeover, and then lets the live killswitches prepare for it."""
 
     name = "prefix"
 
@@ -267,23 +266,12 @@ class PrefixGate(Guard):
         super().__init__(session)
         self._world = world
 
-    def stop(self) -> None:
-        """Let the killswitches of then look no more: the agent has ended."""
-        for guard in self.session.gate.guards if self._world.is_live else ():
-            if guard.session is self.session:
-                guard.stop()
-
     async def measure(self, session: Session, request: Request) -> None:
         """Wait before a request that has no recorded answer."""
         if not self._world.is_answered(session.owner, request.number, request.attempt):
             await self._world.take_over(session.owner)
             for guard in session.gate.guards:
                 await guard.measure(session, request)
-
-    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
-        """Return what the killswitches of then record of a request that waited."""
-        guards = session.gate.guards if self._world.is_live else ()
-        return tuple(event for guard in guards for event in guard.admitted(session, request))
 
     async def before_call(self, session: Session, planned: PlannedCall) -> None:
         """Wait before a call that is not given."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 
 from playhead.kernel.execution import Execution, abandoned_execution, execute
+from playhead.kernel.guards import own_guards
 from playhead.kernel.lifecycle.bodies import LeavableTask, forget
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.lifecycle.threads import running_loop
@@ -66,13 +67,12 @@ class Supervisor:
         """
         session = self._session
         session.emit_start(started, "agent", "", self._record_left)
-        guards = [guard for guard in session.gate.guards if guard.session is session]
         try:
-            for guard in guards:
+            for guard in own_guards(session):
                 guard.start()
             return await self._run(task)
         finally:
-            for guard in guards:
+            for guard in own_guards(session):
                 guard.stop()
             for each in self._leaving:
                 each.call_off()
