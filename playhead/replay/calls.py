@@ -304,13 +304,10 @@ def meta_tool(spec: ToolSpec, given: Tool | None) -> Tool:
 
 def inside_bodies(recording: Recording) -> dict[str, str]:
     """Return the owners that are inside the bodies of tools, each with the outermost body that it is in."""
-    scopes = {name: outermost_scope(name, recording.owners) for name in recording.owners}
-    return {name: scope for name, scope in scopes.items() if scope is not None}
-
-
-def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:
-    """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
-    return next((path for path in lineage(owner)[1:] if _is_body(path, owners)), None)
+    bodies = {
+        name: [path for path in lineage(name)[1:] if _is_body(path, recording.owners)] for name in recording.owners
+    }
+    return {name: paths[0] for name, paths in bodies.items() if paths}
 
 
 def scope_of(owner: str, call: RecordedCall) -> str:

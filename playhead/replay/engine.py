@@ -320,7 +320,7 @@ class ReplayWorld(World):
             self._passed,
             self.answers,
             is_owner=place.is_owner,
-            note=self.notes.append,
+            notes=self.notes,
         )
         return None if repeated.idle else repeated
 

@@ -55,14 +55,12 @@ class FrozenWorld(World):
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
         self.races = Races(recording)
-        self._spent: dict[str, list[EventBase]] = defaultdict(list)
-        self._fired: dict[str, list[KillswitchFired]] = defaultdict(list)
+        self._inside: dict[str, list[EventBase]] = defaultdict(list)
         for name, scope in self.races.inside.items():
-            for record in recording.owners[name].records:
-                if isinstance(record.event, (LlmResponded, LlmFailed)):
-                    self._spent[scope].append(record.event)
-                elif isinstance(record.event, KillswitchFired) and record.event.ends:
-                    self._fired[scope].append(record.event)
+            events = (record.event for record in recording.owners[name].records)
+            self._inside[scope] += [
+                each for each in events if isinstance(each, (LlmResponded, LlmFailed, KillswitchFired))
+            ]
         self.hooks: dict[str, Hooks | None] = {}
         """The hooks of the code, by owner; they are not called."""
         self.sources: dict[str, tuple[SourceInfo, ...]] = {}
@@ -102,7 +100,7 @@ class FrozenWorld(World):
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return guards that repeat what this owner's killswitches did."""
         recorded = self.recording.owners.get(session.owner)
-        return () if recorded is None else recorded_guards(session, recorded, self._fired)
+        return () if recorded is None else recorded_guards(session, recorded, self._inside)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
@@ -148,9 +146,9 @@ class FrozenWorld(World):
         """Return whether an agent runs again; all else is served as a whole."""
         return owner in self.recording.owners and owner not in self.races.inside
 
-    def spent_in(self, scope: str) -> Sequence[EventBase]:
-        """Return the events that tell what was spent inside a call that is served as a whole."""
-        return self._spent.get(scope, ())
+    def inside(self, scope: str) -> Sequence[EventBase]:
+        """Return what was spent inside a call that is served as a whole, and the killswitches that fired there."""
+        return self._inside.get(scope, ())
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for an answer that the recording ends before."""
@@ -240,7 +238,7 @@ class FrozenTool:
         if self._world.enters(context.child_owner):
             return await self._enter(arguments, context)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
-        for event in self._world.spent_in(context.child_owner):
+        for event in self._world.inside(context.child_owner):
             context.session.bill(event)
         return self.outcome(self.recorded(arguments, context), context)
 

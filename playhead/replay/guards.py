@@ -47,11 +47,11 @@ PORTS: Final = "recorded"
 
 
 def recorded_guards(
-    session: Session, owner: OwnerRecording, fired_inside: Mapping[str, Sequence[KillswitchFired]]
+    session: Session, owner: OwnerRecording, inside: Mapping[str, Sequence[EventBase]]
 ) -> tuple[Guard, ...]:
     """Return the guards that repeat the killswitches of an agent, and of those above it, at this agent's ports.
 
-    `fired_inside` are the switches that fired in what is served as a whole, by its scope.
+    `inside` is what happened in each call that is served as a whole, by its scope.
     """
     found: dict[tuple[str, str, int], Outcomes] = defaultdict(dict)
     ports = found[PORTS, owner.owner, 0]
@@ -66,8 +66,8 @@ def recorded_guards(
                 ports.setdefault(("reserved", event.request, event.attempt), []).append(event)
             case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
                 ports["call", event.call_id] = Refuse(why)
-    for call_id, call in owner.calls.items() if fired_inside else ():
-        ports["ended", call_id] = fired_inside.get(scope_of(owner.owner, call), ())
+    for call_id, call in owner.calls.items() if inside else ():
+        ports["inside", call_id] = inside.get(scope_of(owner.owner, call), ())
     _add_approvals(session, owner, found)
     return tuple(
         RecordedGuard(_above(session, ends), switch, outcomes)
@@ -130,8 +130,8 @@ class RecordedGuard(Guard):
             return self._outcomes.get(("response", event.request, event.attempt))
         if not isinstance(event, ToolCallCompleted):
             return None
-        for each in self._outcomes.get(("ended", event.call_id), ()):
-            if is_within(session.owner, each.ends):
+        for each in self._outcomes.get(("inside", event.call_id), ()):
+            if isinstance(each, KillswitchFired) and each.ends and is_within(session.owner, each.ends):
                 _above(session, each.ends).ending.end(termination_of(each.switch, ending_of(each)))
         return self._outcomes.get(("result", event.call_id))
 

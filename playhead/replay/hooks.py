@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from playhead.compose.patterns import read_pattern
-from playhead.errors import NotReplayableError, RunEndedError, UsageError
+from playhead.errors import NotReplayableError, RunEndedError
 from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.execution import SEED
 from playhead.kernel.hooks import (
@@ -63,20 +63,16 @@ class Passed:
     """The payloads that passed the chokepoints of a recorded run, changed or not."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[str, str, str], str] = {}
         self._places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
 
     def add(self, owner: str, tag: str, key: str, payload: Payload) -> None:
         """Take in a payload of an owner."""
-        name = self._names[owner, tag, key] = _name(tag, payload)
-        self._places[owner, tag, name].append(key)
+        self._places[owner, tag, _name(tag, payload)].append(key)
 
     def places(self, owner: str, tag: str, key: str | None, payload: Payload) -> list[str]:
         """Return the keys of equal payloads: this key alone, if the payload was there."""
-        name = _name(tag, payload)
-        if key is not None and self._names.get((owner, tag, key)) == name:
-            return [key]
-        return self._places.get((owner, tag, name), [])
+        places = self._places.get((owner, tag, _name(tag, payload)), [])
+        return [key] if key is not None and key in places else places
 
 
 class RecordedHooks(Hooks):
@@ -182,7 +178,7 @@ class RepeatedHooks(RecordedHooks):
         answers: Answers,
         *,
         is_owner: bool,
-        note: Callable[[str], None],
+        notes: list[str],
     ) -> None:
         """Repeat what the hooks of a recorded agent did.
 
@@ -191,15 +187,14 @@ class RepeatedHooks(RecordedHooks):
             passed: the payloads that the recorded hooks saw.
             answers: knows which recorded call answers a call, and takes in the calls whose real arguments are not known.
             is_owner: whether it is its own recording.
-            note: takes a sentence about what is not known.
+            notes: takes sentences about what is not known.
         """
         super().__init__(sources[0])
         self._sources = {each.owner: _made_by_callers(each) for each in sources}
         self._known = passed
         self._is_owner = is_owner
         self._answers = answers
-        self._note = note
-        self._noted: set[str] = set()
+        self._notes = notes
         self._hooks = sources[0].started.agent.hooks if sources[0].started else ()
         self.tags = {tag for made in self._sources.values() for tag, _ in made}
         if any(hook.role == "on" and _listens(hook, CALL) for hook in self._hooks):
@@ -304,9 +299,8 @@ class RepeatedHooks(RecordedHooks):
             self._say(session, f"{what}, and was not called for what is new in the replay")
 
     def _say(self, session: Session, sentence: str) -> None:
-        if sentence not in self._noted:
-            self._noted.add(sentence)
-            self._note(sentence)
+        if sentence not in self._notes:
+            self._notes.append(sentence)
             session.emit(ReplayDiverged(what=sentence, where=session.owner))
 
 
@@ -323,10 +317,7 @@ def had_hooks(recording: Recording) -> bool:
 def _listens(hook: HookInfo, tag: str) -> bool:
     if hook.tags or hook.at.startswith("<"):
         return tag in hook.tags
-    try:
-        return any(matcher.matches(tag) for matcher in read_pattern(hook.at))
-    except UsageError:  # a pattern of another version: assume that it matches
-        return True
+    return any(matcher.matches(tag) for matcher in read_pattern(hook.at))
 
 
 def _same(one: Made, other: Made) -> bool:

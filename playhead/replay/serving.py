@@ -252,7 +252,7 @@ class Answers:
             self._sources[owner, call_id] = recorded.started.call_id
         seq = None if recorded is None else recorded.answer_seq
         asked.context.session.emit(ReplayServed(call_id=call_id, rung=serving.rung, source_seq=seq))
-        outcome = replace(self._known(serving) or await self._made(asked, serving), rung=serving.rung)
+        outcome = replace(await self._outcome(asked, serving), rung=serving.rung)
         self._remember(asked, serving, outcome)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         return outcome
@@ -398,15 +398,13 @@ class Answers:
         writes = union(touches.writes, self._past.acting.get((agent, asked.spec.name), NOTHING))
         self._state.lose(writes, f"{asked.call} ({serving.rung}: what it did is not known)")
 
-    def _known(self, serving: Serving) -> Outcome | None:
-        """Return what a call gets that is known already; None when it has to be made."""
+    async def _outcome(self, asked: Asked, serving: Serving) -> Outcome:
+        """Return what a call gets: what is known already, what a function makes up, or what the tool itself returns."""
         done = None if serving.call is None else serving.call.completed
-        if serving.outcome is not None or done is None:
+        if serving.outcome is not None:
             return serving.outcome
-        return Outcome(done.ok, done.result, done.error, done.cached, done.abandoned, done.ended)
-
-    async def _made(self, asked: Asked, serving: Serving) -> Outcome:
-        """Return what a function makes up, or what the tool itself returns."""
+        if done is not None:
+            return Outcome(done.ok, done.result, done.error, done.cached, done.abandoned, done.ended)
         if serving.missed is not None:
             return await simulated(policy_of(self._on_missing, asked.spec), serving.missed)
         assert asked.given is not None  # noqa: S101 - `on_missing` was checked
