@@ -260,20 +260,26 @@ async def test_hooks_are_asked_from_the_point_of_death_on(tmp_path: Path) -> Non
 
 
 async def test_holes_are_filled_or_refused(tmp_path: Path) -> None:
-    """A live model is not sent a redacted text: the values are given, stay out of the new trace, and reach the tools."""
+    """A live model is not sent a redacted text: the values are given, stay out of the new trace, and reach tools and hooks."""
 
     def hide(value: str) -> str:
         return value.replace("4111-1111", "[redacted:card]")
 
+    def shout(harness: Any) -> None:
+        harness.on(
+            "message.tool-result", lambda message, _: message.model_copy(update={"content": f"{message.content}!"})
+        )
+
     turns = script(call("look", key="4111-1111"), call("look", key="4111-1111"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns, redact=[hide]), "tool-call-completed", 1)
+    options = {"redact": [hide], "compose": [shout]}
+    path = await dead(tmp_path, make(tmp_path, turns, **options), "llm-requested", 2)
     model = ScriptedModel(turns)
     with pytest.raises(NotReplayableError, match=r"rebind=\{NAME"):
-        await resume(make(None, model, redact=[hide]), path)
+        await resume(make(None, model, **options), path)
     assert model.requests == []
-    result = await resume(make(None, model, redact=[hide]), path, rebind={"card": "4111-1111"})
+    result = await resume(make(None, model, **options), path, rebind={"card": "4111-1111"})
     assert (DONE, result.output) == (["looked 4111-1111"], "Done.")
-    assert [message.content for message in model.requests[0].messages][-1] == "found 4111-1111"
+    assert [message.content for message in model.requests[0].messages][-1] == "found 4111-1111!"
     assert result.trace_path is not None
     assert b"4111-1111" not in result.trace_path.read_bytes()
 
