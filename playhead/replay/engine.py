@@ -303,10 +303,8 @@ class ReplayWorld(World):
         has_tools = any(spec.kind != "meta" for spec in self.specs(context.child_owner, tools))
         below = Below(self._plan.rebinding.restored_model(recorded), None if code is None else code.model)
         header, model = self._plan.cast.agent(below, has_tools=has_tools)
-        agent = AgentTool(header, model, tools)
-        if code is not None:
-            agent = AgentTool(header, model, tools, hooks=code.hooks, guards=code.guards)
-        return await agent.run(arguments, context)
+        composed: dict[str, Any] = {} if code is None else {"hooks": code.hooks, "guards": code.guards}
+        return await AgentTool(header, model, tools, **composed).run(arguments, context)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         return meta_tool(spec, given) if spec.kind == "meta" else ReplayTool(self, spec, given)

@@ -37,8 +37,7 @@ class FrozenWorld(World):
 
     def __init__(self, recording: Recording, *, tools_from_code: bool, passed: Passed | None = None) -> None:
         self.recording = recording
-        cancelled = recording.ending is not None and recording.ending.terminated_by == "cancelled"
-        self.is_open = recording.status in ("open", "truncated") or cancelled
+        self.is_open = recording.status in ("open", "truncated")
         """Whether the recording may end before the run does."""
         self.after_end: list[str] = []
         """Owners that asked for something after the end of the recording."""

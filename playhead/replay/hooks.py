@@ -280,13 +280,15 @@ class RepeatedHooks(RecordedHooks):
 
     def _gate(self, phase: str, timing: str) -> HookInfo | None:
         """Return the required hook that is called at a phase."""
-        gates = (hook for hook in self._hooks if hook.required and hook.role == timing)
-        return next((hook for hook in gates if hook.at in ("*", phase)), None)
+        gates = (hook for hook in self._hooks if hook.required and hook.role == timing and hook.at in ("*", phase))
+        return next(gates, None)
 
     def _find_required(self, tag: str) -> HookInfo | None:
         """Return the required hook that has to look at a tag."""
-        hooks = (hook for hook in self._hooks if hook.required and hook.role in ("on", "tap") and tag not in NOTICES)
-        return next((hook for hook in hooks if _listens(hook, tag)), None)
+        if tag in NOTICES:
+            return None
+        hooks = (hook for hook in self._hooks if hook.required and hook.role in ("on", "tap") and _listens(hook, tag))
+        return next(hooks, None)
 
     def _report_new(self, session: Session, tag: str) -> None:
         required = self._required_at(tag)

@@ -72,7 +72,7 @@ class Matcher:
         self._taken: set[int] = set()
         for call in past.calls:
             name = (call.owner, call.started.tool, call.identity)
-            if _is_answer(call) or _is_agent(call):
+            if _is_answer(call) or (call.recorded_spec is not None and call.recorded_spec.kind == "agent"):
                 self._left[name].append(call)
             if _is_fresh(call, call.state):
                 self._left[*name, call.state].append(call)
@@ -283,10 +283,6 @@ def _is_answer(call: Call) -> bool:
 def _is_fresh(call: Call, now: str | None) -> bool:
     """Return whether the call was answered in this state, and nothing else speaks against its answer."""
     return _is_answer(call) and now is not None and call.state == now and call.doubt is None
-
-
-def _is_agent(call: Call) -> bool:
-    return call.recorded_spec is not None and call.recorded_spec.kind == "agent"
 
 
 def _looks_same(call: Call, asked: Call) -> bool:

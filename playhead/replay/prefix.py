@@ -60,7 +60,7 @@ WITHOUT_ANSWER: Final = frozenset({
 
 @dataclass(frozen=True)
 class Prefix:
-    """The part of a recording that is given: another world takes over where it ends."""
+    """The part of a recording that is given: the run is live where it ends."""
 
     whole: Recording
     """The recording without the end of the run."""
@@ -101,7 +101,7 @@ def prefix_of(recording: Recording) -> Prefix:
 
 
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
-    """Return what is given of a recording that goes no further than to where another world takes over."""
+    """Return what is given of a recording that goes no further than to where the run is live."""
     races = Races(whole)
     answered = {
         (name, each.requested.request, each.requested.attempt): each.outcome is not None

@@ -219,17 +219,17 @@ def require_first(recording: Recording) -> None:
         UsageError: the traces beside it say so.
     """
     for path in TraceStore(recording.path.parent).paths():
-        header = {} if path == recording.path else _header_of(path)
+        if path == recording.path:
+            continue
+        header = _header_of(path)
         if header.get("resumed_from") == recording.run_id and _was_live(path):
             raise UsageError(
                 f"{recording.run_id} has been resumed already, by {path.name}, and what that one did would be done a second "
                 f"time. Resume that one if it died. {AGAIN}"
             )
-        lines = len(recording.records)
-        if (
-            header.get("run_id") == recording.run_id
-            and (more := sum(isinstance(item, Record) for item in scan(path)) - lines) > 0
-        ):
+        is_copy = header.get("run_id") == recording.run_id
+        more = sum(isinstance(item, Record) for item in scan(path)) - len(recording.records) if is_copy else 0
+        if more > 0:
             raise UsageError(
                 f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with {more:,} more lines. "
                 f"What they tell of would be done a second time; resume that one. {AGAIN}"
