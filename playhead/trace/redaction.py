@@ -140,9 +140,14 @@ class Redactor:
         """Return what a provider or a log line says without secrets, and as the user's functions want it."""
         return self.redact_text(_replaced(text, self._in_errors))
 
+    @property
+    def in_errors(self) -> Replacements:
+        """What is replaced in errors and log lines."""
+        return *self._in_errors, *self._replacements
+
     def finds_in_error(self, text: str) -> bool:
         """Return whether there is a secret in what an error says."""
-        return any(form in text for form, _ in (*self._in_errors, *self._replacements))
+        return any(form in text for form, _ in self.in_errors)
 
     def _replace(self, words: Mapping[str, str]) -> None:
         self._replacements = _with(self._replacements, words)
@@ -185,10 +190,14 @@ Replacements = tuple[tuple[str, str], ...]
 def _with(replacements: Replacements, words: Mapping[str, str]) -> Replacements:
     """Return the replacements with more of them; what is there stays as it is."""
     forms = {form: f"[redacted:{name}]" for word, name in words.items() for form in forms_of(word)}
-    return tuple(sorted((forms | dict(replacements)).items(), key=lambda item: -len(item[0])))
+    return tuple(sorted((forms | dict(replacements)).items(), key=_longest_first))
 
 
-def _replaced(text: str, replacements: Replacements) -> str:
+def _longest_first(replacement: tuple[str, str]) -> int:
+    return -len(replacement[0])
+
+
+def _replaced(text: str, replacements: Iterable[tuple[str, str]]) -> str:
     for form, replacement in replacements:
         if form in text:
             text = text.replace(form, replacement)
@@ -286,8 +295,10 @@ def _redact_line(record: logging.LogRecord) -> bool:
         redactors = list(_redactors)
     said = text = record.getMessage()
     trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
+    # The secrets of all before the functions of any: a function may change a part of another agent's secret.
+    text = _replaced(text, sorted((each for redactor in redactors for each in redactor.in_errors), key=_longest_first))
     for redactor in redactors:
-        text = redactor.redact_error(text)
+        text = redactor.redact_text(text)
         if any(map(redactor.finds_in_error, trace.splitlines())):
             record.exc_info, trace = None, ""
     if text != said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,6 +120,13 @@ def test_a_secret_that_is_part_of_another():
         redactor = redactor_of(*secrets)
         longer, shorter = secrets.index("abcdefghi"), secrets.index("abcdef")
         assert redactor.redact("abcdefghi abcdef") == f"[redacted:KEY_{longer}] [redacted:KEY_{shorter}]"
+
+
+def test_another_agents_rule_takes_no_part_out_of_a_secret_in_a_log_line(caplog: pytest.LogCaptureFixture):
+    """Of two agents in a process, one has a rule that matches a part of the other's secret: none of it is logged."""
+    agents = Redactor([lambda text: text.replace("ann@", "[email]")]), redactor_of("SECRETuser-ann@example")
+    logging.getLogger("playhead").warning("refused %s", "SECRETuser-ann@example")
+    assert (len(agents), caplog.messages) == (2, ["refused [redacted:KEY_0]"])
 
 
 def test_short_secrets_are_refused():
