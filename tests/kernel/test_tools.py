@@ -454,7 +454,7 @@ async def test_an_async_body_is_cancelled_at_its_limit(tmp_path: Path):
     assert run.model.requests[1].messages[-1].content == f"error: slow did not finish within {LIMIT} s"
 
 
-@pytest.mark.parametrize("kind", ["sync", "swallow", "coroutine of a sync function"])
+@pytest.mark.parametrize("kind", ["sync", "swallow", "coroutine of a sync function", "late coroutine"])
 async def test_a_body_that_ignores_its_limit_is_left_behind(tmp_path: Path, kind: str):
     """The run continues at once; the late return is recorded and never used, and the recording is reproduced."""
     with hanging() as hang:
@@ -468,7 +468,8 @@ async def test_a_body_that_ignores_its_limit_is_left_behind(tmp_path: Path, kind
         @tool(timeout=LIMIT, name="slow")
         def in_thread() -> Any:
             """Take too long."""
-            return hang.block() if kind == "sync" else hang.swallow()
+            answer = hang.block() if kind in {"sync", "late coroutine"} else None
+            return answer if kind == "sync" else hang.swallow()
 
         @tool
         async def release() -> None:

@@ -143,6 +143,7 @@ class _Body:
         finally:
             finished = self._finished
             if finished is None or finished.at >= late_at:  # the loop may have been blocked meanwhile
+                _close(finished)
                 finished = None
                 await self._end(stop, grace_s)
         return finished
@@ -153,7 +154,7 @@ class _Body:
             if not self._left:
                 self._loop.call_soon_threadsafe(self._hear, finished)
                 return
-        self._on_late(finished.error is None)
+        self._report_late(finished)
 
     async def _run(self, begin: Callable[[], Any]) -> None:
         try:
@@ -166,9 +167,13 @@ class _Body:
         """Wake the caller, in its loop, or report that the body is late."""
         self._finished = finished
         if self._left:
-            self._on_late(finished.error is None)
+            self._report_late(finished)
         elif self._waiter is not None:
             _wake(self._waiter)
+
+    def _report_late(self, finished: Finished) -> None:
+        _close(finished)
+        self._on_late(finished.error is None)
 
     async def _until(self, until: float) -> None:
         waiter = self._waiter = self._loop.create_future()
@@ -189,6 +194,12 @@ class _Body:
             if self._finished is None:
                 self._left = True
                 self._on_left()
+
+
+def _close(finished: Finished | None) -> None:
+    """Close a coroutine that a function returned too late: nobody awaits it."""
+    if finished is not None and inspect.iscoroutine(finished.value):
+        finished.value.close()
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:
