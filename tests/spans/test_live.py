@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections import Counter
@@ -199,7 +200,8 @@ def test_a_processor_that_raises_hurts_nobody(tmp_path: Path, caplog: pytest.Log
     handle = export_to(Broken(InMemorySpanExporter()))
     assert agent(tmp_path).run_sync("Find it.").output == "done"
     handle.flush(5)
-    assert "the span processor Broken refused 8 spans: RuntimeError (llm:" in caplog.text
+    said = re.findall(r"the span processor Broken refused (\d+) spans?: RuntimeError", caplog.text)
+    assert sum(map(int, said)) == 8  # a busy machine may need several batches
 
 
 def test_what_spans_show_can_be_said(tmp_path: Path, collector: Collector) -> None:
