@@ -1,4 +1,4 @@
-r"""What may change or stop a run from outside: transforms, taps, phase hooks and killswitches, as blocks.
+r"""Transforms, taps, phase hooks and killswitches, as blocks: they change or stop a run from outside the kernel.
 
 >>> def tenant_header(harness):
 ...     harness.on("prompt.system", lambda prompt, context: f"You work for Acme.\n{prompt}")

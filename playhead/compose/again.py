@@ -1,7 +1,7 @@
-"""Killswitches and policies, made again from what the header of a trace holds of them.
+"""Rebuild killswitches and policies from the header of a trace.
 
-Of killswitches those that decide about calls: the others are about the model, time, money or files, of which a replay has
-other ones.
+Only the killswitches that decide about calls are rebuilt. The others depend on the model, time, money or files, which
+differ in a replay.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
         "require_approval_for": killswitches.require_approval_for,
     },
 }
-"""What makes each again from its settings, by its role and name in the header."""
+"""What rebuilds each block from its settings, by its role and name in the header."""
 WITH_CODE: Final = frozenset({"output_type", "validate", "done_when"})
-"""Policies that hold code of the caller's: made again they only know what it said when it was recorded."""
+"""Policies that hold the caller's code; a rebuilt one only knows what that code returned in the recording."""
 
 
 def is_made_again(info: HookInfo) -> bool:
-    """Return whether this is a killswitch or policy that `made_again` makes."""
+    """Return whether `made_again` can rebuild this killswitch or policy."""
     return info.name in _AGAIN.get(info.role, ()) and info.settings is not None
 
 
 def made_again(hooks: Iterable[HookInfo]) -> Harness:
-    """Return what an agent was composed with, as far as it is data; of the caller's functions in it answers are served.
+    """Return the blocks of a recorded agent, as far as they are data; the caller's functions give their recorded answers.
 
     Raises:
-        NotReplayableError: somebody else wrote the header, or another version: its settings are not understood.
+        NotReplayableError: the header's settings are not understood; another program or version wrote it.
     """
     harness = Harness()
     for info in hooks:
@@ -65,7 +65,7 @@ def made_again(hooks: Iterable[HookInfo]) -> Harness:
 
 
 def block_again(info: HookInfo) -> Block:
-    """Return the killswitch or policy that a header describes; raises as `made_again`."""
+    """Return the killswitch or policy that a header describes; raises like `made_again`."""
     try:
         return _AGAIN[info.role][info.name](**(info.settings or {}))
     except (UsageError, KeyError, TypeError) as error:

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import ApprovalRequest, Approver
 
 POLL_S: Final = 0.05
-"""Seconds between two looks at whether somebody has answered."""
+"""Seconds between two checks for an answer."""
 _LONGEST_LINE: Final = 4096
-"""Bytes of a line that a terminal takes."""
+"""The longest line that is read from a terminal, in bytes."""
 PROMPT: Final = "Allow it? [y]es / [n]o, and why: "
 
 Show = Callable[[str], Callable[[bool], None]]
-"""Shows a question that ends in a prompt, and returns what to call when it is over: with whether it was answered."""
+"""Shows a question that ends in a prompt, and returns a function to call afterwards with whether it was answered."""
 
 
 def ask_in_terminal(*, show: Show | None = None) -> Approver:
     """Return an approver that asks whoever sits at the terminal.
 
-    Only `y` or `yes` approves. Any other line denies the call, and is the reason; so does Ctrl-D. Where stdin or stderr is not
-    a terminal, the call is denied. Parallel calls are asked about one after the other, and input typed before a question is
-    discarded.
+    Only `y` or `yes` approves. Any other line denies the call and is recorded as the reason. Ctrl-D also denies it. If stdin
+    or stderr is not a terminal, the call is denied. Questions about parallel calls come one after the other, and input typed
+    before a question is discarded.
 
     Args:
-        show: shows a question, such as beside a status line; by default it is written to stderr.
+        show: shows a question, for example beside a status line; by default it is written to stderr.
     """
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -57,13 +57,13 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
 
 
 def file_inbox(timeout: Duration = "10m") -> Approver:
-    """Return an approver that waits for the answer of another process: `playhead approve RUN` or `playhead deny RUN`.
+    """Return an approver that waits for an answer from another process: `playhead approve RUN` or `playhead deny RUN`.
 
-    The run has to be traced: the question is in its control folder, beside the trace. Without an answer within `timeout` the
-    call is denied.
+    The run must be traced, because the question is written to its control folder, beside the trace. If no answer comes
+    within `timeout`, the call is denied.
 
     Raises:
-        UsageError: `timeout` is not a length of time.
+        UsageError: `timeout` is not a valid duration.
     """
     limit_s = seconds(timeout, "timeout")
 
@@ -84,7 +84,7 @@ def file_inbox(timeout: Duration = "10m") -> Approver:
 
 
 def pending_of(request: ApprovalRequest) -> PendingApproval:
-    """Return what is shown of a request: without the secrets that the run knows."""
+    """Return a request as it is shown, without the secrets that the run knows."""
     whole = to_json(request.arguments)
     arguments = request.redact(whole)
     reason = request.rationale.why if request.rationale is not None else None
@@ -113,7 +113,7 @@ async def _answer_of(inbox: Inbox, pending: PendingApproval, limit_s: float) -> 
 # --- the terminal -----------------------------------------------------------------------------------------------------
 
 _line: Final[deque[object]] = deque()
-"""Questions waiting for the one terminal of the process; the first of them has it."""
+"""Questions waiting for the process's terminal; the first one has it."""
 
 
 @asynccontextmanager
@@ -130,7 +130,7 @@ async def _turn() -> AsyncIterator[None]:
 
 
 def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
-    """Return why the terminal cannot be used, or None when it can; `shown`: the question appears elsewhere."""
+    """Return why the terminal cannot be used, or None if it can; `shown` means that the question appears elsewhere."""
     for name in ("stdin",) if shown else ("stdin", "stderr"):
         with suppress(AttributeError, ValueError):  # there is none, or it is closed
             if getattr(sys, name).isatty():
@@ -154,9 +154,9 @@ def _on_stderr(question: str) -> Callable[[bool], None]:
 
 
 async def _ask(terminal: int, question: str, show: Show) -> str | None:
-    """Return the line that is typed in answer; None when the input ends before that.
+    """Return the line typed in answer; None if the input ends first.
 
-    No thread reads the terminal: one that was abandoned would take away the answer to the next question.
+    No thread reads the terminal, because an abandoned one would consume the answer to the next question.
     """
     import termios  # noqa: PLC0415 - there is no terminal on most machines that run agents
 

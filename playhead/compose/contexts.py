@@ -1,4 +1,4 @@
-"""The contexts that hooks get beside their payload."""
+"""The contexts that hooks receive in addition to their payload."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, ToolSpec
 
 HOOK: Final = "hook"
-"""What requests of a hook are for, and the name of its facts."""
+"""Purpose of requests from hooks, and the name of their facts."""
 POLICY: Final = "policy"
 """Name of the facts of policies."""
 VERIFIED: Final = "playhead.verified"
-"""Where the notes of a run hold whether a check found its answer right, for the result."""
+"""Key in a run's notes for whether a check found its answer right; the result reports it."""
 
 
 @dataclass(frozen=True)
 class HookContext:
-    """Where in which run it happens."""
+    """The place in the run where a hook is called."""
 
     _session: Session = field(repr=False)
     _hook: Registration | None = field(default=None, repr=False, init=False)
     tag: str
-    """What passes; for a phase hook the phase's name."""
+    """The payload's tag; for a phase hook, the phase's name."""
     run_id: str
     """The run."""
     owner: str
-    """The agent: `root`, or for one below it the path of calls that led to it."""
+    """The agent: `root`, or for a sub-agent the path of calls that led to it."""
     iteration: int | None
     """Turn of the loop, from 0; None outside the loop."""
     phase: str | None
-    """The phase that runs; None outside of any."""
+    """The current phase; None outside of any."""
 
     @property
     def agent(self) -> str:
@@ -55,83 +55,83 @@ class HookContext:
 
     @property
     def strategy(self) -> str:
-        """The strategy that runs."""
+        """Name of the current strategy."""
         return self._session.at.strategy
 
     @property
     def notes(self) -> dict[Any, Any]:
-        """A place to keep things from one call of a hook to the next: of this run and this agent, and in no trace."""
+        """A dictionary for hooks to keep values between calls, for this agent in this run; never recorded."""
         return self._session.agent.gate.notes
 
     @property
     def max_iterations(self) -> int:
-        """Turns of the loop at most."""
+        """The maximum number of turns of the loop."""
         return self._session.header.max_iterations
 
     @property
     def state(self) -> KernelState | None:
-        """The state at the begin of the current phase: a copy, writing into it changes nothing; None before bootstrap.
+        """A copy of the state at the start of the current phase; changing it has no effect. None before bootstrap.
 
-        To continue from another one after an error, return `Recover(transition(context.state, …))`.
+        To continue from another state after an error, return `Recover(transition(context.state, …))`.
         """
         state = self._session.state
         return None if state is None else readable(state, self._session)
 
     @property
     def task(self) -> Content:
-        """The task as the model gets it."""
+        """The task, as given to the model."""
         return self._session.task
 
     @property
     def tools(self) -> dict[str, ToolSpec]:
-        """The tools that the loop that runs may use, by name."""
+        """The tools that the current loop may use, by name."""
         return self._session.offered_specs()
 
     @property
     def unmet(self) -> tuple[Unmet, ...]:
-        """What blocks still require before an answer may stand."""
+        """What blocks still require before they accept an answer."""
         return self._session.unmet
 
     @property
     def in_tool(self) -> bool:
-        """Whether it happens inside the body of a tool."""
+        """Whether the hook is called inside the body of a tool."""
         return self._session.agent is not self._session
 
     @property
     def turns(self) -> int:
-        """Turns of the loop that have begun."""
+        """The number of turns that have begun."""
         return self._session.at.turns
 
     @property
     def loop_began(self) -> int:
-        """The turn in which the loop that runs began: strategies may run several, each for a part of the task."""
+        """The turn in which the current loop began; a strategy may run several loops, each for a part of the task."""
         return self._session.at.loop_began
 
     @property
     def terminated_by(self) -> str | None:
-        """How the agent has ended, at `complete`: the reason code of the result; None while it runs."""
+        """The reason code of the agent's end, at `complete`; None while it runs."""
         return None if self._session.termination is None else self._session.termination.reason
 
     @property
     def answered(self) -> bool:
-        """Whether the agent has ended with an answer of the model's."""
+        """Whether the agent has ended with an answer from the model."""
         return self.terminated_by in ANSWERED
 
     @property
     def model(self) -> Questions:
-        """The agent's model, for questions of your own: recorded and paid for like any request."""
+        """The agent's model, for your own questions; they are recorded and charged like any request."""
         return Questions(self)
 
     @property
     def facts(self) -> Facts:
-        """Facts from outside that steer the run: obtained once, recorded, and served back in a replay."""
+        """Facts from outside that steer the run; each is obtained once, recorded, and served in a replay."""
         return Facts(self)
 
     def record(self, event: EventBase) -> None:
         """Record an event of your own: a `DecisionEvaluated`, a `VerifierVerdict`, a `GuardrailViolation` or an `AssumptionRecorded`.
 
         Raises:
-            UsageError: it is of another kind, which says what the kernel itself did.
+            UsageError: only the kernel may record events of this kind.
         """
         if not self._of_policy:
             if not isinstance(event, RECORDABLE):
@@ -142,7 +142,7 @@ class HookContext:
         self._session.emit(event)
 
     async def offer(self, tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
-        """Return what other hooks make of a payload at a tag of yours, or SUPPRESS; see `declare_tag`."""
+        """Return a payload as other hooks at your own tag changed it, or SUPPRESS; see `declare_tag`."""
         return await self._session.offer(tag, payload)
 
     @property
@@ -161,22 +161,22 @@ class Questions:
     _context: HookContext
 
     async def ask(self, prompt: str, *, purpose: str = HOOK) -> str:
-        """Return the text of the answer to a prompt, which is sent with the agent's system prompt and examples.
+        """Send a prompt with the agent's system prompt and examples, and return the text of the answer.
 
-        Give the hook time for it: `timeout_s=60`.
+        Register the hook with enough time for the request, such as `timeout_s=60`.
 
         Raises:
             ModelError: the model did not answer.
         """
-        from playhead.kernel.passes import ask_once  # noqa: PLC0415 - few hooks ask
+        from playhead.kernel.passes import ask_once  # noqa: PLC0415 - few hooks ask the model
 
         answer: str = await self._put(prompt, ask_once, purpose)
         return answer
 
     async def ask_for(self, prompt: str, form: type[Form], *, purpose: str = HOOK) -> Form | None:
-        """Return the answer as a pydantic model, which the prompt need not describe; None when it cannot be read so.
+        """Return the answer as a pydantic model, or None if it has no such form. The prompt need not describe the form.
 
-        An answer that does not fit is sent back twice. Raises as `ask`.
+        An answer that does not fit is sent back, at most twice. Raises like `ask`.
         """
         from playhead.kernel.passes import ask_for, form_prompt  # noqa: PLC0415 - as above
 
@@ -199,7 +199,7 @@ class Questions:
 
 @contextmanager
 def _not_ended(context: HookContext) -> Iterator[None]:
-    """Take back the end of an agent that has ended with an answer, while that is looked at; any other end stands."""
+    """Suspend the end of an agent while a hook checks its answer; an end without an answer stays."""
     session, of_policy = context._session, context._of_policy  # noqa: SLF001 - of this file
     ended, state = session.termination, session.state
     if ended is None or state is None:
@@ -212,7 +212,7 @@ def _not_ended(context: HookContext) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not (of_policy and isinstance(error, PlayheadError)):  # else that is how the run ends
+        if not (of_policy and isinstance(error, PlayheadError)):  # otherwise the run ends in the new way
             session.ending.end(ended)
         raise
     session.ending.end(ended)
@@ -221,12 +221,12 @@ def _not_ended(context: HookContext) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Asks for what steers the run and is neither model nor tool."""
+    """Obtains values that steer the run and come from neither the model nor a tool."""
 
     _context: HookContext
 
     async def ask(self, key: str, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any JSON value
-        """Return what `answer`, sync or async, returns, as JSON; in a replay what was recorded under the same key."""
+        """Return the value of `answer()`, sync or async, as JSON; in a replay, the value recorded under the same key."""
         context = self._context
         hook, name = context._hook, POLICY if context._of_policy else HOOK  # noqa: SLF001 - of this file
         with _not_ended(context):
@@ -234,7 +234,7 @@ class Facts:
             return await facts.ask(name, answer, key=f"{hook.name if hook else ''}:{key}")
 
     async def now_us(self, key: str) -> int:
-        """Return the time by the run's clock, in microseconds since the Unix epoch; in a replay the recorded one."""
+        """Return the time by the run's clock, in microseconds since the Unix epoch; in a replay, the recorded time."""
         now: int = await self.ask(key, self._context._session.run.recorder.clock.now_us)  # noqa: SLF001 - as above
         return now
 
@@ -244,14 +244,14 @@ class NudgeContext(HookContext):
     """The context of a nudge, before it joins the thread."""
 
     trigger: str = ""
-    """What brought it about."""
+    """What caused it."""
     severity: Literal["info", "warn", "critical"] = "info"
-    """How grave it is."""
+    """How severe it is."""
 
 
 @dataclass(frozen=True)
 class CallContext(HookContext):
-    """Where a call is about to be made, or its reason is about to be recorded."""
+    """The context of a call before it is made, or before its reason is recorded."""
 
     tool: str = ""
     """The tool, as the model named it."""
@@ -264,23 +264,23 @@ class ToolResultContext(CallContext):
     """The context of a tool result, before it joins the thread or the steps."""
 
     repaired: bool = False
-    """Whether the call was malformed and put right before it ran."""
+    """Whether the call was malformed and repaired before it ran."""
     duration_ms: float = 0.0
-    """Milliseconds that it took."""
+    """Its duration in milliseconds."""
 
 
 @dataclass(frozen=True)
 class PhaseContext(HookContext):
-    """Where a phase begins, ends or failed."""
+    """The context of a phase that begins, ends or failed."""
 
     timing: Literal["before", "after", "on-error"] = "before"
-    """On which side of the phase."""
+    """Whether the hook is called before the phase, after it, or on an error."""
 
     @property
     def state(self) -> KernelState:
-        """The state at this side of the phase; else as for any context."""
+        """The state before or after the phase; otherwise as in any context."""
         state = self._session.state
-        assert state is not None  # noqa: S101 - set before a phase hook is asked
+        assert state is not None  # noqa: S101 - set before a phase hook is called
         return readable(state, self._session)
 
 
@@ -289,13 +289,13 @@ _KINDS: Final[dict[str, type[HookContext]]] = {
     "trigger": NudgeContext,
     "timing": PhaseContext,
 }
-"""The context whose details have a field of this name; other details are those of a call."""
+"""The context type by the name of a field that only its details have; any other details are those of a call."""
 
 
 def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> HookContext:
-    """Return the context for a tag, of the type that holds its details.
+    """Return the context for a tag, of the type that has its details.
 
-    Its fields are set all at once: one is made for everything that passes, and a frozen data class sets one by one.
+    All fields are set at once, because a context is made for every payload and a frozen data class sets fields one by one.
     """
     kind = next((kind for name, kind in _KINDS.items() if name in details), CallContext) if details else HookContext
     context = kind.__new__(kind)
@@ -305,7 +305,7 @@ def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> Hook
 
 
 def readable(state: KernelState, session: Session) -> KernelState:
-    """Return a private copy of the state; its messages and steps are copied once a run, not on each access."""
+    """Return a private copy of the state; its messages and steps are copied once per run, not on each access."""
     return transition(
         state,
         thread=Thread(session.gate.shown.messages.of(state.thread.messages), state.thread.ranges),

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Durations as people write them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TEXT: Final = re.compile("".join(f"(?:{_NUMBER}{unit})?" for unit in _UNITS), r
 
 
 def seconds(value: Duration, name: str) -> float:
-    """Return a length of time in seconds.
+    """Return a duration in seconds.
 
     Args:
-        value: a number of seconds, text with units from days to milliseconds, the larger first, or a timedelta.
-        name: what it is called where it was given, for the error.
+        value: a number of seconds, text with units from days to milliseconds, larger units first, or a timedelta.
+        name: the name of the argument, for the error.
 
     Raises:
-        UsageError: it is not a length of time, not above 0, or infinite.
+        UsageError: it is not a duration, not above 0, or infinite.
     """
     length = _read(value)
     if length is None or math.isnan(length):

@@ -1,4 +1,4 @@
-"""The harness: where functions are registered that change, see, stop or resume an agent's runs."""
+"""The harness registers the functions that change, observe, stop or resume an agent's runs."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 AnyPhase = PhaseName | Literal["*"]
 PhaseHook = Callable[["PhaseContext"], PhaseAnswer | Awaitable[PhaseAnswer | None] | None]
-"""Returns nothing, or `Stop`, `Terminate`, `Skip`; before think also `Nudge` and `SwitchTo`, before complete `Nudge`, `Answer`
-and `Resume`; sync or async."""
+"""Returns None, `Stop`, `Terminate` or `Skip`; before think also `Nudge` or `SwitchTo`, and before complete `Nudge`, `Answer`
+or `Resume`. Sync or async."""
 ErrorHook = Callable[[Exception, "PhaseContext"], Recover | Awaitable[Recover | None] | None]
-"""Returns nothing, or `Recover(state)` to continue; sync or async."""
+"""Returns None, or `Recover(state)` to continue. Sync or async."""
 
 
 class Harness(Registrar):
-    """What an agent is composed with. A block is a function that takes one and registers things."""
+    """The registrations of an agent. A block is a function that takes a harness and registers hooks on it."""
 
     def __init__(self) -> None:
         self._registrations: tuple[Registration, ...] = ()
         self._guards: tuple[GuardMaker, ...] = ()
         self._hooks: ComposedHooks | None = None
         self._blocks: list[_Block] = []
-        """The blocks that are registering, the outermost first."""
+        """The blocks that are registering now, the outermost first."""
 
     def before(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
-        """Ask a function before a phase, or before every phase for `*`.
+        """Call a function before a phase; `*` means every phase.
 
-        Several are asked in order of registration, policies of Playhead's own last; the first that ends, skips, switches or
-        sends back has said it. After a `Nudge` before think, and after an `Answer`, the next one is asked all the same.
+        Hooks run in order of registration, built-in policies last. The first one that ends, skips, switches or sends back
+        decides, and later ones do not run. After a `Nudge` before think, and after an `Answer`, the next hook still runs.
 
         Raises:
             UsageError: there is no such phase, or an option is not valid.
@@ -56,14 +56,14 @@ class Harness(Registrar):
         return self._at_phase("before", phase, function, options)
 
     def after(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
-        """Ask a function after a phase; else as `before`."""
+        """Call a function after a phase; otherwise like `before`."""
         return self._at_phase("after", phase, function, options)
 
     def on_error(self, phase: AnyPhase, function: ErrorHook, **options: Unpack[Options]) -> Undo:
-        """Ask a function after an error in `think`, `act` or `observe`, or in all of them for `*`; else as `before`.
+        """Call a function after an error in `think`, `act` or `observe`; `*` means all three. Otherwise like `before`.
 
         Raises:
-            UsageError: there is no such phase, no error can be survived in it, or an option is not valid.
+            UsageError: there is no such phase, errors in it cannot be recovered, or an option is not valid.
         """
         if phase != "*" and phase in PHASES and phase not in LOOP_PHASES:
             raise UsageError(
@@ -72,9 +72,9 @@ class Harness(Registrar):
         return self._at_phase("on-error", phase, function, options)
 
     def emit(self, tag: str, payload: Any) -> Undo:  # noqa: ANN401 - by tag
-        """Emit a payload whenever the agent starts: transforms and taps get it.
+        """Emit a payload to transforms and taps whenever the agent starts.
 
-        A `message.user` or a `nudge.*` that they leave joins the thread after the task; other payloads only reach the hooks.
+        A `message.user` or `nudge.*` joins the thread after the task, unless a hook removes it; other payloads only reach hooks.
 
         Raises:
             UsageError: there is no such tag, or the payload does not fit it.
@@ -86,12 +86,12 @@ class Harness(Registrar):
     def switch(
         self, phase: PhaseName, function: PhaseHook, name: str, settings: dict[str, Any], *, required: bool = False
     ) -> Undo:
-        """Ask a killswitch of Playhead's own before a phase of this agent; the header says what it was given."""
+        """Call a built-in killswitch before a phase of this agent; the header records its settings."""
         common = checked_options(function, {"name": name, "inherit": False, "required": required})
         return self.add([Registration(role="before", phase=phase, settings=settings, **common)])
 
     def guard(self, maker: GuardMaker) -> Undo:
-        """Add a killswitch at the ports, for this agent and all below it, in the runs that begin from now on."""
+        """Add a killswitch at the ports of this agent and its sub-agents, for runs that begin from now on."""
         if not isinstance(maker, GuardMaker):
             raise UsageError(
                 f"guard takes a GuardMaker, as the blocks of playhead.compose.killswitches make; it is {maker!r}"
@@ -104,11 +104,11 @@ class Harness(Registrar):
         return self._collected(undo)
 
     def unmet(self, function: Callable[[HookContext], Iterable[Unmet]], **options: Unpack[Options]) -> Undo:
-        """Let strategies read what is still required before an answer may stand; the function is not async."""
+        """Let strategies read what is still required before an answer is accepted; the function must not be async."""
         return self.add([Registration(role="unmet", **checked_options(function, options))])
 
     def per_run(self, factory: Callable[[], T]) -> Callable[[HookContext], T]:
-        """Return a function that gives the hooks of one agent in one run what `factory` made for them: nobody shares it."""
+        """Return a function that gives each agent in each run its own value, made by `factory`."""
         key = object()
 
         def of(context: HookContext) -> T:
@@ -119,14 +119,14 @@ class Harness(Registrar):
         return of
 
     def declare(self, name: str, settings: Mapping[str, Any] | None = None) -> None:
-        """Say, inside a block, what it is: the header of the trace has its name and settings.
+        """Declare a block's name and settings, inside the block; the header of the trace records them.
 
         Args:
             name: the block's name.
             settings: its arguments; a value without a JSON form is recorded as its `repr`.
 
         Raises:
-            UsageError: it is called outside of a block, or twice in one.
+            UsageError: this is not inside a block, or it is called twice in one.
         """
         self._declare(Policy(name, to_json(dict(settings or {})), stacks=True))
 
@@ -140,10 +140,10 @@ class Harness(Registrar):
         self._blocks[-1].declared = block
 
     def use(self, block: Block) -> Undo:
-        """Let a block register what it has; what is returned undoes all of that.
+        """Let a block register its hooks; the returned function undoes all of them.
 
         Raises:
-            UsageError: it is not a function of a harness.
+            UsageError: the block is not a function that takes a harness.
         """
         if not callable(block):
             raise UsageError(f"a block is a function that takes the harness; it is {block!r}")
@@ -169,10 +169,10 @@ class Harness(Registrar):
         return self._collected(undo)
 
     def check(self, header: AgentHeader, tools: Mapping[str, ToolSpec]) -> None:
-        """Let blocks look at an agent and at its tools.
+        """Let blocks check an agent and its tools.
 
         Raises:
-            UsageError: a block cannot do there what it is for.
+            UsageError: a block cannot work with this agent.
         """
         for each in self._declared():
             if each.check is not None:
@@ -182,9 +182,9 @@ class Harness(Registrar):
         return list(dict.fromkeys(each.block for each in self._registrations if each.block is not None))
 
     def add(self, registrations: list[Registration]) -> Undo:
-        """Add registrations, and return a function that undoes that, also in running runs.
+        """Add registrations, and return a function that undoes them, also in runs in progress.
 
-        A policy stays in the runs that began with it: their headers name it, and a replay makes it again.
+        A policy stays in the runs that began with it, because their headers name it and a replay rebuilds it.
         """
         declared = next((each.declared for each in reversed(self._blocks) if each.declared is not None), None)
         if declared is not None:
@@ -203,16 +203,16 @@ class Harness(Registrar):
         return self._collected(undo)
 
     def hooks(self) -> ComposedHooks | None:
-        """Return what a run is to ask, as it is registered now; None when nothing is."""
+        """Return the hooks of a run, as registered now; None if there are none."""
         if self._hooks is None and self._registrations:
             ordered = sorted(self._registrations, key=lambda each: each.policy is not None)
-            from playhead.compose.runtime import ComposedHooks  # noqa: PLC0415 - what only a composed agent needs
+            from playhead.compose.runtime import ComposedHooks  # noqa: PLC0415 - only for composed agents
 
             self._hooks = ComposedHooks(tuple(ordered))
         return self._hooks
 
     def guards(self) -> tuple[GuardMaker, ...]:
-        """Return the killswitches at the ports, as they are registered now."""
+        """Return the killswitches at the ports, as registered now."""
         return self._guards
 
     def approves(self, tool: str) -> bool:
@@ -220,12 +220,12 @@ class Harness(Registrar):
         return any(each.approver is not None and not {tool, "*"}.isdisjoint(each.tools) for each in self._guards)
 
     def info(self) -> tuple[HookInfo, ...]:
-        """Return what is registered, as the header of a trace says it."""
+        """Return the registrations as the header of a trace records them."""
         hooks = self.hooks()
         return (*(() if hooks is None else hooks.info()), *(each.info() for each in self._guards))
 
     def sources(self) -> tuple[SourceInfo, ...]:
-        """Return the fingerprints of what is registered."""
+        """Return the fingerprints of the registrations."""
         hooks = self.hooks()
         return (*(() if hooks is None else hooks.sources()), *(each.source() for each in self._guards))
 
@@ -253,10 +253,10 @@ class _Block:
 
 
 def _require_made(block: Block) -> None:
-    """Refuse a function of this room that makes a block and was not called: a policy or killswitch without its parentheses.
+    """Refuse a policy or killswitch that was passed without its parentheses, so that it is not yet a block.
 
     Raises:
-        UsageError: it is one.
+        UsageError: it was passed without parentheses.
     """
     name = getattr(block, "__qualname__", ".")
     if "." not in name and str(getattr(block, "__module__", "")).startswith("playhead.compose."):
@@ -264,10 +264,10 @@ def _require_made(block: Block) -> None:
 
 
 def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:
-    """Refuse what a block returns that is itself a block: it was never used, so it would do nothing and say nothing.
+    """Refuse a block that returns another block, which would silently do nothing because it was never used.
 
     Raises:
-        UsageError: the block makes another one instead of using it.
+        UsageError: the block returned another block instead of using it.
     """
     if callable(returned) and not any(returned is each for each in undos):
         name = getattr(block, "__name__", "the block")

@@ -1,8 +1,8 @@
-"""The inbox of a run: its calls awaiting approval, as files that another process of the same user reads and answers.
+"""The inbox of a run: tool calls awaiting approval, as files that another process of the same user reads and answers.
 
-They stand in the control folder of the run. `<digest>.request.json` is a call awaiting approval, named by the SHA-256 of its
-content, and `<digest>.answer.json` is the answer to exactly that request. As all files there, one counts only when it is, byte
-for byte, what Playhead writes.
+The files are in the run's control folder. `<digest>.request.json` is a call awaiting approval, named by the SHA-256 of its
+content, and `<digest>.answer.json` is the answer to exactly that request. Like every file in that folder, a file is ignored
+unless it is, byte for byte, in the form that Playhead writes.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class PendingApproval(ControlFile):
     """A tool call awaiting approval."""
 
     call_id: str
-    """The call; unique in its agent."""
+    """The call's id, unique in its agent."""
     owner: str
-    """The agent that makes it."""
+    """The agent that makes the call."""
     tool: str
     """The tool."""
     arguments: JsonValue
-    """What the body would get, without secrets."""
+    """The arguments that the body would get, without secrets."""
     args_hash: str
-    """Hash of exactly these arguments, as the trace has it."""
+    """Hash of exactly these arguments, as in the trace."""
     risk: str
-    """How bad a wrong call is, as the tool declares."""
+    """How harmful a wrong call is, as the tool declares."""
     why: str | None = None
     """The model's own reason."""
     redacted: bool = False
@@ -60,7 +60,7 @@ class PendingApproval(ControlFile):
     """Microseconds since the Unix epoch; 0 before it is written."""
 
     def lines(self) -> Iterator[str]:
-        """Yield what an approver is shown, each line safe: tool, risk and agent, the arguments, their hash, the reason."""
+        """Yield the lines for an approver, each safe for a terminal: tool, risk, agent, arguments, their hash, the reason."""
         tool, risk, owner = (fit(each, _MOST_TEXT) for each in (self.tool, self.risk, self.owner))
         yield f"{tool} wants to run: risk {risk}, asked by {owner}"
         if self.redacted:
@@ -87,13 +87,13 @@ class GivenAnswer(ControlFile):
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """The calls of one run that await approval: asked by the process that runs it, answered by others."""
+    """The tool calls of one run awaiting approval; the run's process writes them, other processes answer."""
 
     control: Control
     """The control folder of the run."""
 
     def ask(self, pending: PendingApproval) -> PendingApproval:
-        """Let other processes see a call awaiting approval; return it with the time.
+        """Show other processes a call awaiting approval; return it with the time.
 
         Raises:
             OSError, ValueError: it cannot be shown.
@@ -106,7 +106,7 @@ class Inbox:
         return pending
 
     def take_answer(self, pending: PendingApproval) -> GivenAnswer | None:
-        """Return the answer, or None while there is none; anything but an exact answer is a refusal. Never raises."""
+        """Return the answer, or None while there is none; anything but an exact answer is a denial. Never raises."""
         try:
             return read_file(GivenAnswer, self._answer(pending), self.control.owner)
         except FileNotFoundError:
@@ -115,14 +115,14 @@ class Inbox:
             return GivenAnswer(approved=False, why=f"the answer's file {error}")
 
     def withdraw(self, pending: PendingApproval) -> None:
-        """Stop waiting for an answer: whoever answers from now on learns that it is too late. Never raises."""
+        """Stop waiting for an answer; later answers are reported as too late. Never raises."""
         with suppress(OSError):
             self._write_answer(pending, GivenAnswer(approved=False, why="withdrawn"))
         with suppress(OSError):
             self._request(pending).unlink()
 
     def pending(self) -> list[PendingApproval]:
-        """Return the calls awaiting approval, the oldest first; a file that is not exactly a request is left out."""
+        """Return the calls awaiting approval, oldest first, without files that are not exactly a request."""
         found = []
         for path in self.control.folder.glob(f"*{_REQUEST}"):
             with suppress(OSError, ValueError):
@@ -134,7 +134,7 @@ class Inbox:
     def answer(
         self, pending: PendingApproval, *, approved: bool, why: str | None = None, by: str | None = None
     ) -> bool:
-        """Answer exactly this call; return False when it has been answered, or waits no more.
+        """Answer exactly this call; return False if it has been answered or is no longer waiting.
 
         Raises:
             OSError: the answer cannot be written.

@@ -28,19 +28,19 @@ def require_approval_for(
     timeout: Duration | None = None,
     on_trigger: Literal["continue", "stop", "terminate"] = "continue",
 ) -> Block:
-    """Let a tool run only after an approval of exactly this call, in this agent and its sub-agents.
+    """Let a tool run only after this exact call is approved, in this agent and its sub-agents.
 
-    Anything but `True` or `Approval(True)`, in time, denies the call: the body does not run, and the model reads why.
+    Anything but `True` or `Approval(True)` in time denies the call: the body does not run, and the model reads why.
 
     Args:
-        tools: the name of a tool, or a list of names; `*` is every tool but those of the kernel.
-        approver: who is asked: a function, sync or async; by default the agent's own `approver`.
+        tools: the name of a tool, or a list of names; `*` means every tool except the kernel's own.
+        approver: a function that decides, sync or async; by default the agent's own `approver`.
         timeout: how long the approver has: seconds, or text such as `5m`; no limit by default.
         on_trigger: after a denial `continue` lets the run continue; `stop` ends it with the best output and status `done`;
-            `terminate` makes it a failed one.
+            `terminate` ends it as failed.
 
     Raises:
-        UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
+        UsageError: an argument is not valid; or, when a run starts, none of its agents has a tool of this name.
     """
     names = names_of("require_approval_for", tools)
     if approver is not None and not callable(approver):

@@ -1,4 +1,4 @@
-"""A killswitch for tools and providers that fail again and again."""
+"""A killswitch for tools and providers that fail repeatedly."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def circuit_breaker(
 ) -> Block:
     """End the run when a tool, or the provider of a model, has failed this often in a row.
 
-    A success of the same tool, or an answer of the same model, begins the count anew. Each attempt at a request counts,
+    A success of the same tool, or an answer of the same model, resets the count. Each attempt at a request counts,
     so retries are cut short. Calls that were refused (unknown tool, wrong arguments, no approval) are the model's
-    failures and not the tool's. Agents below count together with this one.
+    failures and not the tool's. Sub-agents share the counts of this agent.
 
     Args:
         failures: how many in a row.
-        tools: the name of a tool, or a list of names; `*` is every tool, each with a count of its own.
-        provider: whether failed requests to models count, too.
+        tools: the name of a tool, or a list of names; `*` means every tool, each with its own count.
+        provider: whether failed model requests count, too.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
-        UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
+        UsageError: an argument is not valid; or, when a run starts, none of its agents has a tool of this name.
     """
     at_least("failures", failures, 1)
     names = names_of("circuit_breaker(tools=)", tools)
@@ -57,7 +57,7 @@ def circuit_breaker(
 
 @dataclass(eq=False)
 class _CircuitBreaker(Switch):
-    """Counts failures in a row, for each tool and each model."""
+    """Counts consecutive failures of each tool and each model."""
 
     name = "circuit_breaker"
     failures: int

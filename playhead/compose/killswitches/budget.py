@@ -1,4 +1,4 @@
-"""A killswitch for tokens and money: the worst case of a request is set aside before it is sent."""
+"""A killswitch for tokens and money: it reserves the worst case of each request before the request is sent."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from playhead.trace.types import Prices, Request
 
 OUTPUT_CAP: Final = 4096
-"""Tokens of an answer at most, for requests that state no cap of their own."""
+"""The maximum tokens of an answer, for requests without a cap of their own."""
 MIN_OUTPUT_TOKENS: Final = 16
-"""Tokens of an answer below which a request is not worth sending."""
+"""A request is not sent if fewer tokens than this are left for its answer."""
 NOT_BILLED: Final = frozenset({"MissingApiKeyError", "MissingDependencyError", "RateLimitError", "UnknownModelError"})
-"""Failures after which nothing can have been billed. A refused request may have been: an answer that the adapter could
-not read, or that a filter kept back, fails so, too."""
+"""Failures that cannot have been billed. A refused request is not one of them: an answer that the adapter could not read,
+or that a filter blocked, fails in the same way."""
 
 
 def budget_limit(  # noqa: PLR0913 - each is a keyword
@@ -52,28 +52,27 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
 ) -> Block:
     """End the run before a request that might spend more than is left.
 
-    Before each attempt the tokens of its prompt and of the longest answer are set aside; the answer's cap is lowered to
-    what is left. Requests beside each other and those of agents below share one ledger; one that does not fit waits
-    while others may still give something back. An attempt that is not answered keeps what was set aside for it.
+    Before each attempt, the tokens of its prompt and of its longest answer are reserved, and the answer's cap is lowered
+    to what is left. Parallel requests and those of sub-agents share one ledger; a request that does not fit waits while
+    others may still release a part of their reservation. An attempt without an answer keeps its reservation.
 
-    The prompt is counted by the adapter where it can; else by an estimate. More is spent than the limit at most by what
-    the prompts in flight were counted too low: by nothing with an exact count or with `prompt_bound="bytes"`.
+    The adapter counts the prompt if it can; otherwise its length is estimated. Spending exceeds the limit at most by the
+    amount by which prompts in flight were underestimated: zero with an exact count or with `prompt_bound="bytes"`.
 
     Args:
-        budget: a `Budget` that several runs share; else each run has one of its own, of these limits:
-        max_tokens: tokens at most, prompts and answers together.
-        max_cost_usd: US dollars at most.
-        output_cap: tokens of an answer at most, for requests that state no cap of their own.
-        min_output_tokens: a request that could be answered with fewer tokens only is not sent.
-        prompt_bound: how to count a prompt: `bytes` takes each byte for a token, which is never too low; `estimate`
-            takes three; by default the adapter counts, or an estimate is made.
-        prices: US dollars per token by model, where the adapter does not know them: `Prices`, or those of prompt and answer;
+        budget: a `Budget` that several runs share; without it, each run has its own, with these limits:
+        max_tokens: the maximum tokens, prompts and answers together.
+        max_cost_usd: the maximum cost in US dollars.
+        output_cap: the maximum tokens of an answer, for requests without a cap of their own.
+        min_output_tokens: a request is not sent if fewer tokens than this are left for its answer.
+        prompt_bound: how to count a prompt: `bytes` counts each byte as a token, which is never too low; `estimate`
+            counts three bytes as one; by default the adapter counts, or the length is estimated.
+        prices: US dollars per token by model, if the adapter does not know them: `Prices`, or a pair for prompt and answer;
             `FREE` for a model of your own.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
-        UsageError: an argument is not valid; or, when a run starts, there is a limit of cost and a model whose price is
-            not known.
+        UsageError: an argument is not valid; or, when a run starts, cost is limited and a model's price is not known.
     """
     if budget is not None and (not isinstance(budget, Budget) or max_tokens is not None or max_cost_usd is not None):
         raise UsageError("budget_limit takes a Budget, or limits: max_tokens=, max_cost_usd=")
@@ -116,7 +115,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request for which something is set aside."""
+    """A request with a reservation."""
 
     prompt: Bound
     cap: int
@@ -130,12 +129,12 @@ class BudgetGuard(Switch):
     name = "budget_limit"
     budget: Budget
     output_cap: int
-    """Tokens of an answer at most, where a request states no cap."""
+    """The maximum tokens of an answer, for requests without a cap."""
     min_output_tokens: int
-    """Tokens of an answer below which a request is not sent."""
+    """A request is not sent if fewer tokens than this are left for its answer."""
     meter: PromptMeter
     prices: Mapping[str, Prices]
-    """Prices that the user gave, by model."""
+    """Prices given by the user, by model."""
     _prompts: dict[tuple[str, int], Bound] = field(default_factory=dict)
     _open: dict[tuple[str, int, int], _Request] = field(default_factory=dict)
 
@@ -146,11 +145,11 @@ class BudgetGuard(Switch):
         self._prompts[session.owner, request.number] = await self.meter.bound(session.model.adapter, request)
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
-        """Set the worst case aside, or wait for others, or end the agent."""
+        """Reserve the worst case, or wait for other requests, or end the agent."""
         if self._is_counted_above(session):
             return request
         unbound = past_the_cap(request.parameters)
-        if unbound is not None:  # a mistake in the parameters, which no run that has ended well may hide
+        if unbound is not None:  # invalid parameters must be reported, even in a run that has ended well
             return Terminate(unbound, self.name, self.name)
         prompt, prices = self._prompts[session.owner, request.number], self.prices_of(session)
         if prices is None:
@@ -170,7 +169,7 @@ class BudgetGuard(Switch):
         return with_output_cap(request, cap)
 
     def _is_counted_above(self, session: Session) -> bool:
-        """Return whether the same budget is stacked more than once on the way here: it is charged once."""
+        """Return whether the same budget is stacked more than once above here; it is charged once."""
         guards = (each.inner for each in session.gate.guards)
         first = next((each for each in guards if getattr(each, "budget", None) is self.budget), self)
         return first is not self
@@ -204,7 +203,7 @@ class BudgetGuard(Switch):
         )
 
     def _as_sent(self, session: Session, request: Request) -> _Request | None:
-        """Return what is set aside for a request, no more than it can spend: another budget may have lowered its cap."""
+        """Return a request's reservation, reduced to what it can spend, because another budget may have lowered its cap."""
         key = (session.owner, request.number, request.attempt)
         opened, cap = self._open.get(key), stated_cap(request.parameters)
         if opened is None or cap is None or cap >= opened.cap:
@@ -234,7 +233,7 @@ class BudgetGuard(Switch):
             self.budget.settle(opened.amount, spent)
 
     def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> None:
-        """Count what was spent, or may have been where what was set aside is all that is known."""
+        """Count what was spent, or the whole reservation if that is all that is known."""
         if self._is_counted_above(session):
             return
         tokens = 0 if reserved is None else reserved.prompt_tokens or 0
@@ -248,7 +247,7 @@ class BudgetGuard(Switch):
         self.budget.spend(amount)
 
     def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
-        """Return what an answer spent; what the provider does not sensibly say is not free for that."""
+        """Return what an answer spent; usage that the provider does not report plausibly is not counted as free."""
         usage, prompt, prices = event.usage, opened.prompt.tokens, self.prices_of(session) or FREE
         answer, said = usage.output_tokens, event.cost_usd
         if usage.input_tokens > 0:
@@ -262,7 +261,7 @@ class BudgetGuard(Switch):
         return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(said)))
 
     def prices_of(self, session: Session) -> Prices | None:
-        """Return what the tokens of an agent's model cost; None when that is not known and matters."""
+        """Return the token prices of an agent's model; None if they are not known but needed."""
         if self.budget.max_cost_usd is None:
             return FREE
         return self.prices.get(session.header.model) or session.header.prices
@@ -271,7 +270,7 @@ class BudgetGuard(Switch):
         event, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
 
         def wake() -> None:
-            with suppress(RuntimeError):  # the loop has ended, and who waited in it
+            with suppress(RuntimeError):  # the event loop has ended, and with it the waiting request
                 in_loop(event.set)
 
         return Wait(event, self.budget.wait(wake))
@@ -294,7 +293,7 @@ def _may_be_billed(event: LlmFailed) -> bool:
 
 
 def affordable(budget: Budget, prompt: int, prices: Prices) -> int:
-    """Return how many tokens an answer may have, with this prompt, by what is left; below 0 when not even the prompt."""
+    """Return how many tokens are left for an answer after this prompt; below 0 if the prompt alone does not fit."""
     caps = []
     if budget.left_tokens is not None:
         caps.append(budget.left_tokens - prompt)

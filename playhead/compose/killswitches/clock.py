@@ -1,4 +1,4 @@
-"""Killswitches that look at the time, from a thread of their own."""
+"""Killswitches that check the time from the timer thread."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def timeout_after(duration: Duration, *, on_trigger: OnTrigger = "stop") -> Bloc
 
 
 def watchdog(no_progress_for: Duration, *, on_trigger: OnTrigger = "stop") -> Block:
-    """End the run when it has got nowhere for this long.
+    """End the run after this long without progress.
 
-    Getting somewhere is: the model has answered, or a call has returned a result. Failed calls, refused ones and
-    retried requests are no progress; nor is what an agent below does that gets nowhere itself.
+    Progress means that the model has answered or that a call has returned a result. Failed calls, refused calls and
+    retried requests are not progress; neither is the work of a sub-agent that makes no progress itself.
 
     Args:
         no_progress_for: seconds, or text such as `90s` or `5m`, or a timedelta.
@@ -59,32 +59,32 @@ def _clocked(kind: type[Clocked], limit: Duration, on_trigger: str) -> Block:
 
 @dataclass(eq=False)
 class Clocked(Switch):
-    """A switch that fires when some time has passed since the run began."""
+    """A switch that fires some time after the start of the run."""
 
     name = "timeout_after"
     why = "{:g} s have passed"
     limit_s: float
     now: Callable[[], float] = time.monotonic
-    """The clock, in seconds; a backtest has that of a recording."""
+    """The clock, in seconds; a backtest uses a recording's clock."""
     _since: float = 0.0
     _task: Task | None = None
     _stopped: bool = False
 
     def begin(self) -> None:
-        """Count from now on."""
+        """Start counting now."""
         self._since = self.now()
 
     @property
     def due(self) -> float:
-        """When it fires, by its clock, if nothing happens before that."""
+        """The time, by its clock, at which it fires if nothing happens before."""
         return self._since + self.limit_s
 
     def late(self) -> Stop | Terminate | None:
-        """Return the ending, when the time has come."""
+        """Return the ending if the time has come."""
         return self.answer(self.why.format(self.limit_s)) if self.now() >= self.due else None
 
     def start(self) -> None:
-        """Look when the time has come, from the watch's thread."""
+        """Check when the time has come, in the timer thread."""
         self.begin()
         self._task = watch.after(self.limit_s, self._look)
 
@@ -102,12 +102,12 @@ class Clocked(Switch):
         return ending is not None
 
     def _look(self) -> None:
-        if not self.look() and not self._stopped:  # the clock is read once: it may pass the limit in between
+        if not self.look() and not self._stopped:  # one read: the clock may pass the limit before a second
             self._task = watch.after(max(0.0, self.due - self.now()), self._look)
 
 
 class _Watchdog(Clocked):
-    """A switch that fires when some time has passed since the last progress."""
+    """A switch that fires some time after the last progress."""
 
     name = "watchdog"
     why = "no progress for {:g} s"
@@ -118,5 +118,5 @@ class _Watchdog(Clocked):
 
 
 def is_progress(event: EventBase) -> bool:
-    """Return whether a run has got somewhere with this event."""
+    """Return whether this event is progress."""
     return isinstance(event, LlmResponded) or (isinstance(event, ToolCallCompleted) and event.ok)

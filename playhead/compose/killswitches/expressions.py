@@ -1,7 +1,7 @@
-"""Killswitches as text: `budget_limit(max_tokens=20000)`. The text is parsed, and never evaluated.
+"""Killswitches as text, such as `budget_limit(max_tokens=20000)`. The text is parsed, never evaluated.
 
-What it may hold is one call of a known switch with literal arguments. The switch itself is then called with them, so that
-there is one set of rules for what is valid, here and in code.
+It must be one call of a known switch with literal arguments. The switch itself is then called with them, so the same rules
+apply here and in code.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SWITCHES: Final[dict[str, Callable[..., Block]]] = {
     for name in vars(killswitches)["__all__"]
     if name.islower() and name != "stop_when"
 }
-"""The switches that can be written so, by name: all but the one that is code."""
+"""The switches that can be written as text, by name: all but `stop_when`, which takes code."""
 NOT_BACKTESTED: Final = {
     "kill_file": "it depends on a file of that time, which no recording holds",
     "require_approval_for": "it depends on an approver's answer, which no recording holds",
     "stop_when": "it is code of yours, and an expression holds none",
 }
-"""Why these switches cannot be looked for in a recording."""
+"""Why these switches cannot be backtested."""
 LONGEST: Final = 2000
-"""Characters of an expression."""
+"""The longest expression, in characters."""
 LONGEST_REASON: Final = 200
 _SHOWN: Final = 60
 _EXAMPLE: Final = "Write it as in code, such as budget_limit(max_tokens=20000)"
@@ -41,25 +41,25 @@ _EXAMPLE: Final = "Write it as in code, such as budget_limit(max_tokens=20000)"
 
 @dataclass(frozen=True, slots=True)
 class SwitchExpression:
-    """A switch that was given as text."""
+    """A switch given as text."""
 
     text: str
-    """The expression, as it was written."""
+    """The expression as written."""
     name: str
     """The switch."""
     block: Block
-    """What an agent would be composed with."""
+    """The block to compose an agent with."""
 
 
 def parse_switch(text: str, *, live: bool = False) -> SwitchExpression:
-    """Return the switch that an expression means, such as `tool_limit("search", 5)`.
+    """Return the switch for an expression such as `tool_limit("search", 5)`.
 
     Args:
         text: the expression.
-        live: whether it is for a live run, which may have switches that no recording can be backtested with.
+        live: whether the switch is for a live run, which also allows switches that cannot be backtested.
 
     Raises:
-        UsageError: it is not a call of a known switch with literal arguments, or the switch does not take them.
+        UsageError: the text is not a call of a known switch with literal arguments, or the switch does not accept them.
     """
     call = _parsed(text)
     switch = _switch(call.func, live=live)
@@ -86,7 +86,7 @@ def _parsed(text: str) -> ast.Call:
         raise UsageError(f"a switch is at most {LONGEST:,} characters long; this one has {len(text):,}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Python, about the text as code
+            warnings.simplefilter("ignore")  # Python's warnings about the text as code
             expression = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         why = error.msg if isinstance(error, SyntaxError) else "it cannot be read"

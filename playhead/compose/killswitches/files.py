@@ -1,4 +1,4 @@
-"""A killswitch that anybody can pull who can make a file."""
+"""A killswitch that fires when a file exists."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from playhead.kernel.lifecycle.watch import Task
 
 POLL_S: Final = 0.05
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 LONGEST: Final = 200
-"""Characters of the file that become the reason."""
+"""Characters of the file that are used as the reason."""
 
 
 def kill_file(path: str | Path, *, on_trigger: OnTrigger = "stop") -> Block:
     """End the run as soon as this file exists; while it exists, no run with this switch continues or starts.
 
-    The first line of the file, if it has one, becomes the reason. A place that cannot be looked at ends the run, too.
+    The file's first line, if it has one, is the reason. If the path cannot be checked, the run ends, too.
 
     Args:
-        path: the file; its folder need not exist yet.
+        path: the file's path; its folder need not exist yet.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
@@ -58,7 +58,7 @@ class _KillFile(Switch):
             self.polling.call_off()
 
     def _fired(self) -> bool:
-        """End the run if the file exists, or cannot be looked at."""
+        """End the run if the file exists or cannot be checked."""
         try:
             self.file.stat()
             why = f"{self.file} exists{_content(self.file)}"
@@ -72,9 +72,9 @@ class _KillFile(Switch):
 
 
 def _content(file: Path) -> str:
-    """Return what the file says, as the end of a sentence."""
+    """Return the file's first line, as the end of a sentence."""
     try:
-        # Not to be waited for: it may be a pipe that nobody writes to.
+        # Never wait for the file: it may be a pipe that nobody writes to.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", 0) as opened:
             said = (opened.read(4 * LONGEST) or b"").decode(errors="replace").strip().splitlines()
     except OSError:

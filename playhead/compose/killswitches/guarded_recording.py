@@ -1,7 +1,7 @@
-"""A recorded run under killswitches: their guards see its requests, calls and answers in the recorded order.
+"""A recorded run under killswitches, whose guards see its requests, calls and answers in the recorded order.
 
-What a recording cannot tell is an `UnknownOutcomeError`: what a model would have answered to another request, or how long a
-request would have waited.
+`UnknownOutcomeError` reports what a recording cannot show, such as the model's answer to a different request, or how long
+a request would have waited.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ if TYPE_CHECKING:
     from playhead.trace.recording import Recording
 
 Attempt = tuple[str, int, int]
-"""An owner, the number of a request, and which attempt at it."""
+"""An owner, the number of a request, and the number of the attempt."""
 
 
 class Stop(KillswitchFired):
-    """What the live run would have recorded of the switch, and where."""
+    """Where a switch would have fired, and what the live run would have recorded."""
 
     owner: str
     """The agent or tool body: `root`, `root/researcher@3.0`."""
     turn: int | None
-    """Turn of that agent's loop, from 0; None outside of it."""
+    """Turn of that agent's loop, from 0; None outside it."""
     seq: int
-    """`seq` of the event at which it stops: a request that would not have been sent, a call that would not have run, an answer
-    or a result after which nothing would have begun, or the first event after a deadline."""
+    """`seq` of the event at which the run would have stopped: a request that would not have been sent, a call that would not
+    have run, an answer or a result after which nothing would have started, or the first event after a deadline."""
     after_ms: float
     """Milliseconds from the start of the run."""
 
 
 class _FiredError(Exception):
-    """A switch fired, and would have ended the run: the session where it did, and what it says."""
+    """A switch fired and would have ended the run; holds the session and the termination."""
 
 
 class UnknownOutcomeError(Exception):
-    """The outcome is not known; the message says why."""
+    """The outcome is not known, for the reason in the message."""
 
 
 class GuardedRecording:
-    """A recorded run that passes the guards of killswitches."""
+    """A recorded run, checked by the guards of killswitches."""
 
     def __init__(self, recording: Recording, switches: Iterable[Block]) -> None:
         if recording.status == "damaged":
@@ -85,7 +85,7 @@ class GuardedRecording:
             own = {spec.name: spec for spec in owner.own_tools.values()}
             if owner.started is not None:
                 header = owner.started.agent
-            else:  # a tool's body has the model and tools of its agent
+            else:  # a tool's body uses its agent's model and tools
                 header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
             session = _Session(run, header, name, for_tool=lambda caller, _: caller)
             self._sessions[name], self.tools[name] = session, own
@@ -93,7 +93,7 @@ class GuardedRecording:
         for session in self._sessions.values():
             session.gate.post(self._guards)
         self.budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
-        """The switches that look at prompts."""
+        """The switches that check prompts."""
         self._start_us = recording.records[0].ts
         self.lasted_s = (max(record.ts for record in recording.records) - self._start_us) / 1e6
         """Seconds from the first event to the last."""
@@ -132,7 +132,7 @@ class GuardedRecording:
         return None
 
     def price(self, owner: str, answer: LlmResponded) -> LlmResponded:
-        """Return an answer with its US dollars: as recorded, or else by the prices that a switch was given."""
+        """Return an answer with its cost in US dollars: as recorded, otherwise by the prices given to a switch."""
         prices = [each for guard in self.budgets if (each := guard.prices.get(self._sessions[owner].header.model))]
         if answer.cost_usd is not None or answer.usage.of_answer().unknown or not prices:
             return answer
@@ -159,7 +159,7 @@ class GuardedRecording:
                 tell(session, event, "result", call_id=event.call_id)
 
     async def _request(self, session: Session, event: LlmRequested) -> None:
-        # A request names the whole thread, and only budgets look at it.
+        # A request refers to the whole thread, and only budgets read it.
         seen = event if self.budgets else event.model_copy(update={"messages": (), "tools": ()})
         request = self.recording.owners[session.owner].request(seen)
         for guard in self._guards:
@@ -178,7 +178,7 @@ class GuardedRecording:
             self._caps[session.owner, event.request, event.attempt] = cap
 
     def _require_same(self, session: Session, event: LlmResponded) -> None:
-        """Refuse an answer that the switches would have changed, or of which a budget cannot know the length."""
+        """Refuse an answer that the switches would have changed, or whose length a budget cannot know."""
         cap = self._caps.get((session.owner, event.request, event.attempt))
         where, length = f"request {event.request} of {session.owner}", event.usage.output_tokens
         if cap is not None and length > cap:
@@ -186,7 +186,7 @@ class GuardedRecording:
                 f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and what "
                 "would have come of that cannot be told"
             )
-        # Where the provider counts nothing, a live budget counts what it had reserved; an import does not say that.
+        # Without usage from the provider, a live budget counts its reservation; an imported trace does not show it.
         imported = self.recording.header.imported is not None
         if self.budgets and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
             raise UnknownOutcomeError(
@@ -210,17 +210,17 @@ class GuardedRecording:
 
 
 class _Session(Session):
-    """An agent of the recording, as guards see it: a switch that fires ends the backtest."""
+    """An agent of the recording, as guards see it; a switch that fires ends the backtest."""
 
     model = cast("Any", SimpleNamespace(adapter=None))
-    """It counts no tokens: prompts are estimated."""
+    """The model counts no tokens, so prompts are estimated."""
 
     def emit(self, event: EventBase) -> None:
-        """Record nothing; end the backtest where a switch fires before a turn."""
+        """Record nothing; end the backtest if a switch fires before a turn."""
         if isinstance(event, KillswitchFired):
             raise _FiredError(self, event)
 
     def emit_ending(self, event: EventBase, end: object) -> bool:  # noqa: ARG002
-        """End the backtest where a switch fires."""
+        """End the backtest if a switch fires."""
         self.emit(event)
         return True

@@ -1,6 +1,6 @@
-"""The ledger: what may be spent, what has been, what is set aside for requests that are under way, and what tokens cost.
+"""The ledger: limits, amounts spent, reservations for requests in progress, and token prices.
 
-Everything is counted in whole numbers, so that no sum is ever a little too low.
+All amounts are integers, so that no sum is too low by a rounding error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Amount:
     """Tokens and money."""
 
     tokens: int = 0
-    """Tokens, prompt and answer together."""
+    """Tokens of prompt and answer together."""
     femtodollars: int = 0
     """Money, in units of 1e-15 US dollars."""
 
@@ -52,16 +52,16 @@ class Amount:
 
 
 class Budget:
-    """What one run may spend, or all the runs that are given the same one.
+    """What one run may spend, or several runs that share the budget.
 
     >>> budget = Budget(max_tokens=100_000, max_cost_usd=2.50)
     >>> agent = Agent(model, compose=[budget_limit(budget)])  # doctest: +SKIP
 
-    May be used from many threads and event loops at once.
+    Safe to use from several threads and event loops at once.
     """
 
     def __init__(self, *, max_tokens: int | None = None, max_cost_usd: float | None = None) -> None:
-        """Begin with nothing spent.
+        """Create a budget of which nothing is spent.
 
         Args:
             max_tokens: tokens at most, prompts and answers together.
@@ -80,31 +80,31 @@ class Budget:
         self._in_flight = 0
         self._waiting: dict[object, Callable[[], object]] = {}
         self.lock = threading.RLock()
-        """Held while the remaining budget is read and reserved from."""
+        """Held while the remaining budget is read and a reservation is made."""
 
     @property
     def spent_tokens(self) -> int:
-        """Tokens that are spent; an attempt that was not answered counts with all that was set aside for it."""
+        """Tokens spent; an attempt without an answer counts with its whole reservation."""
         return self._spent.tokens
 
     @property
     def spent_cost_usd(self) -> float:
-        """US dollars that are spent; counted as tokens are."""
+        """US dollars spent, counted like tokens."""
         return float(Decimal(self._spent.femtodollars) / FEMTO)
 
     @property
     def set_aside_tokens(self) -> int:
-        """Tokens set aside for requests that are under way."""
+        """Tokens reserved for requests in progress."""
         return self._set_aside.tokens
 
     @property
     def left_tokens(self) -> int | None:
-        """Tokens that are neither spent nor set aside; below 0 if a prompt was longer than it was taken to be."""
+        """Tokens neither spent nor reserved; below 0 if a prompt was longer than estimated."""
         return None if self.max_tokens is None else self.max_tokens - self._spent.tokens - self._set_aside.tokens
 
     @property
     def left_cost_usd(self) -> float | None:
-        """US dollars that are neither spent nor set aside."""
+        """US dollars neither spent nor reserved."""
         left = self.left_femtodollars
         return None if left is None else float(Decimal(left) / FEMTO)
 
@@ -117,22 +117,22 @@ class Budget:
 
     @property
     def in_flight(self) -> int:
-        """Requests that are under way."""
+        """The number of requests in progress."""
         return self._in_flight
 
     def set_aside(self, amount: Amount) -> None:
-        """Set an amount aside for a request."""
+        """Reserve an amount for a request."""
         with self.lock:
             self._set_aside += amount
             self._in_flight += 1
 
     def spend(self, amount: Amount) -> None:
-        """Count what was spent, or may have been, with nothing set aside for it."""
+        """Count an amount that was, or may have been, spent without a reservation."""
         with self.lock:
             self._spent += amount
 
     def settle(self, amount: Amount, spent: Amount) -> None:
-        """Free what was set aside for a request, and count what it spent."""
+        """Release a request's reservation, and count what it spent."""
         with self.lock:
             self._set_aside -= amount
             self._spent += spent
@@ -143,7 +143,7 @@ class Budget:
         """Call a function, from any thread, when the next request is settled; the caller holds the lock.
 
         Returns:
-            A function that ends the waiting, from any thread; calling it again does nothing.
+            A function that cancels the wait, from any thread; calling it again does nothing.
         """
         ticket = object()
         self._waiting[ticket] = wake
@@ -155,7 +155,7 @@ class Budget:
         return undo
 
     def wake(self) -> None:
-        """Wake everybody who waits, once."""
+        """Call every waiting function once."""
         with self.lock:
             waiting, self._waiting = self._waiting, {}
         for wake in waiting.values():
@@ -175,10 +175,10 @@ def _dollars(value: object) -> float:
 
 
 def checked_prices(given: object) -> dict[str, Prices]:
-    """Return prices by model: each a `Prices`, its fields in a dict, or a pair of those of prompt and answer.
+    """Return prices by model; each is given as `Prices`, as its fields in a dict, or as a pair for prompt and answer.
 
     Raises:
-        UsageError: they are not.
+        UsageError: they have none of these forms.
     """
     if not isinstance(given, Mapping):
         raise UsageError(f"prices is a dict by model; {_FORM}")
@@ -196,15 +196,15 @@ def _checked(model: object, given: object) -> Prices:
 
 
 def worst_cost(prompt: int, cap: int, prices: Prices) -> int:
-    """Return the most that a request may cost, in femtodollars: nothing comes from a cache, all may be written to it."""
+    """Return the maximum cost of a request in femtodollars, with nothing read from a cache and the prompt written to it."""
     dearest = max(prices.input_usd, prices.cache_write_usd or 0.0, prices.cache_read_usd or 0.0)
     return prompt * femtodollars(dearest) + cap * femtodollars(prices.output_usd)
 
 
 def cost_of(usage: Usage, prices: Prices) -> int:
-    """Return what an answer cost, in femtodollars: cached tokens at their own price, reasoning as the output it is.
+    """Return the cost of an answer in femtodollars: cached tokens at their own price, reasoning at the price of output.
 
-    No more of a prompt is cached than there is of it.
+    The cached tokens are limited to the tokens of the prompt.
     """
     prompt = usage.input_tokens
     written = min(usage.cache_write_tokens, prompt)

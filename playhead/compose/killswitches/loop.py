@@ -1,4 +1,4 @@
-"""Killswitches that look between the phases of the loop."""
+"""Killswitches that are checked between the phases of the loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playhead.kernel.hooks import LOOP_PHASES, Stop, Terminate
 from playhead.kernel.tools import name_of
 
 LONGEST: Final = 1000
-"""Characters of a reason."""
+"""The longest reason, in characters."""
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
     """End the run before its turn number `limit` (counted from 0) begins: at most `limit` turns.
 
     Args:
-        limit: turns of the loop, at least 0.
+        limit: the maximum number of turns, at least 0.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
@@ -43,21 +43,21 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
         return answer(f"{limit} turn{' is' if limit == 1 else 's are'} used", "max_iterations", "max_iterations")
 
     def block(harness: Harness) -> None:
-        # Not for agents below: each has turns of its own, and its own limit.
+        # Not for sub-agents: each has its own turns and its own limit.
         harness.switch("think", check, "max_iterations", {"limit": limit, "on_trigger": on_trigger})
 
     return block
 
 
 def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTrigger = "stop") -> Block:
-    """End the run when a function of yours says so: it is asked before every think, act and observe.
+    """End the run when your function returns a true value; it is called before every think, act and observe.
 
-    Before `act` the calls that are about to run stand in `context.state.pending`. A predicate that raises, or does not
-    answer in its time, ends the run as failed: a switch that cannot look does not let anything pass.
+    Before `act`, `context.state.pending` holds the calls that are about to run. A predicate that raises or times out
+    ends the run as failed, because a switch that cannot check must not let anything pass.
 
     Args:
-        predicate: takes the `PhaseContext`; what is true ends the run, and a text says why. Sync or async.
-        name: what traces and results call the switch.
+        predicate: takes the `PhaseContext`; a true value ends the run, and a text gives the reason. Sync or async.
+        name: the switch's name in traces and results.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:

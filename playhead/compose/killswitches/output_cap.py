@@ -1,4 +1,4 @@
-"""The longest answer of a request: where its parameters state it, how to lower it, and what would get past it."""
+"""The output cap of a request: which parameters state it, how to lower it, and which parameters would bypass it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NAMES: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
-"""The parameters that cap an answer, by the names that providers have for it."""
+"""The parameters that cap an answer, under the names that providers use."""
 _SEVERAL: Final = frozenset({"n", "bestof", "numreturnsequences", "candidatecount"})
-"""Names for how many answers there are to be, without `_` and capitals."""
+"""Names for the number of answers, without `_` and in lower case."""
 _CAPS: Final = frozenset(
     {*(each.replace("_", "") for each in NAMES), "npredict", "maxnewtokens", "maxgenlen", "maxtokenstosample"}
 )
-"""Names for the longest answer, written so."""
+"""Names for the longest answer, normalised in the same way."""
 _WITHIN: Final = frozenset({"extra_body", "options"})
-"""Parameters that go into the body of a request as they are."""
+"""Parameters that are sent in the body of a request unchanged."""
 _NOT_SEARCHED: Final = frozenset(
     {"format", "guided_json", "json_schema", "logit_bias", "properties", "response_format", "schema"}
 )
-"""What holds names of the user's own, such as a JSON Schema."""
+"""Parameters that contain the user's own names, such as a JSON Schema."""
 
 
 def output_cap(parameters: Mapping[str, JsonValue]) -> int | None:
-    """Return the lowest cap that a request states, or None when it states none; 0, for some servers no limit, is 1."""
+    """Return the lowest cap that a request states, or None; 0 becomes 1, because some servers take 0 as no limit."""
     caps = [max(1, value) for name in NAMES if type(value := parameters.get(name)) is int and value >= 0]
     return min(caps, default=None)
 
 
 def with_output_cap(request: Request, cap: int) -> Request:
-    """Return the request with an answer of at most `cap` tokens: under the names that it uses, else `max_tokens`."""
+    """Return the request with its answer capped at `cap` tokens, under the names that it uses, otherwise `max_tokens`."""
     parameters = request.parameters
     used = [name for name in NAMES if name in parameters] or [NAMES[0]]
     lowered: dict[str, JsonValue] = {}
@@ -63,7 +63,7 @@ def _unbound(path: str, key: str) -> str | None:
 
 
 def _keys(parameters: dict[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield where each name is in these parameters, and the name; without recursion, for they may be of any depth."""
+    """Yield the path of each name in these parameters, and the name; without recursion, because they may have any depth."""
     left: list[tuple[str, JsonValue]] = [("", parameters)]
     while left:
         above, value = left.pop()
@@ -75,7 +75,7 @@ def _keys(parameters: dict[str, JsonValue]) -> Iterator[tuple[str, str]]:
 
 
 def _dropped(parameters: Mapping[str, JsonValue]) -> str | None:
-    """Return whether a parameter of litellm takes the cap away again."""
+    """Return why a parameter of litellm would remove the cap, or None."""
     if parameters.get("drop_params"):
         return "drop_params may take away the cap that a budget lowers: name what to drop in additional_drop_params"
     dropped = parameters.get("additional_drop_params")

@@ -1,4 +1,4 @@
-"""How many tokens a prompt may be, before the provider has counted them."""
+"""Upper bounds on the tokens of a prompt, before the provider has counted them."""
 
 from __future__ import annotations
 
@@ -25,43 +25,43 @@ PromptBound = Literal["estimate", "bytes"]
 PER_REQUEST: Final = 64
 """Tokens that a chat template may add around the messages."""
 PER_MESSAGE: Final = 16
-"""Tokens that it may add around each."""
+"""Tokens that it may add around each message."""
 PER_TOOLS: Final = 1024
-"""Tokens that it may add to explain tools: providers put up to some hundred there."""
+"""Tokens that it may add to explain tools; providers add up to a few hundred."""
 BYTES_PER_TOKEN: Final = 3
-"""Of an estimate: English has about 4, code and JSON about 3."""
+"""Bytes per token in an estimate; English has about 4, code and JSON about 3."""
 IMAGE_TOKENS: Final = {"bytes": 50_000, "estimate": 1_500}
-"""Tokens of an image: the most that a provider is known to count for one (gpt-4o-mini, 8 tiles), and a usual number."""
+"""Tokens of an image: the most that a provider is known to count for one (gpt-4o-mini, 8 tiles), and a typical number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How long a prompt is taken to be."""
+    """The upper bound on the tokens of a prompt."""
 
     tokens: int
     """Tokens at most."""
     how: Literal["counted", "bytes", "estimate"]
-    """How that was found."""
+    """How the bound was determined."""
     raw: float = 0.0
-    """The estimate before learning raised it; 0 when the bound is not an estimate."""
+    """The estimate before learning raised it; 0 if the bound is not an estimate."""
 
 
 class PromptMeter:
     """Counts the tokens of prompts, by the adapter's own count, by bytes, or by an estimate.
 
-    An estimate that was too low is mended: what the provider counted raises all that follow.
+    If an estimate was too low, the provider's count raises all later estimates.
     """
 
     def __init__(self, bound: PromptBound | None) -> None:
         self._bound = bound
         self._factor = 1.0
-        self._token = 1 if bound == "bytes" else BYTES_PER_TOKEN  # a token in the bytes that are added up here
+        self._token = 1 if bound == "bytes" else BYTES_PER_TOKEN  # bytes that are added up for one token
         self._thread: tuple[tuple[Message, ...], int] = ((), 0)
-        """The thread that was measured last; only what was added to it is measured."""
+        """The last thread that was measured; only messages added since are measured."""
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
     async def bound(self, model: Model, request: Request) -> Bound:
-        """Return the upper bound of a prompt's tokens, as exact as the adapter allows."""
+        """Return the upper bound on a prompt's tokens, as exact as the adapter allows."""
         if self._bound is None and isinstance(model, CountsTokens):
             counted = await _counted(model, request)
             if counted is not None:
@@ -73,12 +73,12 @@ class PromptMeter:
         return Bound(int(raw * self._factor) + 1, "estimate", raw)
 
     def learn(self, bound: Bound, counted: int) -> None:
-        """Hear what the provider counted for a prompt of this bound."""
-        if bound.raw > 0:  # and not by what is learned already: many may be in flight that were counted too low alike
+        """Learn from the provider's count for a prompt with this bound."""
+        if bound.raw > 0:  # relative to the raw estimate: prompts in flight may all have been underestimated alike
             self._factor = max(self._factor, counted / bound.raw)
 
     def bytes_of(self, request: Request) -> int:
-        """Return the bytes of all that the model is sent; what is known in tokens counts with the bytes of as many."""
+        """Return the bytes of everything sent to the model; parts known in tokens are converted to bytes."""
         said = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages)
         return PER_REQUEST * self._token + said + _bytes_of_parameters(request.parameters)
 
@@ -114,10 +114,10 @@ class PromptMeter:
 
 
 async def _counted(model: CountsTokens, request: Request) -> int | None:
-    """Return the adapter's count; None when it fails or is not a number of tokens."""
+    """Return the adapter's count; None if it fails or is not a number of tokens."""
     try:
         counted = await model.count_tokens(request)
-    except Exception as error:  # noqa: BLE001 - an adapter may be anybody's; the request itself will say what is wrong
+    except Exception as error:  # noqa: BLE001 - adapters may be third-party code; the request itself will report the error
         log.warning("%s cannot count tokens: %s: %s", type(model).__name__, type(error).__name__, describe(error))
         return None
     return counted if type(counted) is int and counted >= 0 else None
@@ -133,5 +133,5 @@ def _length(text: str | None) -> int:
 
 
 def _json_length(value: Any) -> int:  # noqa: ANN401 - JSON
-    """Return the bytes of JSON as it may be sent: with escapes and spaces, which is the longest form."""
+    """Return the bytes of JSON in its longest form: with escapes and spaces."""
     return len(json.dumps(value))

@@ -29,21 +29,21 @@ def tool_limit(
     total: int | None = None,
     on_trigger: Literal["stop", "terminate", "refuse"] = "stop",
 ) -> Block:
-    """End the run before a tool is called once more than it may be.
+    """End the run before a call that would exceed a tool's limit.
 
-    Counted are calls whose arguments fit, before anybody is asked to approve them, in this agent and all below it,
-    however many run at once; also those that another switch, asked after this one, does not let run. Tools of the kernel
-    (`final-answer`, …) are not counted.
+    Calls with valid arguments count, before their approval, in this agent and its sub-agents together, also when they
+    run in parallel. A call counts even if a later switch does not let it run. The kernel's own tools (`final-answer`, …)
+    do not count.
 
     Args:
-        tool: a tool's name, or limits by name; `*` is every tool that is not named, each with a limit of its own.
-        calls: how often the tool may be called.
-        total: how often tools may be called in all.
+        tool: a tool's name, or limits by name; `*` means every tool that is not named, each with its own limit.
+        calls: the maximum number of calls of the tool.
+        total: the maximum number of calls of all tools together.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one; `refuse`
             lets it continue, and the model reads that the call did not run.
 
     Raises:
-        UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
+        UsageError: an argument is not valid; or, when a run starts, none of its agents has a tool of this name.
     """
     limits = _limits(tool, calls)
     if total is not None:
@@ -87,12 +87,12 @@ class _ToolLimit(Switch):
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:  # noqa: ARG002
         why = self._reached(spec.name)
         if why is None:
-            self.calls[spec.name] += 1  # in one step with the look: nothing else runs in between
+            self.calls[spec.name] += 1  # in one step with the check, so that nothing else runs in between
             return None
         return Refuse(f"{spec.name} was not called: {why}") if self.on_trigger == "refuse" else self.answer(why)
 
     def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> None:  # noqa: ARG002
-        """Count a call that was let run."""
+        """Count a call that was allowed."""
         if not isinstance(event, ToolCallCompleted) or not event.end.admitted:
             return
         tool = session.toolset.get(event.tool)

@@ -1,4 +1,4 @@
-"""What all killswitches share: how they end a run, and how their arguments are checked."""
+"""Shared by all killswitches: how they end a run, and how their arguments are checked."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
 OnTrigger = Literal["stop", "terminate"]
-"""`stop`: the run ends in order, status `done`, with the best output so far. `terminate`: it has failed."""
+"""`stop` ends the run in order, with status `done` and the best output so far. `terminate` ends it as failed."""
 
 
 @dataclass(eq=False)
 class Switch(Guard):
-    """A guard that ends its agent in one of the two ways."""
+    """A guard that ends its agent in one of these two ways."""
 
     session: Session
-    """The agent that it guards."""
+    """The guarded agent."""
     on_trigger: str
     """How it ends the agent."""
 
     def answer(self, reason: str) -> Stop | Terminate:
-        """Return what ends the agent."""
+        """Return the answer that ends the agent."""
         return ending(self.on_trigger)(reason, self.name, self.name)
 
 
 def ending(on_trigger: str) -> type[Stop | Terminate]:
-    """Return what a hook answers to end the run in this way."""
+    """Return the hook's answer that ends the run in this way."""
     return Terminate if on_trigger == "terminate" else Stop
 
 
@@ -46,10 +46,10 @@ def checked_trigger(on_trigger: object, *others: str) -> str:
     """Return how a switch ends a run.
 
     Raises:
-        UsageError: the switch has no such ending.
+        UsageError: the switch does not have this ending.
     """
     known = ("stop", "terminate", *others)
-    if on_trigger not in known:  # a tuple: it may be anything, also what has no hash
+    if on_trigger not in known:  # a tuple, because the value may be unhashable
         *most, last = (f"`{each}`" for each in known)
         raise UsageError(f"on_trigger is {', '.join(most)} or {last}; it is {on_trigger!r}")
     return str(on_trigger)
@@ -64,7 +64,7 @@ def guard_block(
     check: Callable[[Model], Awaitable[object]] | None = None,
     **settings: object,
 ) -> Block:
-    """Return the block that registers a guard of these tools; the settings are what the header of a trace says of it."""
+    """Return the block that registers a guard of these tools; the header of a trace records its settings."""
     given = to_json({key: value for key, value in settings.items() if value is not None})
     maker = GuardMaker(name, make, given, check, guarded, approver)
 
@@ -75,14 +75,14 @@ def guard_block(
 
 
 def names_of(what: str, given: object) -> tuple[str, ...]:
-    """Return the tools that are named by one name or several.
+    """Return the tools named by one name or several.
 
     Raises:
         UsageError: no tool is named, or a name is not text.
     """
     names = (given,) if isinstance(given, str) else given
     if isinstance(names, (set, frozenset)):
-        names = sorted(names, key=str)  # the header says them in one order
+        names = sorted(names, key=str)  # the header records them in sorted order
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(each, str) for each in names):
         raise UsageError(f"{what} takes the name of a tool, or a list of names; it is {given!r}")
     return tuple(names)
