@@ -3,4 +3,4 @@
 from typing import Final
 
 VERSION: Final = "0.2.0"
-"""The version of Playhead; it stands here since what every room needs has to be in the first one."""
+"""The version of Playhead. It is here because every other package needs it and may import this one."""

@@ -15,7 +15,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The wall clock when it is made, and from then on the monotonic clock, which nobody can set back."""
+    """Starts at the wall clock's time and then follows the monotonic clock, which cannot be set back."""
 
     def __init__(self) -> None:
         self._offset_ns = time.time_ns() - time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""The version of the trace format, and what is said of a file of another one."""
+"""The trace format's version, run ids, and the reason codes of endings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _READ_BY: Final = {"1": "0.1"}
 _SAID: Final = re.compile(rb'"format":"((\d{1,9})(?:\.\d{1,9})?)')
 _WRITER: Final = re.compile(rb'"versions":\{[^{}]*"playhead":"([0-9][0-9A-Za-z.+-]{0,30})"')
 _BEGINNING: Final = 4096
-"""Bytes of the first line in which it says its format."""
+"""Bytes at the start of the first line that contain the format version."""
 
 
 def require_format(name: str, first_line: bytes) -> None:
     """Refuse a file whose first line names another major format.
 
     Raises:
-        TraceFormatError: it does; one sentence names the version of Playhead that reads it.
+        TraceFormatError: the format differs; the message names the version of Playhead that reads it.
     """
     start = first_line[:_BEGINNING]
     said = _SAID.search(start) if b'"run-started"' in start else None
@@ -42,9 +42,9 @@ def require_format(name: str, first_line: bytes) -> None:
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Of ULIDs."""
+"""The alphabet of ULIDs."""
 _CROCKFORD: Final = str.maketrans(_ALPHABET[10:], "ABCDEFGHIJKLMNOPQRSTUV")
-"""From the alphabet of ULIDs to the one that `int(…, 32)` reads."""
+"""Translates a ULID to the digits that `int(…, 32)` reads."""
 _numbers: Final = count()
 
 
@@ -63,29 +63,29 @@ def checked_run_id(run_id: str) -> str:
 
 
 def new_run_id() -> str:
-    """Return a new ULID: sorts by time, and its 128 bits are the OpenTelemetry trace id.
+    """Return a new ULID: ids sort by time, and the 128 bits are the OpenTelemetry trace id.
 
-    The ids that a process makes in one millisecond are told apart by a number, in their order, and by 64 random bits.
+    A counter and 64 random bits distinguish the ids that a process creates in one millisecond.
     """
     number = time.time_ns() // 1_000_000 << 80 | next(_numbers) % 2**16 << 64 | int.from_bytes(os.urandom(8))
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def ulid_number(run_id: str) -> int | None:
-    """Return the 128 bits of a ULID; None for an id that is none."""
+    """Return the 128 bits of a run id, or None for an id that is not a ULID."""
     text = run_id.upper()
     return int(text.translate(_CROCKFORD), 32) if _ULID.fullmatch(text) else None
 
 
 def ulid_time_ms(name: str) -> int | None:
-    """Return the milliseconds since the Unix epoch that a name begins with which begins with a ULID; None for others."""
+    """Return the time in a name that starts with a ULID, in milliseconds since the Unix epoch; None for other names."""
     return int(name[:10].translate(_CROCKFORD), 32) if _ULID.match(name) else None
 
 
 ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
-"""Reason codes of endings in which the model itself said what the answer is."""
+"""Reason codes of runs that ended with the model's own answer."""
 UNACCEPTED: Final = frozenset({"output_rejected", "required_tools_missing", "unsatisfied"})
-"""Reason codes of endings in which it said so, and whoever had to accept the answer did not."""
+"""Reason codes of runs whose answer was not accepted by a validator, a required-tools check or a critic."""
 # fmt: off
 INCOMPLETE: Final = {
     **dict.fromkeys(
@@ -97,9 +97,9 @@ INCOMPLETE: Final = {
     ), "output_filtered"),
 }
 # fmt: on
-"""By finish reason, in small letters."""
+"""The reason code of an incomplete answer, by lower-case finish reason."""
 
 
 def incomplete(finish_reason: str | None) -> str | None:
-    """Return how a run ends with an answer of this finish reason; None with one that is whole."""
+    """Return the reason code for an answer with this finish reason; None when the answer is complete."""
     return INCOMPLETE.get((finish_reason or "").lower())

@@ -1,10 +1,10 @@
-"""One event, one line: how it is written, how it is read, how it is chained.
+"""Writes, reads and hash-chains events: one event is one line.
 
     {"seq":0,"ts":1790000000000000,"kind":"thought","owner":"root","iteration":0,"data":{…},"h":"<64 hex>"}
 
 `h` is the lower-case hex SHA-256 over the previous line's `h` (its 64 bytes, nothing for the first line) and this line's
-bytes before `,"h":`. Reader and writer stand side by side here so that they cannot drift apart. Change
-`playhead.trace.format.FORMAT` when a reader of today would misread what is written here.
+bytes before `,"h":`. Encoder and decoder are side by side in this file so that they cannot drift apart. Change
+`playhead.trace.format.FORMAT` when today's reader would misread the lines written here.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ TAIL: Final = len(b',"h":""}') + 64
 """Bytes at the end of a line, without its newline, that the hash does not cover."""
 
 TORN: Final = b"\x18"
-"""CAN, "the data before this are in error": ends the line of an event of which only a part could be written. No event
-holds this byte, for JSON escapes it."""
+"""CAN, "the data before this are in error": ends the line of an event that was only partly written. No event contains
+this byte, because JSON escapes it."""
 
 BLOB: Final = b'{"$type":"blob"'
 """How a reference to a blob begins; inside a text its quotes would be escaped."""
@@ -44,17 +44,17 @@ ENVELOPE: Final = re.compile(
 HASH_TAIL: Final = re.compile(rb',"h":"[0-9a-f]{64}"\}')
 _BEFORE_FIELDS: Final = len('{"kind":"",')
 Resolve = Callable[[dict[str, Any]], dict[str, Any]]
-"""Is given the data of an event that refers to blobs, and returns them with the blobs' values."""
+"""Takes the data of an event that refers to blobs, and returns them with the blobs' values."""
 
 
 class Record(NamedTuple):
-    """An event with its envelope: when it happened, to whom, and where it stands in the file.
+    """An event with its envelope: its time, its owner, and its position in the file.
 
-    (A named tuple: a frozen data class takes three times as long to make, and a reader makes one per line.)
+    (A named tuple, because a frozen data class takes three times as long to create, and a reader creates one per line.)
     """
 
     seq: int
-    """Place in the file: 0, 1, 2 … without gaps."""
+    """Position in the file: 0, 1, 2 … without gaps."""
     ts: int
     """Microseconds since the Unix epoch."""
     owner: str
@@ -80,7 +80,7 @@ class Record(NamedTuple):
 
 
 class LineError(ValueError):
-    """A line is no event of this format; the message says why."""
+    """A line is not an event of this format; the message says why."""
 
 
 def encode_data(event: EventBase) -> bytes:
@@ -104,7 +104,7 @@ def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
     """Return the line with its newline, and its hash.
 
     Raises:
-        ValueError: no event can be of this kind.
+        ValueError: `kind` is not a valid kind.
     """
     where = "" if iteration is None else f',"iteration":{iteration}'
     body = f'{{"seq":{seq},"ts":{ts},{_kind_and_owner(kind, owner)}{where},"data":'.encode() + data
@@ -132,7 +132,7 @@ def decode_data(kind: bytes, data: bytes, resolve: Resolve | None = None) -> Eve
 
 @lru_cache(maxsize=1024)
 def decoder_of(kind: bytes) -> Callable[[bytes], EventBase]:
-    """Return the function that makes an event of this kind from its data; it raises `ValueError`."""
+    """Return the function that creates an event of this kind from its data; the function raises `ValueError`."""
     name = kind.decode()
     if name not in EVENT_TYPES:
         return lambda data: _event_of(name, _parse_object(data))
@@ -167,7 +167,7 @@ def _kind_and_owner(kind: str, owner: str) -> str:
 
 
 def _fields_of(model: BaseModel) -> dict[str, JsonValue]:
-    """Return the model's fields as strict JSON, one by one: slow, and right whatever they hold."""
+    """Return the model's fields as strict JSON, converting them one by one: slow, but correct for any values."""
     known = {name: value for name, value in model.__dict__.items() if value is not None}
     return {scrub(name): _field(value) for name, value in {**known, **(model.__pydantic_extra__ or {})}.items()}
 

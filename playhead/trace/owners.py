@@ -1,6 +1,6 @@
 """The names of owners: `root`, and below it the calls that led to an agent, such as `root/researcher@3.0`.
 
-Whoever takes such a name apart does it here: a tool may have a `/` in its own name, and a place ends each call.
+All code that splits such names is here: a tool's name may contain a `/`, and each call ends with its turn and position.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ def agent_path(owner: str) -> str:
 
 
 def owner_inside(owner: str, tool: str, iteration: int | None, position: int) -> str:
-    """Return the owner of what a call does through the ports, and of the agent that it enters."""
+    """Return the owner of the events that a call causes: its use of the ports, or the sub-agent that it starts."""
     return f"{owner}/{tool}@{'-' if iteration is None else iteration}.{position}"
 
 
 def lineage(owner: str) -> list[str]:
-    """Return the root, and below it everybody who led to this owner, itself last."""
+    """Return the owners from the root down to this one, both included."""
     above = [owner.partition("/")[0], *(owner[: place.end()] for place in _PLACE.finditer(owner))]
     return above if above[-1] == owner else [*above, owner]
 
 
 def parent_of(owner: str) -> str:
-    """Return the owner whose call an owner is; empty for the root."""
+    """Return the owner that made the call; empty for the root."""
     ends = [0, len(owner.partition("/")[0]), *(place.end() for place in _PLACE.finditer(owner))]
     return owner[: ends[-1] if ends[-1] < len(owner) else ends[-2]]
 
@@ -40,7 +40,7 @@ def own_name(owner: str) -> str:
 
 
 def tool_of(owner: str) -> str:
-    """Return the tool whose call an owner is; empty for the root."""
+    """Return the tool that the owner's call names; empty for the root."""
     return own_name(owner).rpartition("@")[0]
 
 
@@ -50,10 +50,10 @@ def depth_of(owner: str) -> int:
 
 
 def places_of(owner: str) -> tuple[tuple[int, int], ...]:
-    """Return the turns and places of an owner: sorted by them, what is inside a call stands right after it."""
+    """Return the turns and positions in an owner's name. As a sort key, they put an owner right after its parent."""
     return tuple((int(turn) if turn != "-" else -1, int(position)) for turn, position in _PLACES.findall(owner))
 
 
 def is_within(owner: str, top: str) -> bool:
-    """Return whether an owner is another one, or below it."""
+    """Return whether `owner` is `top` or below it."""
     return owner == top or owner.startswith(f"{top}/")

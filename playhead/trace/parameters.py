@@ -1,8 +1,8 @@
-"""Which request parameters are recorded by value: only those known to say how a model samples.
+"""Decides which request parameters are recorded by value: only those known to control how a model samples.
 
-Any other parameter may be a credential. The trace records its name and a fingerprint of its value, which shows a change:
-`{"$type": "unrecorded", "fingerprint": …}`. Equal values have equal fingerprints, and a guess needs the key, which is made
-once for each user, `~/.playhead/fingerprint.key`, and never leaves the machine with a trace.
+Any other parameter may be a credential. The trace records its name and a fingerprint of its value, which reveals a change:
+`{"$type": "unrecorded", "fingerprint": …}`. Equal values have equal fingerprints. Guessing a value needs the key: each user
+has one, in `~/.playhead/fingerprint.key`, and no trace contains it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ KNOWN: Final = frozenset(
     accept content_type anthropic_version anthropic_beta openai_beta
     """.split()  # noqa: SIM905 - a list of words reads better as words
 )
-"""Parameters whose value is a number, a word, or plain settings."""
+"""Parameters whose value is a number, a word, or a set of plain settings."""
 TEXTS: Final = frozenset(
     """
     stop stop_sequences dry_sequence_breakers format grammar json_schema response_schema guided_json guided_regex
     guided_choice guided_grammar
     """.split()  # noqa: SIM905
 )
-"""Parameters that instruct or constrain the model as its prompt does: any text, any JSON Schema."""
+"""Parameters that instruct or constrain the model as its prompt does; their value may be any text or JSON Schema."""
 _SETTINGS: Final = frozenset(
     """
     type name mode function strict tools allowed_tools function_calling_config allowed_function_names category threshold
@@ -67,7 +67,7 @@ _SETTINGS: Final = frozenset(
 )
 """Names of settings inside the value of a known parameter."""
 Place = tuple[str, ...]
-"""The names that lead to a parameter: its own, below those of the containers that hold it."""
+"""The path of a parameter: the names of its containers, then its own."""
 CONTAINERS: Final = frozenset({"extra_body", "extra_headers", "extra_query", "generation_config", "headers", "options"})
 """Parameters that hold others; each inner parameter is judged by its own name."""
 
@@ -75,7 +75,7 @@ log = logging.getLogger("playhead")
 
 KEY_BYTES: Final = 32
 UNKNOWN: Final = ""
-"""The fingerprint of every value where there is no key: it shows that there was a value, and equals no other."""
+"""The fingerprint of any value when there is no key: it shows that a value was given, and is never compared as equal."""
 _TAG: Final = "unrecorded"
 _WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
@@ -94,9 +94,9 @@ _HOLDERS: Final = frozenset(map(_folded, CONTAINERS))
 
 
 def fingerprint(value: JsonValue) -> str:
-    """Return `<id of the key>:<HMAC-SHA256 of the canonical JSON>`, or `UNKNOWN` where no key can be had.
+    """Return `<id of the key>:<HMAC-SHA256 of the canonical JSON>`, or `UNKNOWN` when no key can be created or read.
 
-    Two fingerprints say whether the values are equal only when their keys are the same: see `comparable`.
+    Fingerprints can be compared only when they were made with the same key: see `comparable`.
     """
     key = _key_in(Path(os.path.expanduser("~")) / ".playhead")  # noqa: PTH111 - `Path.home` raises where there is none
     if key is None:
@@ -105,13 +105,13 @@ def fingerprint(value: JsonValue) -> str:
 
 
 def comparable(one: str, other: str) -> bool:
-    """Return whether two fingerprints were made with the same key, so that they say whether their values are equal."""
+    """Return whether two fingerprints were made with the same key, so that comparing them compares their values."""
     return UNKNOWN not in (one, other) and one.partition(":")[0] == other.partition(":")[0]
 
 
 @lru_cache(maxsize=8)
 def _key_in(folder: Path) -> bytes | None:
-    """Return this user's key, made on first use; None, logged once, where it cannot be made or read."""
+    """Return this user's key, creating it on first use; None, logged once, when it cannot be created or read."""
     path = folder / "fingerprint.key"
     try:
         if not path.exists():
@@ -129,11 +129,11 @@ def _key_in(folder: Path) -> bytes | None:
 
 
 def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) -> dict[str, JsonValue]:
-    """Return the parameters as the trace records them; those of a trace stay unchanged.
+    """Return the parameters as the trace records them; parameters read from a trace stay unchanged.
 
     Args:
         parameters: request parameters, as JSON.
-        also: further paths to record by value; `extra_body.top_x` is one inside a container.
+        also: more paths to record by value; `extra_body.top_x` names a parameter inside a container.
     """
     return _nested({path: value if kept else _mark(path, value) for path, value, kept in _judged(parameters, also)})
 
@@ -204,7 +204,7 @@ def _judged(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) -> 
 
 
 def _flat(parameters: Mapping[str, JsonValue], above: Place = ()) -> dict[Place, JsonValue]:
-    """Return each parameter by its path; one that a container holds stands beside the others."""
+    """Return each parameter by its path, taken out of its containers."""
     found: dict[Place, JsonValue] = {}
     for name, value in parameters.items():
         if isinstance(value, dict) and value and _folded(name) in _HOLDERS and all(map(_NAME.fullmatch, value)):
@@ -215,7 +215,7 @@ def _flat(parameters: Mapping[str, JsonValue], above: Place = ()) -> dict[Place,
 
 
 def _nested(flat: Mapping[Place, JsonValue]) -> dict[str, JsonValue]:
-    """Return parameters in their containers again."""
+    """Return the parameters back in their containers: the reverse of `_flat`."""
     found: dict[str, JsonValue] = {}
     for (*above, name), value in flat.items():
         within = found

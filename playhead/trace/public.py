@@ -1,4 +1,4 @@
-"""Packages whose public names are loaded when they are first used: importing one costs next to nothing."""
+"""Loads a package's public names on first use, so that importing the package costs next to nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def public_names(package: str, stub: str) -> tuple[list[str], Callable[[str], ob
 
     Args:
         package: its name.
-        stub: the path of its stub, where each name stands once, with its home, for type checkers to see.
+        stub: the path of its stub file, which lists each name once with the module that defines it.
     """
     with open(stub, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be half of what the import costs
         homes = {name: home for home, name in re.findall(r"^from (\S+) import (\w+) as", file.read(), re.MULTILINE)}

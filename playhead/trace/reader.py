@@ -1,4 +1,4 @@
-"""Reads a trace back: streaming, verified line by line, and without a traceback for any content."""
+"""Reads a trace as a stream and verifies it line by line. Malformed content becomes a `Problem`, never an exception."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ MAX_LINE: Final = 64 * 1024 * 1024
 CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""
 MAX_PROBLEMS: Final = 1000
-"""Lines that are no events, or do not stand where they should, after which a file is not read on: a scan of junk must not cost
-minutes."""
+"""Malformed or misplaced lines after which reading stops, because scanning junk must not take minutes."""
 _tuple: Final = tuple.__new__
-"""Makes a named tuple without its own `__new__`, which is Python."""
+"""Creates a named tuple without calling its own `__new__`, which is slow because it is written in Python."""
 _OF_ONE_EVENT: Final = frozenset({"blob", "erased", "lost-events"})
-"""Problems that say nothing against the events behind them."""
+"""Problems that leave the events after them trustworthy."""
 
 _LAST: Final = frozenset({b"run-completed", b"erased"})
 """Kinds that end a file."""
@@ -51,9 +50,9 @@ class Problem:
     """Something wrong with a trace, and where."""
 
     kind: ProblemKind
-    """`truncated`: a torn last line. `lost-events`: the writer could not write them; the chain shows that nobody took
-    them out. Everything else around these two is sound. `blob`: a value is gone. `erased`: content was taken out on
-    request, and an event says so. The others mean damage."""
+    """`truncated`: the last line is incomplete. `lost-events`: the writer could not write events; the hash chain shows that
+    nobody removed them. The rest of the file is sound in both cases. `blob`: a value is missing. `erased`: content was
+    erased on request, and an event records the erasure. All other kinds mean damage."""
     line: int
     """Line number, from 1."""
     message: str
@@ -67,12 +66,12 @@ class Problem:
 
 
 def scan(path: Path) -> Iterator[Record | Problem]:
-    """Yield every event of a trace, and every problem at the place where it is; after `MAX_PROBLEMS` it is not read on.
+    """Yield every event of a trace, and every problem in its place; stop after `MAX_PROBLEMS`.
 
     Raises:
         TraceNotFoundError: there is no such file, or it cannot be read.
         NotATraceError: it does not start with an event.
-        TraceFormatError: it is of another major format.
+        TraceFormatError: it has another major format.
     """
     with open_trace(path) as file:
         reading = Following(path, file)
@@ -85,7 +84,7 @@ def open_trace(path: Path) -> io.BufferedIOBase:
 
     Raises:
         TraceNotFoundError: it cannot be opened.
-        MissingDependencyError: nothing here reads its compression.
+        MissingDependencyError: no installed library reads its compression.
     """
     try:
         if path.suffix == ".gz":
@@ -112,9 +111,9 @@ class Lines:
     def __init__(self, file: io.BufferedIOBase) -> None:
         self._file = file
         self.rest = b""
-        """Bytes after the last newline; at the end of the file, the torn last line."""
+        """Bytes after the last newline; at the end of the file, the incomplete last line."""
         self.broken = ""
-        """Why the file could not be read to its end: its compressed data are damaged or cut off."""
+        """Why reading stopped before the end of the file: the compressed data are damaged or cut off."""
 
     def __iter__(self) -> Iterator[bytes]:
         while (chunk := self._read()) and len(self.rest) < MAX_LINE:
@@ -127,16 +126,16 @@ class Lines:
     def _read(self) -> bytes:
         try:
             return self._file.read1(CHUNK)
-        except Exception as error:  # noqa: BLE001 - each way of compression has its own
+        except Exception as error:  # noqa: BLE001 - each compression library raises its own errors
             self.broken = str(error) or type(error).__name__
             return b""
 
 
 class Following:
-    """Reads a trace while it is being written: first what it holds, then what is appended."""
+    """Reads a trace while it is being written: first its current events, then those appended later."""
 
     def __init__(self, path: Path, file: io.BufferedIOBase) -> None:
-        """Read a trace that is open as `file`; its methods raise like `scan`."""
+        """Read the open trace `file`; the methods raise like `scan`."""
         self._lines = Lines(file)
         self._name = path.name
         self._blobs = BlobFolder(path)
@@ -153,7 +152,7 @@ class Following:
         self._has_unread = False
 
     def new(self) -> Iterator[Record | Problem]:
-        """Yield what was appended since the last call; an incomplete last line is left for the next one."""
+        """Yield the events appended since the last call; an incomplete last line is left for the next call."""
         for line in self._lines:
             if self._damage >= MAX_PROBLEMS:
                 self._has_unread = True
@@ -180,7 +179,7 @@ class Following:
         yield from self._pop_problems()
 
     def _read(self, line: bytes) -> Record | None:
-        """Return the event of a line, and note what is wrong with it."""
+        """Return the event of a line, and note its problems."""
         match = ENVELOPE.match(line)
         h = hashlib.sha256(self._previous + line[:-TAIL]).hexdigest()
         is_intact = line.endswith(b',"h":"%b"}' % h.encode())
@@ -221,7 +220,7 @@ class Following:
             self._add("duplicate", f"event {seq} stands here again")
         elif missing < 0:
             self._add("reordered", f"event {seq} stands after event {self._next_seq - 1}")
-        elif is_intact:  # only the writer itself can leave events out and go on with the chain
+        elif is_intact:  # only the writer itself can skip events and still continue the chain
             self._lost += missing
             self._add("lost-events", f"{missing} events before event {seq} could not be written", missing)
         else:
@@ -238,7 +237,7 @@ class Following:
         if isinstance(event, RunCompleted):
             self._ended = True
             more = event.lost_events - self._lost
-            if more > 0:  # they got no number: they could not even be redacted
+            if more > 0:  # events that could not even be redacted get no number
                 self._add("lost-events", f"{more} more events could not be written", more)
 
     def _add_cut_off(self) -> None:
@@ -264,7 +263,7 @@ class Following:
 
 
 def _require_trace(line: bytes, name: str) -> None:
-    """Refuse a file that is not a trace, or has another major format, before reading anything else of it."""
+    """Refuse a file that is not a trace, or has another major format, before reading the rest of it."""
     require_format(name, line)
     if not _FIRST_LINE.match(line) and not line.endswith(TORN):
         raise NotATraceError(f"{name} is not a Playhead trace: its first line is no event")

@@ -1,6 +1,6 @@
-"""A trace as one whole: who asked what, what came back, and the exact requests.
+"""A whole trace in memory, by owner: exchanges with the model, tool calls, and the exact requests.
 
-The thread is written once and requests name their messages by id; here they are put together again.
+A trace contains each message once and requests name their messages by id; this module rebuilds the requests.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class OwnerRecording:
     messages: dict[int, e.MessageAdded] = field(default_factory=dict)
     tools: dict[int, ToolSpec] = field(default_factory=dict)
     own_tools: dict[int, ToolSpec] = field(default_factory=dict)
-    """Those that run: without what hooks made of them for a request."""
+    """The agent's own tools, without the descriptions that hooks changed for a request."""
     exchanges: list[RecordedExchange] = field(default_factory=list)
     responses: dict[int, e.LlmResponded] = field(default_factory=dict)
     calls: dict[str, RecordedCall] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class OwnerRecording:
     facts: list[e.FactRecorded] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
-        """Take one more record of this owner."""
+        """Add a record of this owner."""
         self.records.append(record)
         match record.event:
             case e.RunStarted() | e.AgentStarted() as event:
@@ -99,10 +99,10 @@ class OwnerRecording:
                 return
 
     def message(self, message_id: int) -> Message:
-        """Return a message with its content, wherever that stands.
+        """Return a message with its content, looked up in the answer or result that `ref` names.
 
         Raises:
-            NotATraceError: the trace does not hold it.
+            NotATraceError: the trace does not contain it.
         """
         added = self._held(self.messages, message_id, "message")
         content, tool_calls = added.content, added.tool_calls
@@ -121,7 +121,7 @@ class OwnerRecording:
         )
 
     def request(self, requested: e.LlmRequested) -> Request:
-        """Return the exact request that was handed to the adapter; raises like `message`."""
+        """Return the exact request that the adapter was given; raises like `message`."""
         return Request(
             model=requested.model,
             messages=tuple(self.message(number) for number in _ids(requested.messages)),
@@ -140,14 +140,14 @@ class OwnerRecording:
 
 @dataclass(frozen=True)
 class Recording:
-    """A trace that has been read: the ground of every replay, diff and debrief."""
+    """A trace that has been read: the basis of every replay, diff and debrief."""
 
     path: Path
     """The file."""
     records: tuple[Record, ...]
     """Every event, in the order of the file."""
     problems: tuple[Problem, ...]
-    """What is wrong with the file; a replay refuses damage, and says where a truncated file ends."""
+    """What is wrong with the file. A replay refuses a damaged file, and says where a truncated one ends."""
 
     @property
     def header(self) -> e.RunStarted:
@@ -176,13 +176,13 @@ class Recording:
 
     @property
     def ending(self) -> e.RunCompleted | None:
-        """The last event, or None when the run has no end in the file."""
+        """The `run-completed` event, or None when the file does not contain it."""
         completed = self.root.completed
         return completed if isinstance(completed, e.RunCompleted) else None
 
     @property
     def status(self) -> RecordingStatus:
-        """Whether the file is whole."""
+        """Whether the file is complete."""
         kinds = {problem.kind for problem in self.problems}
         if kinds - {"truncated"}:
             return "damaged"

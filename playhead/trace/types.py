@@ -1,7 +1,6 @@
-"""The value types that events are made of: messages, tool calls, usage, rationale.
+"""The value types that events contain: messages, tool calls, usage, rationale.
 
-They live beside the events because the recording is the definition: the kernel uses the same types, so what it hands to
-a model is by construction what the trace can hold.
+The kernel uses the same types, so the trace can represent everything that the kernel sends to a model.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,16 +15,16 @@ from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, scrub
 
 INTEGER_LIMIT: Final = 2**63
-"""Every integer of an event is smaller, so that sums and products of them stay printable."""
+"""Every integer of an event is below this limit, so that sums and products stay printable."""
 Integer = Annotated[int, Field(ge=-INTEGER_LIMIT, lt=INTEGER_LIMIT)]
-"""An integer of an event, other than those inside `JsonValue`s."""
+"""An integer field of an event; integers inside a `JsonValue` are not limited."""
 ID: Final = "id"
 Id = Annotated[str, ID]
-"""An id that ties events together, or a word of the kernel: only credentials are redacted in it, and no rule of the user sees it."""
+"""An id that links events, or a word of the kernel: credentials are redacted in it, but the user's rules are not applied."""
 _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
-"""Marks a field that may differ when the same run is made again: an id, a time, what it is a replay of, what follows from
-another field, or a new field that every run sets and older recordings lack. `reproduce` and `diff` do not compare it."""
+"""Marks a field that may differ when a run is repeated: an id, a time, the id of the replayed run, a value derived from another
+field, or a new field that older recordings lack. `reproduce` and `diff` do not compare it."""
 
 
 class Value(BaseModel):
@@ -44,14 +43,14 @@ class EventBase(Value):
     """
 
     incidental: ClassVar[bool]
-    """Whether the kind tells of observers, of the clock or of whoever holds the run, not of what the agent did: such events
-    are not compared."""
+    """Whether the kind describes observers, timing or control of the run, not the agent's behaviour. Such events are not
+    compared."""
 
     kind: str = ""
-    """The kind: a keyword of the class. A class without one is what several kinds have in common."""
+    """The kind, a keyword argument of the class. A class without a kind is a base class of several kinds."""
 
     def __init_subclass__(cls, *, kind: str = "", incidental: bool = False, **config: Any) -> None:  # noqa: ANN401
-        """Enter the class in `EVENT_TYPES`."""
+        """Register the class in `EVENT_TYPES`."""
         super().__init_subclass__(**config)
         cls.incidental = incidental
         if kind:
@@ -90,7 +89,7 @@ def volatile_fields(event_type: type[EventBase]) -> frozenset[str]:
 
 M = TypeVar("M", bound=BaseModel)
 _new = object.__new__
-# The slots themselves: `object.__setattr__` would look each of them up by its name.
+# The slot setters themselves, because `object.__setattr__` would look up each slot by name.
 _set_values, _set_names, _set_extra, _set_private = (
     vars(BaseModel)[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
@@ -98,10 +97,10 @@ _set_values, _set_names, _set_extra, _set_private = (
 
 
 def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of the model
-    """Return a model with these values, without validating them: that costs as much as writing an event.
+    """Return a model with these values without validating them: validation costs as much as writing an event.
 
-    Each value is of its field's type, and what may be any JSON is strict JSON. Values from outside (a file, an adapter,
-    a hook) are validated instead.
+    Each value must have its field's type, and each `JsonValue` must be strict JSON. Use normal validation for values from
+    outside (a file, an adapter, a hook).
 
     Raises:
         TypeError: a field without a default is missing, or a field does not exist.
@@ -123,12 +122,12 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
 
 
 def is_made(model: BaseModel) -> bool:
-    """Return whether `made` made this very model, so that its values are strict JSON already."""
+    """Return whether `made` created this model, so that its values are strict JSON already."""
     return model.__pydantic_fields_set__ is _shape(type(model))[2]
 
 
 def altered(model: M, changes: Mapping[str, Any]) -> M:
-    """Return a copy of the model with these fields changed, each to a value of its type."""
+    """Return a copy of the model with these fields changed, without validation."""
     other = _new(type(model))
     _set_values(other, {**model.__dict__, **changes})
     _set_names(other, model.__pydantic_fields_set__)
@@ -141,7 +140,7 @@ def altered(model: M, changes: Mapping[str, Any]) -> M:
 def _shape(
     kind: type[BaseModel],
 ) -> tuple[dict[str, Any], frozenset[str], set[str], bool, list[tuple[str, Callable[[], Any]]]]:
-    """Return a model's defaults, required fields, all fields, whether it keeps unknown ones, and its default factories."""
+    """Return a model's defaults, required fields, field names, whether it keeps unknown fields, and default factories."""
     fields = kind.model_fields
     factories: list[tuple[str, Any]] = [
         (name, each.default_factory) for name, each in fields.items() if each.default_factory is not None
@@ -152,24 +151,24 @@ def _shape(
 
 
 LARGEST_COUNT: Final = 2**53
-"""The largest number of tokens or of US dollars: beyond it, programs that read JSON disagree on numbers."""
+"""The largest number of tokens or US dollars: JSON parsers disagree on larger numbers."""
 Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST_COUNT)]
-"""A number of tokens, or of answers."""
+"""A number of tokens or attempts."""
 
 
 def dollars(given: object) -> float | None:
-    """Return an amount of US dollars, or None for an impossible one: below 0, too large, NaN, a text, True."""
+    """Return an amount of US dollars, or None for an impossible value: negative, too large, NaN, a text, True."""
     if not isinstance(given, (int, float)) or isinstance(given, bool):
         return None
     return float(given) if 0 <= given <= LARGEST_COUNT else None
 
 
 Dollars = Annotated[Annotated[float, Field(ge=0, le=LARGEST_COUNT)] | None, BeforeValidator(dollars)]
-"""US dollars; None when they are not known. An impossible amount is read as not known."""
+"""US dollars; None when not known. An impossible amount becomes None."""
 
 
 class Usage(Value):
-    """Tokens as the provider counts them. An impossible number counts as unknown, wherever it comes from."""
+    """Tokens as the provider counts them. An impossible number counts as unknown."""
 
     input_tokens: Count = 0
     """Tokens of the prompt, cached ones included."""
@@ -182,13 +181,13 @@ class Usage(Value):
     reasoning_tokens: Count = 0
     """Tokens of the answer that are reasoning."""
     unknown: Count | None = None
-    """Attempts whose tokens are not, or not all, known: the numbers above are then a lower bound; absent: none."""
+    """Attempts whose tokens are not fully known, which make the numbers above a lower bound; absent when there are none."""
     not_believed: str | None = None
-    """What was reported in place of a possible number, such as `output_tokens -3`. `unknown` counts it."""
+    """A reported number that is impossible, such as `output_tokens -3`. `unknown` counts its attempt."""
 
     @model_validator(mode="wrap")
     @classmethod
-    def _believed(cls, given: Any, handler: Callable[[Any], Self]) -> Self:  # noqa: ANN401 - whatever is said
+    def _believed(cls, given: Any, handler: Callable[[Any], Self]) -> Self:  # noqa: ANN401 - any reported value
         try:
             return handler(given)
         except ValidationError as error:
@@ -206,11 +205,11 @@ class Usage(Value):
         return self.input_tokens + self.output_tokens
 
     def of_answer(self) -> Self:
-        """Return it as the usage of one answer: every prompt has tokens, so 0 input tokens means that nobody counted."""
+        """Return the usage of one answer. Every prompt has tokens, so 0 input tokens means that the usage is unknown."""
         return self if self.input_tokens > 0 or self.unknown else self.model_copy(update={"unknown": 1})
 
     def known(self, count: int) -> int | None:
-        """Return one of the numbers, or a sum of them; None when it is 0 because nothing is known."""
+        """Return `count`, one of the numbers or a sum of them; None when it is 0 only because the usage is unknown."""
         return None if self.unknown and not count else count
 
     def __add__(self, other: "Usage") -> Self:
@@ -221,10 +220,10 @@ class Usage(Value):
 
 
 def shown(value: object) -> str:
-    """Return what stands in place of a possible number, in a few characters."""
+    """Return a short description of an impossible number."""
     try:
         return repr(value)[:40] if isinstance(value, (int, float, str, NoneType)) else type(value).__name__
-    except ValueError:  # of an integer with thousands of digits
+    except ValueError:  # an integer with thousands of digits
         return "too many digits"
 
 
@@ -235,25 +234,25 @@ _Usd = Annotated[float, Field(ge=0)]
 
 
 class Prices(Value):
-    """US dollars per token when the run started, so that a replay costs what it cost then."""
+    """US dollars per token when the run started, so that a replay calculates with the same prices."""
 
     input_usd: _Usd
-    """Per token of the prompt that is not cached."""
+    """Price of an uncached prompt token."""
     output_usd: _Usd
-    """Per token of the answer."""
+    """Price of an answer token."""
     cache_read_usd: _Usd | None = None
-    """Per token read from the cache; None: as `input_usd`."""
+    """Price of a token read from the cache; None: same as `input_usd`."""
     cache_write_usd: _Usd | None = None
-    """Per token written to the cache; None: as `input_usd`."""
+    """Price of a token written to the cache; None: same as `input_usd`."""
 
 
 Role = Literal["system", "user", "assistant", "tool"]
 Range = tuple[Integer, Integer]
-"""The first and the last id of a run of ids, both included."""
+"""The first and the last id of consecutive ids, both included."""
 
 
 def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:
-    """Return inclusive ranges with these ids at their end."""
+    """Return the ranges with these ids appended."""
     found = list(ranges)
     for number in ids:
         if found and found[-1][1] == number - 1:
@@ -264,7 +263,7 @@ def with_ids(ranges: Iterable[Range], ids: Iterable[int]) -> tuple[Range, ...]:
 
 
 class TextPart(Value):
-    """Text inside a message that has other parts too."""
+    """Text in a message that may also contain images."""
 
     type: Literal["text"] = "text"
     text: str
@@ -276,7 +275,7 @@ class ImagePart(Value):
 
     type: Literal["image"] = "image"
     url: str
-    """An http(s) address or a `data:` URL with the image itself."""
+    """An http(s) address, or a `data:` URL that contains the image."""
 
 
 Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
@@ -292,7 +291,7 @@ class Alternative(Value):
     """An option that the model says it rejected."""
 
     name: Id | None = None
-    """Its name, where options have some: a thought's place in a search."""
+    """Its name, when options have names: a thought's place in a search."""
     option: str
     """The option."""
     rejected_because: str
@@ -300,14 +299,14 @@ class Alternative(Value):
 
 
 class Rationale(Value):
-    """Why the model decided so, in its own words; never made up for it."""
+    """The model's reason for a decision, in its own words; Playhead never invents one."""
 
     why: str
     """The stated reason, at most 280 characters."""
     refs: tuple[str, ...] = ()
-    """What it points to, such as `obs:1`; kept as stated, known or not."""
+    """The references that the model gives, such as `obs:1`; kept as stated, even when unknown."""
     alternatives: tuple[Alternative, ...] = ()
-    """What else was considered."""
+    """The alternatives that the model considered."""
     confidence: float | None = None
     """The model's own confidence, 0 to 1."""
 
@@ -320,9 +319,9 @@ class ToolCall(Value):
     name: Id
     """The tool's name as the model wrote it."""
     arguments: dict[str, JsonValue] | None = None
-    """The arguments, or None when the model's text for them is no JSON object."""
+    """The arguments, or None when the model's text for them is not a JSON object."""
     raw_arguments: str | None = None
-    """The model's text for the arguments, kept only when it is no JSON object."""
+    """The model's text for the arguments, kept only when it is not a JSON object."""
 
 
 class Message(Value):
@@ -343,45 +342,45 @@ class Message(Value):
 
 
 class ToolSpec(Value):
-    """A tool as the model and the trace know it: everything but the code."""
+    """A tool's description for the model and the trace: everything except its code."""
 
     name: Id
     """Unique within an agent; letters, digits, `_` and `-`, at most 64."""
     description: str = ""
-    """What the model is told about it."""
+    """The description that the model receives."""
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments."""
     read_only: bool = False
-    """Declared free of side effects: may run beside others, may run again."""
+    """Declared free of side effects: calls may run in parallel and may be repeated."""
     timeout_s: float | None = None
     """Seconds a call may take; None: no limit."""
     requires_approval: bool = False
-    """Nothing runs before an approver said yes to these arguments."""
+    """Whether an approver must approve the arguments of each call before it runs."""
     risk: Literal["low", "medium", "high", "critical"] = "low"
-    """How bad a wrong call is, as declared."""
+    """The declared severity of a wrong call."""
     key: tuple[Id, ...] | None = None
     """The arguments that identify a call; None: all of them."""
     reads: tuple[str, ...] | None = None
-    """Names of the resources that an answer depends on; None: not declared, so on everything."""
+    """Names of the resources that an answer depends on; None: not declared, treated as all resources."""
     writes: tuple[str, ...] | None = None
-    """Names of the resources that a call may change; None: not declared, so everything, unless it is `read_only`."""
+    """Names of the resources that a call may change; None: not declared, treated as all resources unless `read_only`."""
     cache: bool = False
-    """Whether a repeated call of this run may be answered from memory."""
+    """Whether a repeated call in the same run may be answered from the cache."""
     cache_s: float | None = None
-    """Seconds for which it may; None: as long as the run."""
+    """Seconds that a cached answer remains valid; None: until the run ends."""
     isolate: bool = False
-    """Whether each call runs in a process of its own, which can be killed."""
+    """Whether each call runs in its own process, which can be killed."""
     untrusted: bool = False
-    """Whether strangers may have written what it returns; the model is shown that as data, between marks."""
+    """Whether results may contain text from untrusted sources; the model sees them between marks, as data."""
     kind: Literal["function", "agent", "meta"] = "function"
-    """A function, an agent that is entered, or a tool of the kernel itself."""
+    """A function, a sub-agent, or one of the kernel's own tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is handed to a model adapter.
+    """The input of a model adapter.
 
-    No pydantic model, because that would look at every message again in every step.
+    Not a pydantic model, because pydantic would validate every message again in every step.
     """
 
     model: Id
@@ -393,15 +392,15 @@ class Request:
     parameters: dict[str, JsonValue] = field(default_factory=dict)
     """Sampling and other parameters."""
     number: int = 0
-    """Which request of the agent this is, from 0; a retried request keeps its number."""
+    """The request's number within the agent, from 0; a retried request keeps its number."""
     attempt: int = 0
     """0 for the first attempt, then 1, 2 …"""
     record_parameters: tuple[str, ...] = ()
-    """Names of parameters that are recorded by value besides the known ones."""
+    """Names of parameters that are recorded by value in addition to the known ones."""
 
     @property
     def recorded_parameters(self) -> dict[str, JsonValue]:
-        """The parameters as they are recorded."""
+        """The parameters as the trace records them."""
         return recorded(self.parameters, self.record_parameters)
 
 
@@ -426,155 +425,155 @@ class Completion:
 
 
 class ChatTurn(Value):
-    """Which message of which chat a run answers."""
+    """The chat message that a run answers."""
 
     session: str
     """The chat's id."""
     turn: Integer
-    """The message's place in the chat, from 0."""
+    """The message's number in the chat, from 0."""
 
 
 class HookInfo(Value):
-    """A function of the user's that may change, see or stop a run: all of it that is data."""
+    """A registered hook, killswitch, policy or block that may change, observe or stop a run: the part that is data."""
 
     role: str
-    """`on`, `tap`, `before`, `after`, `on-error`, `unmet`; `emit` for what is emitted at the start, `guard` for a killswitch,
-    `policy` for a policy of Playhead's own, `block` for a block of the user's that says what it is."""
+    """`on`, `tap`, `before`, `after`, `on-error`, `unmet`; `emit` for an emission at the start, `guard` for a killswitch,
+    `policy` for a built-in policy, `block` for a user's block that describes itself."""
     at: str
-    """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag; for guards and blocks the
-    settings."""
+    """The tag pattern or the phase; `*` for all phases, `<name>` for a function that selects tags; for guards and blocks
+    their settings."""
     name: Id
-    """What events call it."""
+    """Its name in events."""
     tags: tuple[str, ...] = ()
-    """The tags that a function of the tag meant."""
+    """The tags that a function selected."""
     required: bool = False
-    """Whether the run ends when it fails: nothing may pass that it has not looked at."""
+    """Whether the run ends when the hook fails, so that nothing passes unchecked."""
     settings: dict[str, JsonValue] | None = None
-    """What a killswitch or a block was given; a replay makes Playhead's own again from it."""
+    """The settings of a killswitch or a block; a replay recreates the built-in ones from them."""
     timeout_s: float | None = None
-    """Seconds that it may take, where that is not the usual time."""
+    """Seconds that it may take, when not the default."""
     inherit: bool | None = None
-    """False when it is not for the agents below."""
+    """False when sub-agents do not inherit it."""
 
 
 SourceKind = Literal[
     "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "redactor", "model",
     "agent",
 ]  # fmt: skip
-"""`emission` is what is emitted at the start, `agent` all that an agent below is made of: it may never be entered."""
+"""`emission` is an emission at the start; `agent` is the whole definition of a sub-agent, which may never be started."""
 
 
 class SourceInfo(Value):
-    """Code of the caller's for which a recording answers, so that no reproduction runs it."""
+    """The user's code whose results a reproduction takes from the recording instead of running it."""
 
     kind: SourceKind
-    """What it is for."""
+    """The role of the code."""
     name: Id
-    """Whose it is: a tool's name, a hook's with its place, an agent's."""
+    """The name of the tool or agent, or the hook's name with its place."""
     fingerprint: str | None = None
-    """Of its source: SHA-256, 16 digits; None when that is not known, "" when there is none to look at."""
+    """SHA-256 of the source code, 16 digits; None when not known, "" when there is no source to read."""
     values: str | None = None
-    """Of the values that it holds, such as defaults and what is in a closure: keyed, as of parameters; None: it holds none."""
+    """Keyed fingerprint of the values that the code holds, such as defaults and closures; None when it holds none."""
 
 
 class FallbackInfo(Value):
-    """A model that takes over when the one before it does not answer."""
+    """A model that takes over when the previous one does not answer."""
 
     model: Id
     """`provider/model`."""
     address: str | None = None
-    """As in the agent's header."""
+    """The provider's address, as in the agent's header."""
     prices: Prices | None = None
-    """What a token cost at the start, when the adapter knows."""
+    """Token prices at the start of the run, when the adapter knows them."""
 
 
 class Compression(Value):
-    """How long results are shown to a model: short, with a key under which it can read on."""
+    """Shortens long results: the model sees a preview, and a key to read the rest."""
 
     budget: int = Field(default=800, ge=200, le=1_000_000)
-    """Characters of a result that join the thread; a longer one is stored whole, and a preview of this size stands for it."""
+    """Largest result in the thread, in characters; a longer result is stored and replaced by a preview of this size."""
 
 
 Tier = Literal["local", "mid", "large", "frontier"]
-"""How able a model is."""
+"""How capable a model is."""
 
 
 class ContextProfile(Value):
-    """How much of its past a model is sent. The defaults are those of the tier `mid`."""
+    """How much of the thread's history is sent to the model. The defaults are those of the tier `mid`."""
 
     tier: Tier = "mid"
-    """How able the model is."""
+    """How capable the model is."""
     compact_after_steps: int = Field(default=6, ge=1, lt=INTEGER_LIMIT)
-    """So many turns older than the newest `full_detail_steps` are put together at once."""
+    """Compact old turns once this many are older than the newest `full_detail_steps`."""
     full_detail_steps: int = Field(default=5, ge=1, lt=INTEGER_LIMIT)
-    """Newest turns that stay as they are."""
+    """Newest turns that stay unchanged."""
     tool_result_max_chars: int = Field(default=800, ge=200, le=1_000_000)
-    """Characters of a result, where the agent has no `compression` of its own."""
+    """Characters of a result, when the agent has no `compression` of its own."""
     argument_chars: int = Field(default=200, ge=20, le=100_000)
-    """Characters of a call's arguments, and of its result, in the line that is left of it."""
+    """Characters of a call's arguments, and of its result, in the summary line of a compacted call."""
     prior_work_chars: int = Field(default=3000, ge=500, le=1_000_000)
-    """Characters of the message that stands for old turns; failures may exceed it."""
+    """Characters of the message that summarizes old turns; failures may exceed it."""
     max_context_tokens: int | None = Field(default=None, ge=100, lt=INTEGER_LIMIT)
-    """Tokens that the model can read; None: not known, so that only turns count."""
+    """Size of the model's context window in tokens; None: not known, so only the number of turns counts."""
     soft_ratio: float = Field(default=0.75, gt=0, le=1)
-    """Share of `max_context_tokens` from which old turns are put together, however few they are."""
+    """Share of `max_context_tokens` from which old turns are compacted, even a few."""
     hard_ratio: float = Field(default=0.80, gt=0, le=1)
-    """Share from which only the newest turn stays as it is."""
+    """Share of `max_context_tokens` from which only the newest turn stays unchanged."""
     synthesis: Literal["fast", "off"] = "fast"
-    """Whether old turns are put together."""
+    """Whether old turns are compacted."""
 
 
 class Purpose(Value):
-    """What a strategy asks the model for."""
+    """A purpose for which a strategy sends requests to the model."""
 
     name: Id
-    """The purpose, as requests say it: `critique`."""
+    """The purpose's name in requests, such as `critique`."""
     asks_for: str
-    """What it asks for, in a few words."""
+    """What the request asks for, in a few words."""
     is_answer: bool = False
-    """Whether what the model says to it is an answer to the task, which a critic may judge."""
+    """Whether the model's reply is an answer to the task, which a critic may judge."""
 
 
 class StrategyFacts(Value):
-    """What a strategy says of itself, so that nobody who reads its events has to know it."""
+    """A strategy's description of itself, so that a reader of its events need not know the strategy."""
 
     aliases: tuple[str, ...] = ()
     """Its short names."""
     phases: tuple[str, ...] = ()
-    """The phases that it goes through, as `phase-entered` names them."""
+    """The names of its phases, as in `phase-entered`."""
     purposes: tuple[Purpose, ...] = ()
-    """What it asks the model for, beside `think`."""
+    """The purposes of its requests, in addition to `think`."""
 
     @property
     def answering(self) -> frozenset[str]:
-        """The purposes to which the model answers the task."""
+        """The purposes whose replies are answers to the task."""
         return frozenset(each.name for each in self.purposes if each.is_answer)
 
 
 class AgentHeader(Value):
-    """Everything about an agent that is not code: what a replay needs to build it again."""
+    """Everything about an agent that is not code, for a replay to rebuild it."""
 
     name: Id
     """The agent's name."""
     model: Id
-    """`provider/model` as asked for."""
+    """`provider/model` as requested."""
     address: str | None = None
-    """Where the provider was reached, without credentials; None for its usual address, or when the adapter does not say."""
+    """The provider's address without credentials; None for the default address, or when the adapter does not report it."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
-    """Sampling and other request parameters as they are recorded: the known ones by value, of others a fingerprint."""
+    """Sampling and other request parameters as recorded: known ones by value, others as a fingerprint."""
     record_parameters: tuple[str, ...] = ()
-    """Names of parameters that are recorded by value besides the known ones."""
+    """Names of parameters that are recorded by value in addition to the known ones."""
     _values: dict[str, JsonValue] = PrivateAttr(default_factory=dict)
     strategy: Id = "reactive"
     """The strategy's registered name."""
     strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The strategy's own settings."""
     strategy_declares: StrategyFacts = Field(default_factory=StrategyFacts)
-    """Its aliases, its phases, and what it asks the model for."""
+    """The strategy's aliases, phases and purposes."""
     system_prompt: str | None = None
-    """The prompt the user gave; what was sent is the thread's system message."""
+    """The user's prompt; the thread's system message contains the prompt as sent."""
     task_context: dict[str, JsonValue] = Field(default_factory=dict)
-    """Background facts that the model is told after the system prompt, by name."""
+    """Background facts by name, sent to the model after the system prompt."""
     examples: tuple[Message, ...] = ()
     """Turns placed before the task to show the model how (few-shot)."""
     rationale: bool = True
@@ -582,39 +581,39 @@ class AgentHeader(Value):
     meta_tools: tuple[str, ...] = ()
     """The kernel's own tools that are offered."""
     tool_format: Literal["native", "text"] = "native"
-    """How tools are told and called: in the provider's own form, or both in text, for models that do badly with that."""
+    """How tools are described and called: in the provider's native format, or in text for models that handle it badly."""
     repair: bool = False
-    """Whether malformed tool calls are put right before they run, and calls in text are read as models write them."""
+    """Whether malformed tool calls are repaired before they run, including malformed calls in text."""
     max_iterations: int = Field(default=10, ge=1, lt=INTEGER_LIMIT)
-    """Turns of the loop at most."""
+    """Largest number of turns of the loop."""
     max_retries: int = Field(default=2, ge=0, le=1000)
-    """Attempts after the first for one model call that failed in a way that may pass."""
+    """Further attempts at a model call after a retryable failure."""
     retry_delay_s: float = Field(default=0.5, ge=0)
     """Seconds before the first retry; doubled for each further one."""
     max_parallel: int = Field(default=3, ge=1, lt=INTEGER_LIMIT)
     """Read-only calls of one turn that run at once."""
     compression: Compression | None = None
-    """How long results are shown; None: whole."""
+    """How long results are shortened; None: they are sent whole."""
     profile: ContextProfile | None = None
-    """How much of the past is sent; None: all."""
+    """How much of the history is sent; None: all of it."""
     sources: tuple[SourceInfo, ...] = ()
-    """Fingerprints of the caller's code."""
+    """Fingerprints of the user's code."""
     hooks: tuple[HookInfo, ...] = ()
-    """What was registered to change, see or stop the run; what it did are events."""
+    """Registered hooks, killswitches, policies and blocks; events record their effects."""
     prices: Prices | None = None
-    """What a token cost at the start, when the adapter knows."""
+    """Token prices at the start of the run, when the adapter knows them."""
     fallbacks: tuple[FallbackInfo, ...] = ()
-    """The models that take over, in order, when the one before does not answer."""
+    """The models that take over, in order, when the previous one does not answer."""
     fallback_after: Integer | None = None
-    """Attempts that fail in a row before the next model is asked; None: as many as `max_retries` allows."""
+    """Consecutive failed attempts before the next model takes over; None: as many as `max_retries` allows."""
 
     @property
     def request_parameters(self) -> dict[str, JsonValue]:
-        """The parameters as they are sent, where their values are known: in the process that gave them."""
+        """The parameters as sent. Unrecorded values are available only in the process that set them."""
         return {**self.parameters, **self._values}
 
     def with_parameters(self, parameters: Mapping[str, JsonValue]) -> Self:
-        """Return the header with these request parameters; what is not recorded of them stays in this process."""
+        """Return the header with these request parameters; unrecorded values stay in this process."""
         kept = recorded(parameters, self.record_parameters)
         changed = self.model_copy(update={"parameters": kept})
         changed._values = {name: value for name, value in parameters.items() if kept[name] != value}  # noqa: SLF001
@@ -622,38 +621,38 @@ class AgentHeader(Value):
 
 
 Replayability = Literal["full", "tools-only", "not"]
-"""`full`: a replay starts from what the model was sent, and every call has its answer. `tools-only`: every call has its
-answer, but the run, its prompts or its tools are not wholly known, or not of one agent, so that nothing can be concluded.
-`not`: a call has no answer, or there is no call of a model."""
+"""`full`: the prompts are known and every call has its answer. `tools-only`: every call has its answer, but the run, its prompts
+or its tools are not fully known, or belong to more than one agent, so that a replay is inconclusive. `not`: a call has no
+answer, or there is no model call."""
 
 
 class ImportedFrom(Value):
-    """Where an imported run comes from, and what of it could not be brought over."""
+    """The source of an imported run, and the parts that could not be imported."""
 
     format: Id
-    """The format of the export: `otlp-json`, `otlp-protobuf`, or `otlp-http` of a collector."""
+    """The format of the export: `otlp-json`, `otlp-protobuf`, or `otlp-http` for a collector."""
     trace_id: Id
-    """The trace's id, as it was exported."""
+    """The trace's id in the export."""
     root_span_id: str | None = None
-    """Its outermost span, when the export holds one without a parent."""
+    """The root span, when the export contains a span without a parent."""
     spans: Integer
-    """Spans of the trace that the export holds."""
+    """The number of the trace's spans in the export."""
     digest: str
-    """A digest of the spans, with what they say: tells whether another export holds the same ones."""
+    """A digest of the spans and their content, to recognize another export of the same spans."""
     left_out: Integer = 0
-    """Spans that tell of no agent, model call or tool call, and so have no place in a recording."""
+    """Spans that describe no agent, model call or tool call, and are therefore not recorded."""
     replayability: Replayability = "not"
-    """What a replay can do with the recording."""
+    """How far the recording can be replayed."""
     reasons: tuple[str, ...] = ()
-    """Why it can do no more."""
+    """Why it cannot be replayed further."""
     notes: tuple[str, ...] = ()
-    """What else was not known and had to be concluded, or was lost."""
+    """Values that were inferred, and parts that were lost."""
     service: str | None = None
-    """The program that was recorded, by `service.name`."""
+    """The recorded program, from `service.name`."""
 
 
 class SpanIds(Value):
-    """The span that the application's own tracer opened for something that is an event here."""
+    """A span that the application's own tracer opened for an event of the run."""
 
     trace_id: Id
     """Its trace, 32 hexadecimal digits."""
@@ -662,10 +661,10 @@ class SpanIds(Value):
 
 
 class TelemetryContext(Value):
-    """What the application's own tracing (OpenTelemetry, OpenInference) said when the run began."""
+    """The context of the application's own tracing (OpenTelemetry, OpenInference) when the run began."""
 
     trace_id: Id | None = None
-    """The trace that the run joined, 32 hexadecimal digits; None: the run is a trace of its own."""
+    """The trace that the run joined, 32 hexadecimal digits; None when the run has its own trace."""
     span_id: Id | None = None
     """The application's span that was open, 16 hexadecimal digits."""
     remote: bool = False
@@ -673,18 +672,18 @@ class TelemetryContext(Value):
     session_id: str | None = None
     """The session that the run belongs to (`using_session`)."""
     user_id: str | None = None
-    """Whom it runs for (`using_user`)."""
+    """The user that the run is for (`using_user`)."""
     tags: tuple[str, ...] = ()
     """Tags of its spans (`using_tags`)."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     """Metadata of its spans (`using_metadata`)."""
     prompt_template: str | None = None
-    """The template that its prompts were made with (`using_prompt_template`)."""
+    """The template of its prompts (`using_prompt_template`)."""
     prompt_template_version: str | None = None
     """The version of that template."""
     prompt_template_variables: dict[str, JsonValue] = Field(default_factory=dict)
-    """What was put into the template, by name."""
+    """The template's variables, by name."""
     service: dict[str, str] = Field(default_factory=dict)
-    """Who the application says that it is: `service.*`, `deployment.*` and `openinference.*` of its resource."""
+    """The application's identity: `service.*`, `deployment.*` and `openinference.*` of its resource."""
     earlier_trace_id: Id | None = None
-    """The trace of the run that this one continues, when that run had joined one, too."""
+    """The trace that the earlier run joined, when this run continues one; absent when it joined none."""

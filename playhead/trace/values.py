@@ -1,9 +1,9 @@
-"""Any Python value as strict JSON, and back.
+"""Converts any Python value to strict JSON, and back.
 
-What JSON cannot hold is written as an object with a `$type` key. `bytes`, `set`, `int` beyond 2^53, not-a-number and
-dictionaries with other keys than strings come back as they were; tuples come back as lists. Data classes, pydantic models,
-dates, paths, UUIDs, decimals and enums become the plain JSON that stands for them everywhere. Text with lone surrogates,
-cycles, values nested deeper than `MAX_DEPTH` and all other objects cannot come back: their tag says `"lossy": true`.
+A value that JSON cannot express becomes an object with a `$type` key. `bytes`, `set`, `int` beyond 2^53, not-a-number and
+dictionaries with non-string keys are restored exactly; tuples become lists. Data classes, pydantic models, dates, paths,
+UUIDs, decimals and enums become their usual plain JSON. Text with lone surrogates, cycles, values nested deeper than
+`MAX_DEPTH` and all other objects cannot be restored: their tag says `"lossy": true`.
 docs/trace-format.md lists the tags.
 """
 
@@ -27,25 +27,25 @@ import pydantic_core
 
 TYPE_TAG: Final = "$type"
 MAX_DEPTH: Final = 100
-"""Levels of JSON, counted from the value. Parsers on the way give up at 128 (serde), 200 (pydantic), 255 …"""
+"""Levels of nested JSON, counted from the value. Parsers that read traces give up at 128 (serde), 200 (pydantic), 255 …"""
 SAFE_INTEGER: Final = 2**53
-"""From here on a double, and so JSON in most languages, no longer holds every integer (RFC 7493, 2.2)."""
+"""From here on a double, and so JSON in most languages, cannot represent every integer (RFC 7493, 2.2)."""
 _LONGEST_DECIMAL_BITS: Final = 2048
-"""617 digits. Python can be told to neither print nor read integers of over 640 digits; in hex it always does."""
+"""617 digits. Python can be configured to refuse decimal integers of more than 640 digits; it always accepts hex."""
 
 JsonValue = Any
 """None, bool, int, float, str, or a list or dict of these. (A recursive alias costs pydantic milliseconds per model.)"""
 
 
 def to_json(value: object) -> JsonValue:
-    """Return `value` as strict JSON, tagged where JSON has no form for it; never raises."""
+    """Return `value` as strict JSON, with a tag for each part that JSON cannot express; never raises."""
     if type(value) is str and value.isascii():
         return value
     return _Conversion(escaped_key=TYPE_TAG).run(value)
 
 
 def repair_json(value: JsonValue) -> JsonValue:
-    """Return what should be JSON already, tags included, as strict JSON: unchanged when it is; never raises."""
+    """Return a value that should already be JSON, tags included, as strict JSON; valid JSON is unchanged. Never raises."""
     return _Conversion(escaped_key=None).run(value)
 
 
@@ -66,7 +66,7 @@ def from_json(value: JsonValue) -> Any:  # noqa: ANN401 - the value may be of an
 
 
 def canonical_json(value: object) -> bytes:
-    """Return the one JSON text of `value`: RFC 8785 after tagging, integral floats too. For hashes and for matching."""
+    """Return the canonical JSON of `value` for hashing and matching: RFC 8785 after tagging, integral floats included."""
     return _canonical(to_json(value))
 
 
@@ -76,7 +76,7 @@ def content_hash(value: object) -> str:
 
 
 def json_hash(value: JsonValue) -> str:
-    """Return the same for a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
+    """Return the hash of a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
@@ -132,10 +132,10 @@ def as_text(value: JsonValue) -> str:
 
 
 def untagged(value: JsonValue) -> JsonValue:
-    """Return what `to_json` returned as a model is to read it: integers, texts and names in place of their tags.
+    """Return what `to_json` returned in the form that a model reads: integers, texts and names replace their tags.
 
-    Bytes that are no text, sets, and dictionaries with other keys than strings keep theirs. Not to be done twice: what
-    the program's own objects hold under `$type` is theirs.
+    Bytes that are not UTF-8, sets, and dictionaries with non-string keys keep their tags. Do not apply this twice: the
+    program's own objects may have a `$type` key.
     """
     if isinstance(value, list):
         return [untagged(item) for item in value]
@@ -146,7 +146,7 @@ def untagged(value: JsonValue) -> JsonValue:
 
 
 def scrub(text: str) -> str:
-    """Replace lone surrogates, which no UTF-8 file and no wire can hold, by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     if text.isascii() or not _torn(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -154,11 +154,11 @@ def scrub(text: str) -> str:
 
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,640}")
-"""What Python can always read and print."""
+"""Integers that Python can always read and print."""
 
 
 def _shown(tag: dict[str, JsonValue]) -> JsonValue:
-    """Return what stands for a tag in plain JSON, or None."""
+    """Return the plain JSON for a tag, or None when it has none."""
     match tag:
         case {"$type": "int", "value": str(digits)}:
             return int(digits) if _DECIMAL.fullmatch(digits) else digits
@@ -189,11 +189,11 @@ class _Conversion:
     def run(self, value: object) -> JsonValue:
         try:
             return self._convert(value, 0)
-        except Exception as error:  # noqa: BLE001 - no stack left, or no memory: the run goes on
+        except Exception as error:  # noqa: BLE001 - no stack or no memory left: the run continues
             return _opaque(value, error)
 
-    def _convert(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - see below: any type, asked for one by one
-        # By exact type first: it is nearly always one of these, and `isinstance` would ask a liar's `__class__`.
+    def _convert(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any type
+        # By exact type first: most values have one of these, and `isinstance` would trust an object's own `__class__`.
         kind = type(value)
         if kind is str:
             return _text(value)
@@ -232,7 +232,7 @@ class _Conversion:
         return self._convert(_fields(value), depth)
 
     def _mapping(self, entries: list[tuple[object, object]], depth: int) -> JsonValue:
-        # The keys first: to convert the values twice would be exponential in the depth.
+        # The keys first, because converting the values twice would be exponential in the depth.
         names = [self._key(key) for key, _ in entries]
         if None not in names and len(set(names)) == len(names):
             return {name: self._convert(item, depth + 1) for name, (_, item) in zip(names, entries, strict=True)}
@@ -306,7 +306,7 @@ def _float(value: float) -> JsonValue:
 
 
 def _bytes(value: bytes) -> JsonValue:
-    # As text in either case, so that redaction finds in it what it finds in any other.
+    # As text in either case, so that redaction finds secrets in it as in any other text.
     try:
         return {TYPE_TAG: "bytes", "utf8": value.decode()}
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""The whole catalogue of events, told apart by `kind`.
+"""The catalogue of events, one type per `kind`.
 
-A line's kind stands in its envelope, so a reader looks the type up in `EVENT_TYPES` and validates only the data
-(`playhead.trace.line`). A kind that is not in the table comes from a newer minor format and is kept as an `UnknownEvent`.
+A line's envelope contains its kind, so a reader looks the type up in `EVENT_TYPES` and validates only the data
+(`playhead.trace.line`). A kind that is not in the table comes from a newer minor format and becomes an `UnknownEvent`.
 """
 
 from playhead.trace.events.control import *  # noqa: F403 - the catalogue is everything in these seven

@@ -1,4 +1,4 @@
-"""What steered the run: decisions, limits, approvals, and every fact that is neither model nor tool."""
+"""Events that steered the run: decisions, limits, approvals, and facts from neither model nor tool."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ class StrategySelected(EventBase, kind="strategy-selected"):
     reason: str | None = None
     """Why this one."""
     declares: StrategyFacts = Field(default_factory=StrategyFacts)
-    """What it says of itself."""
+    """The strategy's own description of itself."""
 
 
 class StrategySwitchEvaluated(EventBase, kind="strategy-switch-evaluated"):
@@ -44,7 +44,7 @@ class StrategySwitched(EventBase, kind="strategy-switched"):
     rationale: str | None = None
     """Why."""
     declares: StrategyFacts = Field(default_factory=StrategyFacts)
-    """What the strategy used from now on says of itself."""
+    """The new strategy's own description of itself."""
 
 
 class Judgement(EventBase):
@@ -92,14 +92,14 @@ class ContextSynthesized(EventBase, kind="context-synthesized"):
 
 
 class NudgeIssued(EventBase, kind="nudge-issued"):
-    """The kernel put a word to the model into the thread."""
+    """The kernel added a hint for the model to the thread."""
 
     nudge: str
     """Which nudge."""
     text: str
-    """What it says."""
+    """The text of the hint."""
     severity: Literal["info", "warn", "critical"] = "info"
-    """How grave the occasion is."""
+    """How serious the occasion is."""
 
 
 class GuardrailViolation(Judgement, kind="guardrail-violation"):
@@ -128,21 +128,21 @@ class BudgetReserved(RequestEvent, kind="budget-reserved"):
     """The ledger set aside the worst case of a call before it is made."""
 
     switch: Id = "budget_limit"
-    """Whose ledger it is, by the killswitch's name."""
+    """The killswitch whose ledger it is."""
     tokens: Integer | None = None
     """Tokens set aside; None when tokens are not limited."""
     cost_usd: float | None = None
     """US dollars set aside; None when costs are not limited."""
     prompt_tokens: Integer | None = None
-    """Tokens that the prompt was taken to have at most."""
+    """The upper bound on the prompt's tokens that was used."""
     prompt_bound: Literal["counted", "bytes", "estimate"] | None = None
-    """How that was found: counted by the adapter, a byte for a token, or estimated, in which case it may be too low."""
+    """The source of that bound: counted by the adapter, one token per byte, or an estimate, which may be too low."""
     output_cap: Integer | None = None
-    """The cap on output tokens that the request was given for it."""
+    """The cap on output tokens that was added to the request for this reservation."""
     left_tokens: Integer | None = None
-    """Tokens that nobody has spent or set aside, after this."""
+    """Tokens left after this: neither spent nor set aside."""
     left_cost_usd: float | None = None
-    """US dollars that nobody has spent or set aside, after this."""
+    """US dollars left after this: neither spent nor set aside."""
 
 
 class KillswitchFired(EventBase, kind="killswitch-fired"):
@@ -155,12 +155,12 @@ class KillswitchFired(EventBase, kind="killswitch-fired"):
     on_trigger: Literal["stop", "terminate"] = "stop"
     """Whether the run counts as done or as failed."""
     at: Literal["phase", "request", "response", "call", "approval", "result", "outside"] = "phase"
-    """Where it fired: at a phase of the loop, before a request, after its answer, before a call, when it was denied, after
-    its result, or from outside the loop, at any moment."""
+    """Where it fired: at a phase of the loop, before a request, after its answer, before a call, when an approver denied the
+    call, after the call's result, or from outside the loop, at any moment."""
     terminated_by: Id | None = None
-    """The reason code of the ending; None at a phase, whose `hook-fired` says it."""
+    """The reason code of the ending; None at a phase, where `hook-fired` contains it."""
     ends: str | None = None
-    """The agent that it ends, with all below it; None: the one that the event belongs to."""
+    """The agent that it ends, with all agents below it; None: the event's owner."""
     request: Integer | None = None
     """The request, when it fired at one."""
     attempt: Integer | None = None
@@ -170,18 +170,18 @@ class KillswitchFired(EventBase, kind="killswitch-fired"):
 
 
 class FactRecorded(EventBase, kind="fact-recorded"):
-    """Something that steered the run and came from neither model nor tool: replays serve it back."""
+    """A value that steered the run and came from neither model nor tool. Replays serve it back."""
 
     name: Id
-    """What was asked: `approval`, `clock`, `random`, …"""
+    """The question: `approval`, `clock`, `random`, …"""
     key: Id = ""
-    """Tells apart questions of one name that are open at the same time."""
+    """Distinguishes questions of one name that are open at the same time."""
     value: JsonValue = None
     """The answer."""
 
 
 class KernelStateSnapshot(EventBase, kind="kernel-state-snapshot"):
-    """Where the loop stands; never the whole state."""
+    """The progress of the loop; never the whole state."""
 
     status: Id
     """`thinking`, `acting`, `observing`, `done`, `failed`."""

@@ -28,7 +28,7 @@ class ErrorInfo(Value):
     message: str
     """What it said."""
     told: str | None = None
-    """What a model was told of it, where that is not this message: an imported run's own words."""
+    """The text that the model received instead of `message`, in an imported run."""
 
 
 class LlmRequested(RequestEvent, kind="llm-requested"):
@@ -41,15 +41,15 @@ class LlmRequested(RequestEvent, kind="llm-requested"):
     tools: tuple[Range, ...] = ()
     """The tools offered, by inclusive id ranges in send order."""
     tools_in_text: tuple[Range, ...] = ()
-    """Those whose descriptions stand in the system message instead, for an agent whose `tool_format` is `text`."""
+    """The tools that the system message describes instead, for an agent whose `tool_format` is `text`."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling and other parameters, as handed to the adapter."""
     purpose: Id = "think"
-    """What the call is for: `think`, or one of the purposes that the strategy declares, such as `critique`."""
+    """The purpose of the call: `think`, or one that the strategy declares, such as `critique`."""
     step: str | None = None
-    """The step of a plan that it is made in."""
+    """The plan step that makes the request."""
     span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent: none is known."""
+    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class LlmResponded(RequestEvent, kind="llm-responded"):
@@ -79,17 +79,17 @@ class LlmFailed(RequestEvent, kind="llm-failed"):
     error: ErrorInfo
     """What went wrong."""
     retryable: bool = False
-    """Whether the same request may pass later."""
+    """Whether the same request may succeed later."""
     cancelled: bool | None = None
-    """True when nobody waited for the answer any more; absent when the adapter failed."""
+    """True when the request was cancelled; absent when the adapter failed."""
     usage: Usage | None = None
-    """Tokens that it spent all the same, as far as the adapter says; absent: not known, so that sums are at least that."""
+    """Tokens that the attempt spent, as reported by the adapter; absent when not known, so that sums are lower bounds."""
     cost_usd: Dollars = None
     """US dollars for `usage`; None when they are not known."""
     latency_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the request to the failure."""
     retry_after_s: float | None = None
-    """Seconds after which the provider asks to be asked again; absent when it did not say."""
+    """Seconds to wait before a retry, as the provider asks; absent when the provider did not say."""
 
 
 class LlmRetried(RequestEvent, kind="llm-retried"):

@@ -1,4 +1,4 @@
-"""Phases of strategies, and what hooks did at those of the loop."""
+"""Phases of strategies, and the effects of hooks on phases of the loop and on emissions."""
 
 from typing import Literal
 
@@ -7,20 +7,20 @@ from playhead.trace.values import JsonValue
 
 
 class PhaseEvent(EventBase):
-    """What the beginning and the end of a strategy's phase have in common."""
+    """The fields that the beginning and the end of a strategy's phase have in common."""
 
     phase: str
     """The phase's name, such as `attempt`."""
     number: Integer
-    """Which one it is, from 1."""
+    """The phase's number, from 1."""
 
 
 class PhaseEntered(PhaseEvent, kind="phase-entered"):
-    """A phase of the strategy begins; what the agent does until it is over belongs to it."""
+    """A phase of the strategy begins; the agent's events belong to it until it is over."""
 
 
 class PhaseCompleted(PhaseEvent, kind="phase-completed"):
-    """A phase of the strategy is over; one that the end of the run cut short has no such event."""
+    """A phase of the strategy is over; a phase that the end of the run cut short has no such event."""
 
 
 class HookEvent(EventBase):
@@ -29,7 +29,7 @@ class HookEvent(EventBase):
     hook: str
     """The hook's name."""
     policy: str | None = None
-    """The policy of Playhead's own that the hook belongs to: a replay asks it again."""
+    """The built-in policy that the hook belongs to; a replay runs that policy again."""
 
 
 class HookFired(HookEvent, kind="hook-fired"):
@@ -38,9 +38,9 @@ class HookFired(HookEvent, kind="hook-fired"):
     phase: str
     """The phase."""
     timing: Literal["before", "after", "on-error"]
-    """On which side of the phase."""
+    """The side of the phase."""
     action: str
-    """What it asked for: `stop`, `terminate`, `skip`, `recover`, `resume`, `nudge`, `answer`, `switch-to`."""
+    """The action that it requested: `stop`, `terminate`, `skip`, `recover`, `resume`, `nudge`, `answer`, `switch-to`."""
     reason: str | None = None
     """Why, as the hook says."""
     switch: Id | None = None
@@ -48,29 +48,29 @@ class HookFired(HookEvent, kind="hook-fired"):
     terminated_by: Id | None = None
     """The reason code, for `stop` and `terminate`."""
     changes: dict[str, JsonValue] | None = None
-    """For `recover`, the fields of the state that the hook set; for `nudge`, `answer` and `switch-to` what it gave."""
+    """For `recover`, the state fields that the hook set; for `nudge`, `answer` and `switch-to`, the value it gave."""
 
 
 class HookFailed(HookEvent, kind="hook-failed", incidental=True):
-    """A hook or subscriber raised, took too long, or returned what cannot be used. Recorded once for each place."""
+    """A hook or subscriber raised, took too long, or returned an unusable value. Recorded once for each place."""
 
     where: str
     """The tag, phase or event kind at which it failed."""
     key: Id = ""
-    """Which emission of a tag, as in `emission-changed`."""
+    """The emission of the tag, as in `emission-changed`."""
     error: str
-    """What it raised, or what else was wrong."""
+    """The exception that it raised, or another description of the failure."""
     ends: tuple[str, ...] = ()
-    """The owners that end for it, because they require the hook."""
+    """The owners that end because they require the hook."""
 
 
 class EmissionEvent(HookEvent):
-    """What a transform did to a payload."""
+    """A transform changed a payload."""
 
     tag: Id
     """The tag of the payload."""
     key: Id = ""
-    """Which emission of this tag: the call's id, or the place among the owner's emissions of the tag, from 0."""
+    """The emission: the call's id, or the emission's number among the owner's emissions of this tag, from 0."""
     before: JsonValue = None
     """The payload before."""
 
@@ -86,4 +86,4 @@ class EmissionSuppressed(EmissionEvent, kind="emission-suppressed"):
     """A transform removed a payload."""
 
     why: str | None = None
-    """For a call that is refused, what the model is told."""
+    """For a refused call, the reason that the model receives."""

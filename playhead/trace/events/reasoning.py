@@ -1,4 +1,4 @@
-"""What the model thought, planned and criticised, in its own words."""
+"""The model's thoughts, plans and critiques, in its own words."""
 
 from typing import Literal
 
@@ -7,18 +7,18 @@ from playhead.trace.values import JsonValue
 
 
 class Thought(EventBase, kind="thought"):
-    """What the model said beside its calls, without rationale blocks."""
+    """The text that accompanied the model's calls, without rationale blocks."""
 
     request: Integer
-    """The request whose answer holds it."""
+    """The request whose answer contains it."""
     text: str | None = None
     """The thought; absent when it is the whole text of the answer."""
     name: Id | None = None
-    """Its place in a search: `2.1` follows from the second first thought."""
+    """Its place in a search tree: `2.1` is the first thought below thought `2`."""
 
 
 class PlanCreated(EventBase, kind="plan-created"):
-    """A plan was made or made anew."""
+    """A plan was made or revised."""
 
     plan_id: str
     """Id of the plan."""
@@ -29,7 +29,7 @@ class PlanCreated(EventBase, kind="plan-created"):
     steps: tuple[JsonValue, ...]
     """The steps, typed by the strategy."""
     reason: str | None = None
-    """Why it was made anew, such as `s2 failed`; absent for the first plan."""
+    """Why it was revised, such as `s2 failed`; absent for the first plan."""
 
 
 class PlanStepChanged(EventBase, kind="plan-step-changed"):
@@ -42,7 +42,7 @@ class PlanStepChanged(EventBase, kind="plan-step-changed"):
     status: Id
     """The new state: `pending`, `in_progress`, `completed`, `failed`, `skipped`."""
     reason: str | None = None
-    """Why it changed, when that is not plain."""
+    """Why it changed, when that is not obvious."""
 
 
 class Reflection(EventBase, kind="reflection"):
@@ -64,14 +64,14 @@ class Critique(EventBase, kind="critique"):
     score: float | None = None
     """The score it gave, 0 to 1."""
     thought: str | None = None
-    """The thought that it judges, by its place in the search; absent where it judges an answer."""
+    """The thought that it judges, by its place in the search; absent when it judges an answer."""
 
 
 class AssumptionRecorded(EventBase, kind="assumption-recorded"):
     """The model stated an assumption ("I assume X because Y")."""
 
     request: Integer
-    """The request whose answer holds it."""
+    """The request whose answer contains it."""
     assumption: str
     """The assumption, at most 240 characters."""
     rationale: Rationale | None = None
@@ -79,25 +79,25 @@ class AssumptionRecorded(EventBase, kind="assumption-recorded"):
 
 
 class AlternativesConsidered(EventBase, kind="alternatives-considered"):
-    """The model named what it rejected."""
+    """The model named the alternatives that it rejected."""
 
     decision: str
     """What was decided."""
     alternatives: tuple[Alternative, ...]
     """What was rejected, and why."""
     kept: tuple[str, ...] | None = None
-    """The thoughts of a search that are followed, best first; absent elsewhere."""
+    """The thoughts that a search continues with, best first; absent outside a search."""
 
 
 class RationaleMissing(CallEvent, kind="rationale-missing"):
-    """A call came without the reason that was asked for."""
+    """The model gave no reason for a call, although the agent requires one."""
 
     path: Literal["native", "text", "plan"]
-    """How the call was asked for."""
+    """How the call was requested."""
 
 
 class StructuredOutputFailed(EventBase, kind="structured-output-failed"):
-    """An answer did not have the form that was asked for."""
+    """An answer did not have the requested form."""
 
     expected: str
     """Name of the form."""

@@ -27,7 +27,7 @@ NOT_KNOWN: Final = "not_known"
 
 
 class RunStarted(EventBase, kind="run-started"):
-    """The first line of every file: what runs, on what, under which limits."""
+    """The first line of every file: the agent, its task, and its settings."""
 
     format: Annotated[Id, VOLATILE]
     """Version of the trace format, `major.minor`; a reader refuses another major."""
@@ -36,56 +36,56 @@ class RunStarted(EventBase, kind="run-started"):
     agent: AgentHeader
     """Everything about the agent that is data."""
     task: Content
-    """What the agent was asked."""
+    """The task that the agent was given."""
     versions: Annotated[dict[str, str], VOLATILE] = Field(default_factory=dict)
     """Versions of Playhead and of Python."""
     redacted: Annotated[bool, VOLATILE] = False
-    """Whether rules of the user's were applied to what follows; a replay may differ where they changed something."""
+    """Whether the user's redaction rules were applied to the run; a replay may differ where they changed something."""
     replay_of: Annotated[Id | None, VOLATILE] = None
     """Id of the run that this one replays."""
     replay_mode: Annotated[str | None, VOLATILE] = None
     """How it is replayed: `reproduce`, `replay`, `fork`."""
     overrides: Annotated[dict[str, JsonValue], VOLATILE] = Field(default_factory=dict)
-    """What the replay was told to change, by the name of the override."""
+    """The replay's overrides, by name."""
     resumed_from: Annotated[Id | None, VOLATILE] = None
     """Id of the run that this one continues."""
     chat: Annotated[ChatTurn | None, VOLATILE] = None
-    """The chat that this run is a turn of."""
+    """The chat turn that this run answers."""
     imported: ImportedFrom | None = None
-    """Where the run was brought from, when it is not one of Playhead's own."""
+    """The source of an imported run; absent for a run that Playhead recorded."""
     telemetry: Annotated[TelemetryContext | None, VOLATILE] = None
-    """What the application's own tracing said when the run began; None: it said nothing."""
+    """The context of the application's own tracing when the run began; absent when there was none."""
     span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent: none is known."""
+    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class Ending(EventBase):
-    """What a run and a sub-agent have in common when they end."""
+    """The fields that the ends of a run and of a sub-agent have in common."""
 
     status: Literal["done", "failed"]
-    """`done` when the agent stopped in order, `failed` when something broke or a switch terminated it."""
+    """`done` when the agent stopped normally, `failed` when something broke or a killswitch terminated it."""
     terminated_by: Id
     """The reason code: `final_answer_tool`, `end_turn`, `max_iterations`, `llm_error`, …"""
     terminated_source: Id
     """Who ended it: `kernel`, `strategy:<name>`, `killswitch:<name>`, …"""
     output: JsonValue = None
-    """The answer, or the best there was."""
+    """The answer, or the best result so far."""
     error: str | None = None
     """What broke, for a failed run."""
     terminated_because: str | None = None
     """Why, in the words of the hook, killswitch or strategy that ended it; absent when the reason code says it all."""
     usage: Usage = Field(default_factory=lambda: Usage(unknown=1))
-    """Tokens of the agent's own model calls and of those below it, tools' own included; absent: nobody knows."""
+    """Tokens of the model calls of the agent, of its sub-agents and of its tools; absent when not known."""
     cost_usd: Dollars = None
     """US dollars for `usage`; None when a price is not known."""
     cost_unknown: Count | None = None
-    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that; absent: none."""
+    """Failed attempts of unknown cost, which make `cost_usd` a lower bound; absent when there are none."""
     iterations: Integer = 0
     """Turns of the loop."""
     duration_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from start to end."""
     strategy_used: str | None = None
-    """The strategy that made the output; absent when it is the one that the header names."""
+    """The strategy that produced the output; absent when it is the header's strategy."""
 
 
 class RunCompleted(Ending, kind="run-completed"):
@@ -103,12 +103,12 @@ class RunPaused(EventBase, kind="run-paused", incidental=True):
 
 
 class RunResumed(EventBase, kind="run-resumed", incidental=True):
-    """The run goes on after a pause; or a resumed one goes on from where the run that it continues had died."""
+    """The run continues after a pause, or a resumed run continues live from where the earlier run died."""
 
     reason: str
-    """Why it goes on."""
+    """Why it continues."""
     caught_up_with: str | None = None
-    """Id of the run that it continues: all that was recorded of that one stands above, from here on everything is live."""
+    """Id of the earlier run: all events recorded for it precede this one; later events are live."""
 
 
 class AgentStarted(EventBase, kind="agent-started"):
@@ -117,13 +117,13 @@ class AgentStarted(EventBase, kind="agent-started"):
     agent: AgentHeader
     """Everything about the sub-agent that is data."""
     task: Content
-    """What it was asked."""
+    """The task that it was given."""
     parent: str
     """Owner that called it."""
     call_id: Id
     """The call that it answers."""
     span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent: none is known."""
+    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class AgentCompleted(Ending, kind="agent-completed"):
@@ -144,18 +144,18 @@ class FinalAnswer(EventBase, kind="final-answer"):
 
 
 class ErasedLine(Value):
-    """A line of which something was erased."""
+    """A line with erased content."""
 
     seq: Integer
     """The event."""
     previous: str
-    """Hash of the line before it, which nothing but this ties to the lines after it; empty for the first."""
+    """Hash of the line before it, which ties that line to the later ones; empty for the first line."""
 
 
 class Erased(EventBase, kind="erased", incidental=True):
-    """Content was erased on request, after the run: the only kind that may stand behind `run-completed`."""
+    """Content was erased on request, after the run. Only this kind may follow `run-completed`."""
 
     lines: tuple[ErasedLine, ...]
-    """The lines that are no longer what was written; each says `"erased":true` and keeps its `h`."""
+    """The changed lines; each contains `"erased":true` and keeps its `h`."""
     reason: str | None = None
-    """Why, in the words of whoever asked for it."""
+    """The reason that the requester gave."""

@@ -1,15 +1,15 @@
-"""The thread of an agent, where each message and each tool is written once and referred to by id."""
+"""The thread of an agent: each message and each tool is written once and referred to by id."""
 
 from playhead.trace.types import Content, EventBase, Id, Integer, Role, ToolCall, ToolSpec, Value
 
 
 class MessageRef(Value):
-    """Where the content of a message already stands."""
+    """The earlier event that contains a message's content."""
 
     request: Integer | None = None
-    """The request whose `llm-responded` holds the text and the tool calls."""
+    """The request whose `llm-responded` contains the text and the tool calls."""
     call: str | None = None
-    """The call whose `tool-call-completed` holds the result."""
+    """The call whose `tool-call-completed` contains the result."""
 
 
 class MessageAdded(EventBase, kind="message-added"):
@@ -20,21 +20,21 @@ class MessageAdded(EventBase, kind="message-added"):
     role: Role
     """Who speaks."""
     content: Content | None = None
-    """The content, unless `ref` says where it stands."""
+    """The content, unless `ref` refers to it."""
     ref: MessageRef | None = None
-    """Where the content stands, instead of `content`."""
+    """The event that contains the content, instead of `content`."""
     tool_calls: tuple[ToolCall, ...] = ()
-    """The calls an assistant message asks for, unless `ref` holds them."""
+    """The calls an assistant message asks for, unless `ref` refers to them."""
     tool_call_id: Id | None = None
     """In a tool message, the call that this answers."""
     name: Id | None = None
     """In a tool message, the tool's name."""
     replaces: tuple[Integer, ...] = ()
-    """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
+    """Ids of the messages that this one replaces (rewritten or compacted)."""
     transient: bool = False
-    """Sent in some request and not kept in the thread."""
+    """Whether the message is sent in one request and not kept in the thread."""
     stored: str | None = None
-    """In place of a result that is too long: the key under which the agent may `recall` all of it."""
+    """For a result that is too long: the key that the agent passes to `recall` to read all of it."""
 
 
 class ToolsDefined(EventBase, kind="tools-defined"):
@@ -45,4 +45,4 @@ class ToolsDefined(EventBase, kind="tools-defined"):
     tools: tuple[ToolSpec, ...]
     """The tools."""
     offered: bool = False
-    """Whether this is how tools were described for a request, by a hook; what runs are the agent's own."""
+    """Whether a hook changed these descriptions for a request; the agent's own tools run all the same."""

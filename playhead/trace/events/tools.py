@@ -1,4 +1,4 @@
-"""Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each; and what a replay served instead."""
+"""Tool calls, each with one `tool-call-started` and one `tool-call-completed`; approvals; and a replay's own events."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, NamedTuple
@@ -8,27 +8,27 @@ from playhead.trace.types import VOLATILE, CallEvent, EventBase, Id, Integer, Ra
 from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
-"""How a replayed result came about, from the surest to the least sure."""
+"""How a replay obtained a result, from the most to the least certain."""
 GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
-"""Rungs of recorded answers that were given in the same state of the world."""
+"""Rungs of recorded answers that the tool gave in the same state of the world."""
 
 
 CallEnd = Literal["refused", "denied", "stopped", "timeout", "cancelled"]
-"""How the kernel ended a call: it refused it, an approver denied it, a killswitch stopped it, its time was up, or nobody waits
-for it any more."""
+"""How the kernel ended a call: the kernel refused it, an approver denied it, a killswitch stopped it, it timed out, or it was
+cancelled."""
 
 
 class CallEndMeaning(NamedTuple):
-    """What an ending of a call means, for everything that counts, serves or judges calls."""
+    """The consequences of a call's ending, for all code that counts, serves or judges calls."""
 
     body_ran: bool
     """Whether its body was started."""
     admitted: bool
-    """Whether killswitches let it through, so that it counts towards their limits."""
+    """Whether killswitches allowed it, so that it counts towards their limits."""
     served: bool
-    """Whether a replay serves what the call got; otherwise the kernel works it out anew."""
+    """Whether a replay serves the recorded result; otherwise the kernel decides again."""
     may_go_on: bool
-    """Whether the body may have gone on after the call was over."""
+    """Whether the body may have kept running after the call was over."""
 
 
 CALL_ENDS: Final[Mapping[CallEnd | None, CallEndMeaning]] = {
@@ -46,8 +46,8 @@ def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
     """Return the share of a replay's calls whose answer is grounded, 0 to 1; None when it made no call.
 
     Args:
-        rungs: how many calls got their answer in which way.
-        stops: how many got none, which ended the replay.
+        rungs: the number of answered calls, by rung.
+        stops: the number of calls that got no answer, which ended the replay.
     """
     calls = sum(rungs.values()) + stops
     return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None
@@ -59,63 +59,63 @@ class ToolCallStarted(CallEvent, kind="tool-call-started"):
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     args: JsonValue = None
-    """The arguments that the body gets, or the model's text when it is no JSON object."""
+    """The arguments that the body receives, or the model's text when it is not a JSON object."""
     args_hash: Annotated[Id, VOLATILE]
     """SHA-256 of the canonical JSON of `args`."""
     args_fingerprint: Annotated[Id | None, VOLATILE] = None
-    """Where redaction changed `args`: a keyed fingerprint of what the body gets, empty where there was no key."""
+    """When redaction changed `args`: a keyed fingerprint of the original arguments, empty when there was no key."""
     rationale: Rationale | None = None
     """The model's own reason for the call."""
     source: Literal["native", "text", "plan", "tool"] = "native"
-    """Asked for through the provider's tool calls, in text, by a plan, or by another tool's body."""
+    """How the call was requested: through the provider's tool calls, in text, by a plan, or by another tool's body."""
     request: Integer | None = None
-    """The request whose answer asked for it."""
+    """The request whose answer contains the call."""
     step: str | None = None
-    """The step of a plan that it is made in."""
+    """The plan step that makes the call."""
     span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent: none is known."""
+    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class ToolCallRepaired(EventBase, kind="tool-call-repaired"):
-    """A malformed call was put right before it ran."""
+    """A malformed call was repaired before it ran."""
 
     call_id: Id
     """The call."""
     stage: str
-    """What was put right: `json` (of a call in text), `name` or `arguments`."""
+    """The repaired part: `json` (of a call in text), `name` or `arguments`."""
     before: JsonValue = None
-    """What stood there: what the model wrote, or what the stage before left."""
+    """The value before: the model's own, or the result of the previous stage."""
     after: JsonValue = None
-    """What it was read as."""
+    """The repaired value."""
 
 
 class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
-    """A call is over: it returned, failed, was refused or was given up."""
+    """A call is over: it returned, failed, was refused or was abandoned."""
 
     position: Integer
     """Place of the call among those of its iteration, from 0."""
     ok: bool
     """Whether the body returned a result."""
     result: JsonValue = None
-    """What it returned, as JSON; absent after a failure."""
+    """The returned value as JSON; absent after a failure."""
     error: ErrorInfo | None = None
     """What went wrong; absent after a success."""
     duration_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the start of the call."""
     cached: bool = False
-    """Whether the answer came from this run's memory of an equal call."""
+    """Whether the answer came from this run's cache of an equal call."""
     abandoned: bool = False
-    """Whether the body was still running when the call was given up."""
+    """Whether the body was still running when the call was abandoned."""
     ended: CallEnd | None = None
     """How the kernel ended the call; absent when its body returned or raised (an exception may have any name)."""
     rung: Annotated[Rung | None, VOLATILE] = None
-    """In a replay, how the result came about."""
+    """In a replay, how the result was obtained."""
     understood: str | None = None
-    """What a malformed call was read as, for the model to learn from; absent when the call ran as it was written."""
+    """The repaired form of a malformed call, shown to the model; absent when the call ran as the model wrote it."""
 
     @property
     def end(self) -> CallEndMeaning:
-        """What its ending means."""
+        """The consequences of its ending."""
         return CALL_ENDS[self.ended]
 
     @property
@@ -124,7 +124,7 @@ class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
         return not self.ok and self.end.served
 
     def observation(self) -> str:
-        """Return what the model is told about this result."""
+        """Return the text that the model receives for this result."""
         if self.ok:
             return as_text(self.result)
         if self.error is None:
@@ -132,10 +132,9 @@ class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
         return f"error: {self.error.message}" if self.error.told is None else self.error.told
 
     def message_text(self, role: Role) -> str:
-        """Return the content of the message that carries this result.
+        """Return the content of the message for this result.
 
-        A call that was asked for in text has no id that a provider would know, so its result is a user message, which
-        has to say what it is.
+        The provider knows no id for a call made in text, so its result becomes a user message that names the tool.
         """
         text = self.observation()
         if self.understood is not None:
@@ -144,21 +143,21 @@ class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
 
 
 def result_in_text(tool: str, result: str) -> str:
-    """Return a result as a message of the user's tells it."""
+    """Return a result as the text of a user message."""
     return f"Result of {tool}:\n{result}"
 
 
 class ApprovalRequested(CallEvent, kind="approval-requested"):
-    """Somebody has to allow a call before it runs."""
+    """A call needs approval before it runs."""
 
     args_hash: Annotated[Id, VOLATILE]
-    """Hash of exactly the arguments that are to be approved."""
+    """Hash of the exact arguments to approve."""
     switch: Id | None = None
-    """The killswitch that wants it; None when the tool itself requires approval."""
+    """The killswitch that requires the approval; None when the tool itself does."""
 
 
 class ApprovalDecided(EventBase, kind="approval-decided"):
-    """The answer to an approval request; anything but an explicit yes is a no."""
+    """The answer to an approval request; only an explicit approval allows the call."""
 
     call_id: Id
     """The call."""
@@ -169,11 +168,11 @@ class ApprovalDecided(EventBase, kind="approval-decided"):
     by: str | None = None
     """Who decided."""
     switch: Id | None = None
-    """As in the request."""
+    """The killswitch, as in the request."""
 
 
 class ToolCallLate(CallEvent, kind="tool-call-late", incidental=True):
-    """The body of an abandoned call came back; its result was not used."""
+    """The body of an abandoned call ended; its result was not used."""
 
     ok: bool
     """Whether it returned or raised."""
@@ -182,30 +181,30 @@ class ToolCallLate(CallEvent, kind="tool-call-late", incidental=True):
 
 
 class ReplayServed(EventBase, kind="replay-served", incidental=True):
-    """A recorded answer was served instead of asking again."""
+    """The replay served a recorded answer instead of calling the tool or the model again."""
 
     call_id: Id = ""
     """The call in the replay; empty for a request."""
     request: Integer | None = None
-    """In a resumed run, the request to the model that was not asked again."""
+    """In a resumed run, the model request whose recorded answer was served."""
     attempt: Integer | None = None
-    """Which attempt at that request."""
+    """The attempt at that request."""
     rung: Annotated[Rung, VOLATILE]
-    """How sure it is that this is the right answer."""
+    """How certain the match with the recording is."""
     source_seq: Integer | None = None
     """`seq` of the recorded answer in the recording."""
 
 
 class ReplayDiverged(EventBase, kind="replay-diverged", incidental=True):
-    """The replay did something else than the recording."""
+    """The replay diverged from the recording."""
 
     what: str
-    """What differs."""
+    """The difference."""
     where: str
     """Owner, iteration and event."""
     call_id: Id | None = None
-    """The call that left the recording; absent when it was none."""
+    """The call that diverged; absent when something other than a call did."""
     expected: JsonValue = None
-    """What the recording has."""
+    """The recording's value."""
     actual: JsonValue = None
-    """What the replay did."""
+    """The replay's value."""
