@@ -212,7 +212,7 @@ def _not_ended(context: HookContext) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not (of_policy and isinstance(error, PlayheadError)):  # otherwise the run ends in the new way
+        if not (of_policy and isinstance(error, PlayheadError)):  # otherwise the error ends the run
             session.ending.end(ended)
         raise
     session.ending.end(ended)

@@ -1,4 +1,4 @@
-"""Patterns: which tags a hook is for, and how specific that is."""
+"""Patterns: which tags a hook receives, and how specific they are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHAPE: Final = re.compile(r"\*\*|(?:[A-Za-z0-9_-]+\.)*(?:[A-Za-z0-9_-]+|\*\*?)"
 
 
 class Breadth(IntEnum):
-    """How many tags a pattern may mean; transforms run in this order, so that the most specific has the last word."""
+    """How broadly a pattern matches; transforms run in this order, so that the most specific one runs last."""
 
     EVERYTHING = 0
     DEEP = 1
@@ -42,11 +42,11 @@ class Matcher:
     breadth: Breadth
     matches: Predicate
     shown: str
-    """The pattern, for people."""
+    """The pattern as text."""
 
 
 def read_pattern(pattern: Pattern) -> Iterator[Matcher]:
-    """Yield what a pattern means; each one of a list counts by itself.
+    """Yield the parsed patterns, one for each entry of a list.
 
     Raises:
         UsageError: it is not a pattern, or it matches no tag.

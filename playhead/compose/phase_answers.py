@@ -1,4 +1,4 @@
-"""What a hook of a phase may answer, and what is wrong with an answer that cannot be used."""
+"""The answers that a phase hook may return, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
 _SWITCHED: Final = "playhead.switched"
-"""Where the notes of a run hold the turn in which the strategy was switched last."""
+"""Key in a run's notes for the turn of the last switch of the strategy."""
 _ONLY_BEFORE: Final[dict[type, tuple[str, ...]]] = {
     Nudge: ("think", "complete"),
     SwitchTo: ("think",),
     Answer: ("complete",),
     Resume: ("complete",),
 }
-"""Before which phases these may be returned."""
+"""The phases before which each answer may be returned."""
 
 
 def problem_of(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN401 - anything
-    """Return what is wrong with the answer of a phase hook."""
+    """Return the problem with a phase hook's answer, or None."""
     if not isinstance(answer, (Stop, Terminate, Skip, *_ONLY_BEFORE)):
         return (
             f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…) or Skip(), before think also "
@@ -50,7 +50,7 @@ def problem_of(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN
 
 
 def problem_of_switch(strategy: str, state: KernelState, session: Session) -> str | None:
-    """Return why the strategy is not switched: the same turn would be asked about again, without end."""
+    """Return why the strategy cannot be switched, or None; such a switch would repeat the same turn without end."""
     notes = session.agent.gate.notes
     if strategy == session.at.strategy:
         return f"it returned SwitchTo({strategy!r}), which is the strategy that runs"
@@ -61,7 +61,7 @@ def problem_of_switch(strategy: str, state: KernelState, session: Session) -> st
 
 
 def problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa: ANN401 - anything
-    """Return what is wrong with the answer of an error hook."""
+    """Return the problem with an error hook's answer, or None."""
     if not isinstance(answer, Recover):
         return f"it returned {_shown(answer)}; an error hook returns None or Recover(state)"
     if not isinstance(answer.state, KernelState) or not isinstance(answer.reason, str):
@@ -69,7 +69,7 @@ def problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa:
     try:
         KernelState.model_validate(answer.state.__dict__)
         state_changes(state, answer.state)
-    except Exception as error:  # noqa: BLE001 - a state may be made with anything in it
+    except Exception as error:  # noqa: BLE001 - the fields of a state may hold anything
         return f"it returned Recover with a state that is not right: {described(error)}"
     return None
 
@@ -79,7 +79,7 @@ def _shown(answer: object) -> str:
 
 
 def checked_unmet(each: object) -> Unmet:
-    """Return what a block says is still required; raises `TypeError` for anything but an `Unmet`."""
+    """Return what a block reports as still required; raises `TypeError` for anything but an `Unmet`."""
     if not isinstance(each, Unmet):
         raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
     return each

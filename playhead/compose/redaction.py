@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def redact_results(redact: Callable[[str], str], *, name: str = "redact_results") -> Block:
-    """Change every tool result before the model, `RunResult.steps` or the output of a run without an answer has it.
+    """Redact every tool result before it reaches the model, `RunResult.steps` or the output of a run without an answer.
 
-    Both tags that tell a result are covered, and the hooks are required: when `redact` raises, the run ends and nothing
-    leaves. The trace still holds what the tool returned; `Agent(redact=[…])` with the same function keeps it out of
-    there too.
+    Both tags with results are covered, and the hooks are required: if `redact` raises, the run ends without an output.
+    The trace still holds the tool's original result; pass the same function to `Agent(redact=[…])` to keep it out of
+    the trace as well.
     """
 
     def for_model(message: Message, _: ToolResultContext) -> Message:

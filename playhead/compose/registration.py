@@ -1,4 +1,4 @@
-"""A registered function, and what is known of it."""
+"""Registered functions and their options."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader
 
 DEFAULT_TIMEOUT_S: Final = 5.0
-"""Seconds that an asynchronous hook may take."""
+"""The default timeout of an asynchronous hook, in seconds."""
 
 
 NO_LIMIT_S: Final = 1e9
-"""The time of Playhead's own hooks, which ask models."""
+"""The timeout of built-in hooks, which ask models."""
 Check = Callable[["AgentHeader", Mapping[str, ToolSpec]], object]
-"""Looks at an agent and its tools by name, and raises `UsageError` for what a block cannot do there."""
+"""Checks an agent and its tools by name; raises `UsageError` if a block cannot work with them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A block that says what it is: data in the header, from which a replay makes those of Playhead's own again."""
+    """A block with a declared name and settings; the header records them, and a replay rebuilds built-in blocks from them."""
 
     name: str
     """Its name in the trace and in errors."""
     settings: dict[str, Any]
     """Its arguments, as JSON."""
     register: Callable[[Any], object] | None = None
-    """Registers the hooks of one of Playhead's own blocks; None for a user's block."""
+    """Registers the hooks of a built-in block; None for a user's block."""
     stacks: bool = False
     """Whether an agent may have several of this name."""
     check: Check | None = None
     functions: tuple[tuple[Any, ...], ...] = ()
-    """Code of the caller's that it holds: what it is for, its name, and the code."""
+    """The caller's code in the block: its purpose, its name, and the code."""
     tools: dict[str, Tool] = field(default_factory=dict)
     """Tools of strategies that may take over."""
 
@@ -55,7 +55,7 @@ class Policy:
 
     @property
     def role(self) -> str:
-        """What the header calls it."""
+        """Its name in the header."""
         return "block" if self.register is None else "policy"
 
     def info(self) -> HookInfo:
@@ -65,44 +65,44 @@ class Policy:
 
 @dataclass(slots=True, eq=False)
 class Registration:
-    """One function at one place."""
+    """One function, registered in one place."""
 
     function: Callable[..., Any]
     role: str
     """`on`, `tap`, `before`, `after`, `on-error`, `unmet`, `emit`."""
     name: str
-    """What the trace calls it."""
+    """Its name in the trace."""
     matcher: Matcher | None = None
-    """For which tags, for `on`, `tap` and `emit`."""
+    """Its tags, for `on`, `tap` and `emit`."""
     phase: PhaseName | None = None
-    """At which phase; None for all of them."""
+    """Its phase; None for every phase."""
     required: bool = False
     """Whether the run ends when the hook fails."""
     timeout_s: float = DEFAULT_TIMEOUT_S
-    """Seconds it may take, when it is asynchronous."""
+    """Its timeout in seconds, if it is asynchronous."""
     inherit: bool = True
-    """Whether it also is for the agents below."""
+    """Whether sub-agents inherit it."""
     settings: dict[str, Any] | None = None
-    """What a killswitch of Playhead's own was given."""
+    """The settings of a built-in killswitch."""
     payload: Any = None
-    """What an `emit` emits when the agent starts."""
+    """The payload that an `emit` emits when the agent starts."""
     block: Policy | None = None
-    """The block that it belongs to, if that says what it is."""
+    """The block that it belongs to, if that block is declared."""
 
     @property
     def policy(self) -> str | None:
-        """The policy of Playhead's own that it belongs to."""
+        """The built-in policy that it belongs to."""
         return None if self.block is None or self.block.register is None else self.block.name
 
     def belongs_to(self, block: Policy) -> None:
-        """Note the block. A policy's hook has its name and time, ends the run when it fails, and is for one agent."""
+        """Set the block. A policy's hook has the policy's name and timeout, ends the run if it fails, and is not inherited."""
         self.block = block
         if block.register is not None:
             self.name, self.timeout_s, self.inherit = block.name, NO_LIMIT_S, False
             self.required = self.role != "tap"
 
     def end(self) -> None:
-        """See to it that the function is not called any more, in no run."""
+        """Make sure that the function is no longer called, in any run."""
         self.function = nothing
 
     def info(self) -> HookInfo:
@@ -119,7 +119,7 @@ class Registration:
         )
 
     def source(self) -> SourceInfo:
-        """Return the fingerprint of its function, and of the function that says for which tags it is; of an `emit`, of its payload."""
+        """Return the fingerprint of its function and of the function that selects its tags; for an `emit`, of its payload."""
         from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
         if self.role == "emit":
@@ -133,13 +133,13 @@ class Registration:
 
     @property
     def _predicate(self) -> Predicate | None:
-        """The function that says which tags the hook is for."""
+        """The function that selects the hook's tags."""
         is_predicate = self.matcher is not None and self.matcher.breadth is Breadth.PREDICATE
         return self.matcher.matches if self.matcher is not None and is_predicate else None
 
 
 def nothing(*_: object) -> None:
-    """Stand in for a hook that was undone."""
+    """Replacement for a hook that was undone."""
 
 
 def checked_function(function: object) -> tuple[Callable[..., Any], str]:
@@ -155,6 +155,6 @@ def checked_function(function: object) -> tuple[Callable[..., Any], str]:
 
 
 def _where(function: object) -> str:
-    """Return where a function without a name stands; not in which line, for that changes with every line above it."""
+    """Return the location of a function without a name, without the line, which changes with every edit above it."""
     code = getattr(function, "__code__", None)
     return "lambda" if code is None else f"lambda in {PurePath(code.co_filename).name}"

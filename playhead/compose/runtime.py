@@ -1,7 +1,7 @@
-"""Calling hooks: in order, bounded, on copies, and so that what goes wrong in one is its own failure.
+"""Calls hooks in order, with timeouts and on copies; an error in a hook does not fail the run.
 
-A hook that raises, takes too long, or returns what cannot be used is recorded and passed over; a `required` one ends the
-run, and nothing leaves as its output.
+If a hook raises, times out, or returns an invalid value, the failure is recorded and the hook is skipped. A failed `required`
+hook ends the run without an output.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("playhead")
 
 SLOW_S: Final = 1.0
-"""Seconds after which a synchronous hook, which blocks the whole run, is reported."""
+"""Seconds after which a synchronous hook is reported as slow, because it blocks the whole run."""
 
 
 class _Route(NamedTuple):
-    """Who gets what passes under a tag, and how that is handled."""
+    """The hooks for a tag, and how its payloads are handled."""
 
     transforms: tuple[Registration, ...]
     taps: tuple[Registration, ...]
@@ -65,7 +65,7 @@ class _Place(NamedTuple):
     where: str
     """The tag, or timing and phase."""
     key: str = ""
-    """Which emission of the tag."""
+    """The number or key of the emission of the tag."""
 
 
 class ComposedHooks(Hooks):
@@ -78,25 +78,25 @@ class ComposedHooks(Hooks):
         first: Hooks | None = None,
         live: Hooks | None = None,
     ) -> None:
-        """Ask these in order; `first` is asked before them, and `live` is what a resumed agent has of its own."""
+        """Call these in order, after `first`; `live` are the hooks of a resumed agent itself."""
         self.registrations = registrations
         self.live: Hooks = live or self
         self._first = first
         self._route, self._at = cache(self._find_route), cache(self._find)
 
     def info(self) -> tuple[HookInfo, ...]:
-        """Return what is registered, as the header of a trace says it."""
+        """Return the registrations as the header of a trace records them."""
         own = (each.info() for each in self.registrations if each.policy is None)
         return (*own, *(each.info() for each in self._blocks()))
 
     def sources(self) -> tuple[SourceInfo, ...]:
-        """Return the fingerprints of the functions, and of what is emitted at the start."""
+        """Return the fingerprints of the functions, and of payloads emitted at the start."""
         given = (source_info(*each) for block in self._blocks() for each in block.functions)
         return (*(each.source() for each in self.registrations if each.policy is None), *given)
 
     def below(self, own: Hooks | None) -> Hooks | None:
-        """Return the hooks of an agent below: those of this one that are for it too, then its own."""
-        if self._first is not None:  # policies are for one agent
+        """Return the hooks of a sub-agent: those that it inherits from this agent, then its own."""
+        if self._first is not None:  # policies are not inherited
             return self._first.below(own)
         registrations = tuple(each for each in self.registrations if each.inherit)
         if isinstance(own, ComposedHooks):
@@ -104,13 +104,13 @@ class ComposedHooks(Hooks):
         return ComposedHooks(registrations) if registrations else None
 
     def parted(self) -> tuple[ComposedHooks | None, ComposedHooks | None]:
-        """Return the caller's hooks, and those of policies, which run in a replay too."""
+        """Return the caller's hooks and those of policies; the latter also run in a replay."""
         own = tuple(each for each in self.registrations if each.policy is None)
         policies = tuple(each for each in self.registrations if each.policy is not None)
         return ComposedHooks(own) if own else None, ComposedHooks(policies) if policies else None
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
-        """Return what is to be emitted when the agent starts."""
+        """Return the payloads to emit when the agent starts."""
         if self._first is not None:
             return self._first.seeds()
         return tuple(
@@ -118,11 +118,11 @@ class ComposedHooks(Hooks):
         )
 
     def wants(self, tag: str) -> bool:
-        """Return whether anybody listens to this tag."""
+        """Return whether any hook is registered for this tag."""
         return (self._first is not None and self._first.wants(tag)) or self._route(tag) is not None
 
     def may_withhold(self, tag: str) -> bool:
-        """Return whether what passes under this tag may not leave as it is: it is changed, or has to be looked at."""
+        """Return whether a payload of this tag must pass hooks first: transforms, or required ones."""
         route = self._route(tag)
         return route is not None and bool(route.transforms or any(tap.required for tap in route.taps))
 
@@ -139,7 +139,7 @@ class ComposedHooks(Hooks):
         key: str,
         details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
-        """Let the transforms change the payload, one after the other, and the taps see what came of it."""
+        """Let the transforms change the payload, one after the other, then let the taps see the result."""
         route = self._route(tag)
         if self._first is not None and self._first.wants(tag):
             payload = await self._first.offer(session, tag, payload, key, details)
@@ -155,7 +155,7 @@ class ComposedHooks(Hooks):
         return payload
 
     def callers(self) -> Hooks | None:
-        """Return the caller's hooks, without policies."""
+        """Return the caller's hooks, without those of policies."""
         return self.parted()[0] if self._first is None else self._first
 
     def tools(self) -> dict[str, Tool]:
@@ -163,7 +163,7 @@ class ComposedHooks(Hooks):
         return {name: tool for block in self._blocks() for name, tool in block.tools.items()}
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
-        """Return what blocks still require before an answer may stand."""
+        """Return what blocks still require before they accept an answer."""
         found = [] if self._first is None else [*self._first.unmet(session)]
         for hook in self._at("unmet", "*"):
             context, place = make_context(session, "unmet", {}), _Place(session, "unmet")
@@ -216,7 +216,7 @@ class ComposedHooks(Hooks):
         listening = [each for each in self.registrations if each.matcher is not None and each.role != "emit"]
         matching = [each for each in listening if each.matcher is not None and each.matcher.matches(tag)]
         transforms = [each for each in matching if each.role == "on"]
-        # Stable: ties as registered. What policies look at is as the caller's hooks left it.
+        # Stable: ties in order of registration. Policies see payloads after the caller's hooks.
         transforms.sort(key=lambda each: (each.policy is not None, each.matcher.breadth if each.matcher else 0))
         taps = tuple(each for each in matching if each.role == "tap")
         return _Route(tuple(transforms), taps, chokepoint(tag)) if matching else None
@@ -226,7 +226,7 @@ class ComposedHooks(Hooks):
 
 
 def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any:  # noqa: ANN401 - by tag
-    """Return the payload as a transform wants it, recorded, or as it was when that cannot be used."""
+    """Return the payload as a transform changed it, and record the change; an invalid change is ignored."""
     session, tag, key = at
     point = chokepoint(tag)
     try:
@@ -247,7 +247,7 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
 
 
 async def _transformed(route: _Route, at: _Place, payload: Any, context: HookContext) -> Any:  # noqa: ANN401 - by tag
-    """Return what the transforms make of a payload, or SUPPRESS."""
+    """Return the payload after all transforms, or SUPPRESS."""
     session, tag, key = at
     for hook in route.transforms:
         given = await _call(hook, at, route.point.copied(payload, session.gate.copies), context)
@@ -265,7 +265,7 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
 
 
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
-    """Return what a hook returns, an asynchronous one within its time, or None when it failed."""
+    """Return a hook's value, waiting for an asynchronous one within its timeout; None if it failed."""
     gate, started, scope = at.session.gate, perf_counter(), None
     arguments[-1].__dict__["_hook"] = hook
     gate.note_asking((hook.name, at.where))
@@ -291,10 +291,10 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
 
 
 def fail(hook: Registration, at: _Place, problem: str, *, slow: bool = False) -> None:
-    """Record, once for each place, that a hook failed, or was slow; a required one that failed ends the run.
+    """Record, once for each place, that a hook failed or was slow; the failure of a required one ends the run.
 
     Raises:
-        RunEndedError: it is required.
+        RunEndedError: the hook is required.
     """
     session, where, key = at
     failures, place = session.agent.gate.hook_failures, (hook.name, f"{where} (slow)" if slow else where)
@@ -314,17 +314,17 @@ def fail(hook: Registration, at: _Place, problem: str, *, slow: bool = False) ->
 
 
 def _asking(hook: Registration, session: Session) -> Iterator[Session]:
-    """Yield the session, and those above it that the hook is for too: it is theirs, and they rely on it."""
+    """Yield the session and those above it that have the hook too, because they rely on it."""
     yield session
     while session.parent is not None:
         session = session.parent
-        hooks = getattr(session.gate.hooks, "live", session.gate.hooks)  # of a resumed run, the agent's own
+        hooks = getattr(session.gate.hooks, "live", session.gate.hooks)  # in a resumed run, the agent's own hooks
         if isinstance(hooks, ComposedHooks) and hook in hooks.registrations:
             yield session
 
 
 def _raise_unless_failure(error: BaseException, hook: Registration) -> None:
-    """Re-raise what is not the hook's failure: a cancellation, an interrupt, the end of the run, a stopped replay."""
+    """Re-raise exceptions that are not the hook's failure: a cancellation, an interrupt, the end of the run, a stopped replay."""
     ends = PlayheadError if hook.policy else (ReplayError, TraceWriteError)
     if not (isinstance(error, Exception) or is_failure(error)) or isinstance(error, ends):
         raise error

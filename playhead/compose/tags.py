@@ -1,6 +1,6 @@
-"""The tags: names of what passes a chokepoint, and of which type it is.
+"""The tags: names for the payloads at each chokepoint, with their types.
 
-A transform (`Harness.on`) may change a payload or remove it; a tap (`Harness.tap`) sees what came of it.
+A transform (`Harness.on`) may change or remove a payload; a tap (`Harness.tap`) sees the result.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ NudgeTag = Literal[
 TaskTag = Literal["prompt.task"]
 """Payload: the task, as text or as parts."""
 ToolsTag = Literal["prompt.tools"]
-"""Payload: the tools that a request offers; may be hidden and reordered, their description and parameters changed."""
+"""Payload: the tools that a request offers; hooks may hide and reorder them, and change description and parameters."""
 RequestTag = Literal["llm.request"]
 """Payload: the whole request, before it is recorded and sent."""
 ResponseTag = Literal["llm.response"]
-"""Payload: the model's answer, recorded already, before it is read."""
+"""Payload: the model's answer, after it is recorded and before it is read."""
 MessageTag = Literal["message.assistant", "message.user"]
 """Payload: a message that is about to join the thread; its content may be changed."""
 ResultMessageTag = Literal["message.tool-result"]
 """Payload: the message with a tool's result; its content may be changed."""
 ObservationTag = Literal["observation.tool-result"]
-"""Payload: the step that tells everybody else a result: `RunResult.steps`, and the output of a run without an answer."""
+"""Payload: the step with a result, for `RunResult.steps` and the output of a run without an answer."""
 CallTag = Literal["tool.call"]
 """Payload: a call before it is hashed, approved and run; name and arguments may be changed, removing it refuses it."""
 ResultTag = Literal["tool.result"]
 """Payload: a completed and recorded call, before its result is used; ok, result and error may be changed."""
 RationaleTag = Literal["decision.rationale"]
-"""Payload: the reason that the model states for a call, before it is recorded."""
+"""Payload: the model's stated reason for a call, before it is recorded."""
 EventTag = Literal[
     "control.strategy-evaluated",
     "control.strategy-switched",
@@ -57,7 +57,7 @@ EventTag = Literal[
     "lifecycle.completed",
     "lifecycle.failure",
 ]
-"""Payload: a lifecycle event as a JSON object; changing it changes what later hooks see, and nothing else."""
+"""Payload: a lifecycle event as a JSON object; a change affects only what later hooks see."""
 AnswerTag = Literal["answer.final"]
 """Payload: the output of the run, however it ended."""
 
@@ -66,12 +66,12 @@ _GROUPS: Final = (
     ResultTag, RationaleTag, EventTag, AnswerTag,
 )  # fmt: skip
 TAGS: Final[tuple[str, ...]] = tuple(tag for group in _GROUPS for tag in get_args(group))
-"""Every tag of Playhead's own."""
+"""Every built-in tag."""
 _declared: set[str] = set()
 
 
 def declare_tag(tag: str) -> str:
-    """Make a tag of your own known, so that patterns may name it; strategies emit it with `session.offer`.
+    """Declare your own tag, so that patterns may name it; strategies emit it with `session.offer`.
 
     Raises:
         UsageError: it is not a name of at least two segments, `area.what`.
@@ -83,15 +83,15 @@ def declare_tag(tag: str) -> str:
 
 
 def known_tags() -> tuple[str, ...]:
-    """Return every tag that may be emitted: Playhead's own, and declared ones."""
+    """Return every tag that may be emitted: the built-in and the declared ones."""
     return (*TAGS, *sorted(_declared))
 
 
 def check_tag(tag: str) -> str:
-    """Return a tag that may be emitted; those of a strategy of your own, such as its nudges, are declared first.
+    """Return a tag that may be emitted; declare those of your own strategies, such as their nudges, first.
 
     Raises:
-        UsageError: nothing ever emits it, so a hook on it would never be called.
+        UsageError: the tag is unknown, so a hook for it would never be called.
     """
     if tag in TAGS or tag in _declared:
         return tag

@@ -1,8 +1,8 @@
-"""Registration by tag, typed: an editor completes the tags and knows what a function for one is given.
+"""Typed registration by tag: an editor completes the tags and knows the payload type of each.
 
-The rows are the table of tags, for what changes a payload; what only sees it takes anything. Any other text, such as
-`prompt.*`, may mean payloads of several types, so a function for it takes an `object`, or anything; a function for one type
-is then refused where it would be given another.
+The overloads repeat the table of tags for transforms; taps accept any payload. Another text, such as `prompt.*`, may match
+payloads of several types, so its function takes an `object`; a type checker rejects a function for one type where it could
+get another.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Payload = TypeVar("Payload")
 SomeContext = TypeVar("SomeContext")
 Undo = Callable[[], None]
 Transform = Callable[[Payload, SomeContext], Payload | Suppressed | Awaitable[Payload | Suppressed | None] | None]
-"""Returns a payload that replaces the one it was given, None to keep that, or SUPPRESS to remove it; sync or async."""
+"""Returns a payload to replace the given one, None to keep it, or SUPPRESS to remove it; sync or async."""
 ToolsTransform = Callable[
     ["tuple[ToolSpec, ...]", "HookContext"],
     "Sequence[ToolSpec] | Suppressed | Awaitable[Sequence[ToolSpec] | Suppressed | None] | None",
 ]
-"""The same for the tools of a request; a list of them will do."""
+"""The same for the tools of a request; a list is accepted."""
 CallTransform = Callable[
     ["ToolCall", "CallContext"],
     "ToolCall | Refuse | Suppressed | Awaitable[ToolCall | Refuse | Suppressed | None] | None",
 ]
-"""The same for a call, which may also be answered with `Refuse(why)`."""
+"""The same for a call, which a hook may also refuse with `Refuse(why)`."""
 Tap = Callable[[Any, Any], object]
-"""Sees a payload and its context, as `on` types them; what it returns is ignored. Sync or async."""
+"""Takes a payload and its context, typed as for `on`; its return value is ignored. Sync or async."""
 
 
 NudgeTags = Union["tags.NudgeTag", Literal["nudge.*", "nudge.**"]]
@@ -52,16 +52,16 @@ MessageTags = Union["tags.MessageTag", Literal["message.*", "message.**"]]
 
 
 class Options(TypedDict, total=False):
-    """What every registration may say beside its function."""
+    """Options of every registration."""
 
     name: str
-    """What the trace calls the hook; the function's own name by default."""
+    """The hook's name in the trace; the function's own name by default."""
     required: bool
-    """End the run as failed, without an output, when the hook fails; by default the run continues without it."""
+    """End the run as failed and without an output if the hook fails; by default the run continues without the hook."""
     timeout_s: float
-    """Seconds that the hook may take when it is asynchronous; 5 by default."""
+    """Timeout of an asynchronous hook in seconds; 5 by default."""
     inherit: bool
-    """Whether the hook also is for the agents that this one calls; True by default."""
+    """Whether sub-agents inherit the hook; True by default."""
 
 
 class Registrar(ABC):
@@ -127,7 +127,7 @@ class Registrar(ABC):
     def on(self, pattern: str, function: Transform[object, Any], **options: Unpack[Options]) -> Undo: ...
 
     def on(self, pattern: Pattern, function: Callable[..., Any], **options: Unpack[Options]) -> Undo:
-        """Let a function change, or remove, what passes under the tags of a pattern.
+        """Let a function change or remove the payloads of tags that match a pattern.
 
         Transforms run broadest pattern first, most specific last; ties in order of registration.
 
@@ -140,12 +140,12 @@ class Registrar(ABC):
             A function that undoes the registration.
 
         Raises:
-            UsageError: the pattern means no tag, or an option is not valid.
+            UsageError: the pattern matches no tag, or an option is not valid.
         """
         return self._for_tags("on", pattern, function, options)
 
     def tap(self, pattern: Pattern, function: Tap, **options: Unpack[Options]) -> Undo:
-        """Let a function see what passes under the tags of a pattern, as all transforms left it; else as `on`."""
+        """Let a function see the payloads of tags that match a pattern, after all transforms; otherwise like `on`."""
         return self._for_tags("tap", pattern, function, options)
 
     def _for_tags(self, role: str, pattern: Pattern, function: Callable[..., Any], options: Options) -> Undo:
@@ -155,11 +155,11 @@ class Registrar(ABC):
 
     @abstractmethod
     def add(self, registrations: list[Registration]) -> Undo:
-        """Add registrations, and return what undoes that."""
+        """Add registrations, and return a function that undoes them."""
 
 
 class _Options(BaseModel):
-    """The same with its defaults, as it is checked."""
+    """The options with their defaults, as they are validated."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, defer_build=True)
 
@@ -170,7 +170,7 @@ class _Options(BaseModel):
 
 
 def checked_options(function: object, options: Options) -> dict[str, Any]:
-    """Return the fields of a registration.
+    """Return the options with their defaults.
 
     Raises:
         UsageError: an option is not known, or not valid.

@@ -2,9 +2,9 @@
 
 >>> agent = Agent(model, tools=[search], compose=[require_tools("search"), verify("loop")])  # doctest: +SKIP
 
-Each is data in the trace's header, so a replay makes it again without the caller's code; for a function in it, the replay
-serves the recorded verdicts. All of a policy is in one file. Policies that share a mechanism share the file: those that send an
-answer back, those that count calls.
+The trace's header records each policy as data, so a replay rebuilds it without the caller's code; for the caller's functions,
+the replay serves the recorded verdicts. Each file has complete policies; policies with a common mechanism, such as sending
+answers back or counting calls, are in one file.
 """
 
 from playhead.trace.public import public_names

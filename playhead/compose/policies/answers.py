@@ -1,7 +1,7 @@
 """Policies about answers: the conditions under which one is accepted.
 
-An answer that is refused goes back to the model with the reason. What the caller's code says of an answer is a fact:
-recorded, and served back in a replay, which needs none of that code.
+A rejected answer goes back to the model with the reason. The verdict of the caller's code is a fact: it is recorded, and
+served in a replay, which does not need that code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 DONE_RETRIES: Final = 3
-"""How often a run continues because its caller says that it is not done."""
+"""How often a run continues because its caller does not consider it done."""
 OUTPUT_RETRIES: Final = 2
 FORM: Final = "Give the final answer as one JSON value that fits this schema, with nothing around it:\n{}"
 _RETRIES: Final = "playhead.output_retries"
@@ -47,20 +47,20 @@ _ADAPTER: Final = "playhead.output_type"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a validator says of an answer."""
+    """A validator's verdict on an answer."""
 
     valid: bool
-    """Whether it may stand."""
+    """Whether the answer is accepted."""
     feedback: str = ""
     """The nudge for a rejected answer."""
 
 
 Validator = Callable[[Any], "bool | Verdict | Awaitable[bool | Verdict]"]
-"""Takes the output; True or `Verdict(True)` lets it stand."""
+"""Takes the output; True or `Verdict(True)` accepts it."""
 
 
 Judge = Callable[["PhaseContext"], Awaitable["Answer | Terminate | str | None"]]
-"""Returns why an answer is refused, another answer, how the run ends, or None to let it stand."""
+"""Returns the reason for a rejection, another answer, how the run ends, or None to accept the answer."""
 
 
 class Verification(BaseModel):
@@ -73,17 +73,17 @@ class Verification(BaseModel):
 
 
 def validate(*validators: Validator) -> Policy:
-    """Send an answer that one of these functions refuses back to the model.
+    """Send an answer back to the model if one of these functions rejects it.
 
-    Each is given the output and returns True, False or `Verdict(valid, feedback)`; they may be async. An answer that is refused
-    after all `output_retries` ends the run as `output_rejected`, which is a failure.
+    Each function takes the output and returns True, False or `Verdict(valid, feedback)`; it may be async. An answer that is
+    rejected after all `output_retries` ends the run as `output_rejected`, a failure.
     """
     given = functions("validate", validators)
     return validate_by([name_of(each) for each in given], given)
 
 
 def validate_by(validators: list[str], given: tuple[Validator, ...] = ()) -> Policy:
-    """Return the policy `validate` with functions of these names; without them a replay serves what they said."""
+    """Return the policy `validate` for functions of these names; without the functions, a replay serves their verdicts."""
 
     def register(harness: Harness) -> None:
         for name, function in zip_longest(validators, given):
@@ -100,7 +100,7 @@ def done_when(function: Callable[[Any], bool]) -> Policy:
 
 
 def done_by(function: Validator | None = None) -> Policy:
-    """Return the policy `done_when`; without its function a replay serves what it said."""
+    """Return the policy `done_when`; without its function, a replay serves the recorded verdicts."""
     return Policy(
         "done_when",
         {},
@@ -110,7 +110,7 @@ def done_by(function: Validator | None = None) -> Policy:
 
 
 def output_retries(retries: int) -> Policy:
-    """Set how often an answer without the form of `output_type`, or refused by a validator, is retried; the default is 2."""
+    """Set how often an answer is retried that does not fit `output_type` or is rejected by a validator; the default is 2."""
     at_least("output_retries", retries, 0)
 
     def note(context: HookContext) -> None:
@@ -140,7 +140,7 @@ def min_iterations(turns: int) -> Policy:
 
 
 def verify(mode: Literal["reflect", "loop"]) -> Policy:
-    """Let the model check its answer: `reflect` records what it says, `loop` sends a wrong answer back once."""
+    """Let the model check its answer: `reflect` records the verdict, `loop` sends a wrong answer back once."""
     if mode not in ("reflect", "loop"):
         raise UsageError(f"verify must be 'reflect' or 'loop'; it is {mode!r}")
 
@@ -158,7 +158,7 @@ def verify(mode: Literal["reflect", "loop"]) -> Policy:
 
 
 def adapter_of(output_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
-    """Return what reads and writes values of a type.
+    """Return the adapter that reads and writes values of a type.
 
     Raises:
         UsageError: it has no JSON form.
@@ -173,12 +173,12 @@ def adapter_of(output_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
 
 
 def of_type(output_type: Any, adapter: TypeAdapter[Any]) -> Policy:  # noqa: ANN401 - any type
-    """Return the policy that an agent with an `output_type` has: its answers are of that type."""
+    """Return the policy of an agent with an `output_type`, whose answers have that type."""
     return of_form(adapter.json_schema(), adapter, tuple(_classes_in(output_type)))
 
 
 def of_form(form: dict[str, Any], adapter: TypeAdapter[Any] | None = None, classes: tuple[type, ...] = ()) -> Policy:
-    """Return the same of a JSON Schema; without the type a replay serves what was found in an answer."""
+    """Return the same policy from a JSON Schema; without the type, a replay serves the recorded readings of answers."""
 
     async def read(context: PhaseContext) -> Answer | str:
         context.notes[_ADAPTER] = adapter
@@ -204,7 +204,7 @@ def _classes_in(annotation: Any) -> Iterator[type]:  # noqa: ANN401 - any type
 
 
 def _judge(harness: Harness, name: str, judge: Judge, retries: float | None = None) -> None:
-    """Ask about each answer of the model; one that is refused goes back, `retries` times (None: as `output_retries` says)."""
+    """Check each answer of the model; a rejected one goes back, at most `retries` times (None: as in `output_retries`)."""
     refused = harness.per_run(lambda: [0])
 
     async def look(context: PhaseContext) -> Answer | Nudge | Terminate | None:
@@ -229,7 +229,7 @@ def _key(name: str, output: JsonValue) -> str:
 def _ask_code(
     harness: Harness, name: str, function: Validator | None, feedback: str, retries: int | None = None
 ) -> None:
-    """Ask a function of the caller's about each answer; one that fails ends the run, for no other answer would help."""
+    """Call the caller's function for each answer; if it fails, the run ends, because no other answer would help."""
 
     async def look(context: PhaseContext) -> str | Terminate | None:
         output, adapter = context.state.output, context.notes.get(_ADAPTER)
@@ -248,7 +248,7 @@ def _ask_code(
 
 
 async def _said(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type
-    """Return the verdict of the caller's function: anything but a clear acceptance rejects the output, an error is `broke`."""
+    """Return the verdict of the caller's function; anything but a clear acceptance rejects the output, an error is `broke`."""
     try:
         said = function(output)
         said = await said if isinstance(said, Awaitable) else said
@@ -257,15 +257,15 @@ async def _said(function: Validator, output: Any, feedback: str) -> dict[str, An
     if type(said) is bool:
         said = Verdict(said, "" if said else feedback)
     if type(said) is not Verdict or type(said.valid) is not bool or type(said.feedback) is not str:
-        # The types themselves: `isinstance` would ask the answer what it is.
+        # Exact types, because `isinstance` consults the answer's own code.
         return {"broke": f"it returned {type(said).__name__}; return True, False or a Verdict"}
     return {"valid": said.valid, "feedback": said.feedback}
 
 
 def _read(adapter: TypeAdapter[Any] | None, output: JsonValue) -> dict[str, Any]:
-    """Read an answer as the output type: as JSON, else as the one value in its text that fits, else as it is.
+    """Read an answer as the output type: as JSON, otherwise as the only fitting value in its text, otherwise as plain text.
 
-    Of several values that fit nobody knows which is the answer.
+    If several values fit, the answer is ambiguous and rejected.
     """
     assert adapter is not None  # noqa: S101 - a replay without it serves the recorded answer
     problems = []
@@ -283,13 +283,13 @@ def _read(adapter: TypeAdapter[Any] | None, output: JsonValue) -> dict[str, Any]
         if fitting:
             problems = [f"it holds {len(fitting)} values of the asked form", ""]
             break
-    problem = problems[0] if len(problems) > 1 else "it holds no JSON"  # the last is about the text itself
+    problem = problems[0] if len(problems) > 1 else "it holds no JSON"  # the last problem is about the text itself
     feedback = f"{problem}. Reply with JSON of the form that was asked for, and nothing else."
     return {"valid": False, "feedback": feedback}
 
 
 def _readings(output: JsonValue) -> list[list[Any]]:
-    """Return what an answer may be read as, the likeliest first; each time all that it could be."""
+    """Return the possible readings of an answer, likeliest first; each entry holds all values of one way to read it."""
     if not isinstance(output, str):
         return [[from_json(output)], [output]]
     try:

@@ -1,4 +1,4 @@
-"""Policies about calls: the tools that an agent must use, and how often it may call each."""
+"""Policies about calls: which tools an agent must use, and how often it may call each."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 MISSING: Final = "required_tools_missing"
 MAX_CALLS: Final = 10
-"""Calls of one tool that the model may find necessary."""
+"""The most calls of one tool that the model may require."""
 MAX_DESCRIPTION: Final = 300
-"""Characters of a tool's description that it is shown."""
+"""Characters of a tool's description that the model is shown."""
 _PROMPT: Final = (
     "Which of these tools must be called to solve the task, and how often at least? Name only tools without which it "
     "cannot be solved; name none if it can.\n\nTask:\n{task}\n\nTools:\n{tools}"
@@ -62,10 +62,10 @@ def require_tools(
 
     Args:
         tools: their names; a dict also gives the number of results of each.
-        retries: how often an earlier answer is sent back; then it is taken, and the run ends as `required_tools_missing`.
+        retries: how often an early answer is sent back; the next one is accepted, and the run ends as `required_tools_missing`.
         max_failures: consecutive failures of one tool with the same error that end the run as `required_tools_missing`;
             None for no limit.
-        infer: first ask the model which further tools the task requires.
+        infer: whether to ask the model first which further tools the task requires.
     """
     if isinstance(tools, Mapping):
         least = _counts("require_tools", tools)
@@ -85,7 +85,7 @@ def require_tools(
 
 @dataclass(slots=True)
 class _Progress:
-    """How far an agent has come with what is required of it."""
+    """An agent's progress with its required tools."""
 
     required: dict[str, int]
     succeeded: Counter[str] = field(default_factory=Counter)
@@ -131,7 +131,7 @@ class _Required:
         return ends if run.sent_back > self.retries else Nudge(text, "required-tools", otherwise=ends)
 
     def _require_hope(self, context: PhaseContext) -> Stop | None:
-        """End the run when a tool that it cannot do without fails in the same way again and again."""
+        """End the run when a required tool fails repeatedly with the same error."""
         steps, most = context.state.steps, self.max_failures or 1
         for each in self._unmet(context):
             results = [step for step in steps if step.type == "observation" and step.tool == each.tool]
@@ -143,7 +143,7 @@ class _Required:
         return None
 
     async def _ask(self, context: PhaseContext) -> None:
-        """Let the model say which tools the task requires, beside those that are required already."""
+        """Ask the model which further tools the task requires."""
         specs = {name: spec for name, spec in context.tools.items() if spec.kind != "meta"}
         if not specs:
             return
@@ -161,7 +161,7 @@ class _Required:
 def tool_budgets(budgets: Mapping[str, int]) -> Policy:
     """Limit the calls of each tool: a further call is refused and the run continues; the killswitch `tool_limit` ends it.
 
-    A call that did not fit its tool, or was not approved by a rule, uses nothing up. A tool that is still required is not
+    Calls with invalid arguments, and calls that a rule denied, do not count. Calls of a tool that is still required are not
     refused.
     """
     given = _counts("tool_budgets", budgets)
@@ -220,7 +220,7 @@ class _Budgets:
 
 
 def next_step(context: HookContext) -> str:
-    """Return what a model does that has enough results."""
+    """Return the next step of a model that has enough results."""
     if context.unmet:
         return f"{', '.join(each.what for each in context.unmet)} next"
     if "final-answer" in context.tools:

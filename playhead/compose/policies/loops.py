@@ -1,4 +1,4 @@
-"""A policy about going round in circles: looked for in the newest steps, so that a look costs the same at any length."""
+"""A policy that detects repetition in the newest steps, so that a check costs the same however long the run is."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class LoopDetection(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     window: int = Field(default=6, ge=2, le=100)
-    """Thoughts and calls that are looked at, newest first; what came back is not counted."""
+    """The number of newest thoughts and calls that are checked; results do not count."""
     identical_calls: int | None = Field(default=3, ge=2, le=100)
-    """Calls of one tool with the same arguments in the window; None: any number is fine."""
+    """Calls of one tool with the same arguments in the window; None for no limit."""
     identical_thoughts: int | None = Field(default=2, ge=2, le=100)
-    """Turns in a row with the same thought and no other call; None: any number is fine."""
+    """Turns in a row with the same thought and no other call; None for no limit."""
     thinks_without_act: int | None = Field(default=3, ge=1, le=100)
-    """Turns in a row without a call; None: any number is fine."""
+    """Turns in a row without a call; None for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Loop:
     """How an agent is stuck."""
 
     pattern: Literal["calls", "thoughts", "no-act"]
-    """What repeats: calls, thoughts, or turns without a call."""
+    """The kind of repetition: calls, thoughts, or turns without a call."""
     what: str
-    """The same in words."""
+    """The description of the repetition."""
     advice: str
     """The nudge for the model."""
     setting: str
-    """The setting of `LoopDetection` that says so."""
+    """The setting of `LoopDetection` that was exceeded."""
 
 
 def detect_loops(detection: LoopDetection | dict[str, Any] | None = None) -> Policy:
@@ -89,12 +89,12 @@ def limits_of(detection: LoopDetection | dict[str, Any] | None) -> LoopDetection
 
 
 def options_of(policy: str, given: object, kind: type[Options]) -> Options:
-    """Return the options of a policy, which may be given as a dict of their fields; raises `UsageError` when they are not valid."""
+    """Return the options of a policy, given as such or as a dict of their fields; raises `UsageError` if they are not valid."""
     return kind.model_validate(checked_option(policy, True if given is None else given, kind))
 
 
 def finder(harness: Harness, limits: LoopDetection) -> Callable[[PhaseContext], Loop | None]:
-    """Return what looks, before a turn, whether the agent is stuck; once it was, only what comes after that counts."""
+    """Return a function that detects, before a turn, whether the agent is stuck; after a detection, only later steps count."""
     began = harness.per_run(lambda: [0])
 
     def find(context: PhaseContext) -> Loop | None:

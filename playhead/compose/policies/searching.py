@@ -1,7 +1,7 @@
-"""A policy about searching: how much of what came back is new.
+"""A policy about searching: the share of new words in results.
 
-The share of new words is taken of the newest results alone. Jaccard's index, which divides by the words of both, sinks with
-every result that is kept in mind, however new the next one is.
+The share is computed over the newest results alone. Jaccard's index, which divides by the words of both sides, would sink
+with every earlier result, however new the next one is.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from playhead.compose.harness import Harness
 
 MIN_WORDS: Final = 8
-"""Different words below which nothing can be said."""
+"""The fewest different words for which the share is computed."""
 MAX_CHARS: Final = 200_000
-"""Characters of a turn that are looked at."""
+"""Characters of a turn that are read."""
 _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
 class Words:
-    """The words of all results so far; a turn costs as much as its own words, however many there are."""
+    """The words of all results so far; the cost of a turn depends on its own words only."""
 
     words: set[str] = field(default_factory=set)
     looked_at: int = 0
-    """Steps whose words are known."""
+    """The number of steps whose words are included."""
 
     def share_of_new(self, texts: Iterable[str]) -> float | None:
-        """Return the share of words that no turn before had; None for the first results, and for very short ones."""
+        """Return the share of words that no earlier turn had; None for the first results and for very short ones."""
         words, first = set(_words(texts)), not self.words
         new = words - self.words
         self.words |= new

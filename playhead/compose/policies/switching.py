@@ -39,20 +39,20 @@ _ASK: Final = (
 
 
 class Switching(BaseModel):
-    """Whether and to what an agent's strategy may be switched when it is stuck."""
+    """How an agent's strategy may be switched when it is stuck."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     max_switches: int = Field(default=1, ge=1, le=10)
-    """Switches of a run at most; after them the strategy is kept, and that is said."""
+    """The maximum number of switches in a run; after them the strategy is kept, and the model gets a nudge."""
     fallback_strategy: str | None = None
     """The strategy to switch to; None: the model chooses."""
     candidates: list[str] = Field(
         default=["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"], max_length=32
     )
-    """The strategies that the model may choose from."""
+    """The strategies from which the model may choose."""
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Their settings, by name; the others have their defaults."""
+    """Their settings, by name; strategies without an entry use their defaults."""
 
     @field_validator("candidates", "fallback_strategy")
     @classmethod
@@ -77,8 +77,8 @@ def switch_strategy(
     """Let another strategy take over when an agent repeats itself; if the strategy is kept, the model gets a nudge.
 
     Args:
-        switching: what may take over, and how often; None for the defaults of `Switching`.
-        detection: when an agent repeats itself, as for `detect_loops`, which is not needed beside this.
+        switching: which strategies may take over, and how often; None for the defaults of `Switching`.
+        detection: when an agent counts as stuck, as in `detect_loops`, which is not needed in addition.
     """
     allowed, limits = options_of("switch_strategy", switching, Switching), limits_of(detection)
 
@@ -111,7 +111,7 @@ def switch_strategy(
 
 
 async def _consider(allowed: Switching, switches: list[str], loop: Loop, context: PhaseContext) -> SwitchTo | None:
-    """Return the switch, or None when the strategy is kept; `switches` are the strategies so far."""
+    """Return the switch, or None if the strategy is kept; `switches` are the strategies so far."""
     now = context.strategy
     if len(switches) == allowed.max_switches:
         why = f"it is stuck again ({loop.what}), and max_switches={allowed.max_switches} is used up. "
@@ -134,7 +134,7 @@ async def _consider(allowed: Switching, switches: list[str], loop: Loop, context
 
 
 async def _advice(allowed: Switching, loop: Loop, context: PhaseContext) -> tuple[str, str]:
-    """Return the strategy that the model recommends, and why; without an answer the one that runs."""
+    """Return the strategy that the model recommends, and why; without an answer, return the current one."""
     now = context.strategy
     names = list(dict.fromkeys([*allowed.candidates, now]))
     steps, strategies = passes.steps_told(context.state.steps[-LAST:]), passes.described_strategies(names)
