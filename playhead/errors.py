@@ -1,7 +1,7 @@
 """Every exception that Playhead raises.
 
 PlayheadError
-├── UsageError                 the caller asked for something that cannot be
+├── UsageError                 the caller asked for something invalid
 │   ├── SettingsError
 │   ├── ToolDefinitionError
 │   ├── UnknownModelError
@@ -26,9 +26,9 @@ PlayheadError
 │   ├── StrategyError
 │   ├── ToolCallError
 │   └── RunEndedError
-├── ChatError                  a chat has ended, is in use, or its file is none
+├── ChatError                  a chat has ended or is in use, or its file is not a chat file
 ├── ToolServerError            an MCP server cannot be reached, does not answer, or has ended
-└── ReplayError                a recording cannot be run again as asked
+└── ReplayError                a recording cannot be replayed as requested
     ├── UnrecordedCallError
     │   └── StaleResultError
     ├── AmbiguousResultError
@@ -58,21 +58,21 @@ class PlayheadError(Exception):
 
 
 class UsageError(PlayheadError):
-    """The caller asked for something that cannot be done as asked."""
+    """The caller asked for something invalid."""
 
     exit_code = 2
 
 
 class SettingsError(UsageError):
-    """A setting has a value that is not valid for it."""
+    """A setting has an invalid value."""
 
 
 class ToolDefinitionError(UsageError):
-    """A function or object cannot serve as a tool."""
+    """A function or object cannot be used as a tool."""
 
 
 class UnknownModelError(UsageError):
-    """The model string names no model that an adapter knows."""
+    """The model string does not name a model that an adapter knows."""
 
 
 class UnknownStrategyError(UsageError):
@@ -80,15 +80,15 @@ class UnknownStrategyError(UsageError):
 
 
 class MissingApiKeyError(UsageError):
-    """The provider needs an API key and none was found."""
+    """The provider requires an API key and none was found."""
 
 
 class MissingDependencyError(UsageError):
-    """An optional package that this call needs is not installed."""
+    """An optional package that this call requires is not installed."""
 
 
 class RunIdError(UsageError):
-    """A run id holds characters or a length that a file name must not have."""
+    """A run id has characters or a length that are not allowed in a file name."""
 
 
 class TraceError(PlayheadError):
@@ -98,11 +98,11 @@ class TraceError(PlayheadError):
 
 
 class TraceNotFoundError(TraceError):
-    """No run answers to this reference."""
+    """No run matches this reference."""
 
 
 class AmbiguousRunError(TraceError):
-    """More than one run answers to this prefix."""
+    """More than one run matches this prefix."""
 
 
 class NotATraceError(TraceError):
@@ -110,51 +110,51 @@ class NotATraceError(TraceError):
 
 
 class TraceFormatError(TraceError):
-    """The trace is in another major format than this version reads."""
+    """The trace has a major format version that this version of Playhead does not read."""
 
     def __init__(self, message: str, version: str = "") -> None:
         super().__init__(message)
         self.version = version
-        """The version of the format that it is in."""
+        """The trace's format version."""
 
 
 class TraceExistsError(TraceError):
-    """A run of this id has been or is being written."""
+    """A trace with this run id already exists."""
 
 
 class TraceWriteError(TraceError):
-    """An event could not be written and the run was told to stop then."""
+    """An event could not be written, and `on_trace_error` is `stop`."""
 
 
 class MissingBlobError(TraceError):
-    """An event names a blob that is not there or is not what it was."""
+    """An event refers to a blob that is missing or was changed."""
 
 
 class NotImportableError(TraceError):
-    """A file or a request holds no spans of a format that can be imported."""
+    """A file or request holds no spans in a format that can be imported."""
 
 
 class RunError(PlayheadError):
-    """A run ended in a failure; what it had reached by then is in `result`."""
+    """A run failed. `result` holds its partial result."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.result: object | None = None
         """The partial `playhead.RunResult`, set before the error leaves `Agent.run`."""
         self.trace_path: Path | None = None
-        """Where the run's trace is, or None when it was not traced."""
+        """Path of the run's trace, or None when it was not traced."""
 
 
 class ModelError(RunError):
     """The model did not answer.
 
-    An adapter that knows what the attempt spent all the same sets `usage` of the error, a `playhead.trace.types.Usage`.
-    Else nobody knows; of a `RateLimitError` and a `ModelRequestError`, which come before any answer, it is nothing.
+    If the failed attempt used tokens and the adapter knows how many, it sets `usage`, a `playhead.trace.types.Usage`.
+    Otherwise the usage is unknown, except for `RateLimitError` and `ModelRequestError`, which use no tokens.
     """
 
     retryable: ClassVar[bool] = False
     retry_after_s: float | None = None
-    """Seconds after which the provider asks to be asked again, when it said so."""
+    """The provider's retry delay in seconds, if it sent one."""
     usage: object
 
 
@@ -165,13 +165,13 @@ class ModelUnavailableError(ModelError):
 
 
 class RateLimitError(ModelError):
-    """The provider refused the request for now because of its rate."""
+    """The provider rejected the request because of a rate limit."""
 
     retryable = True
 
 
 class ModelRequestError(ModelError):
-    """The provider refused this request, and would refuse it again."""
+    """The provider rejected this request; a retry would not help."""
 
 
 class StrategyError(RunError):
@@ -183,50 +183,50 @@ class ToolCallError(RunError):
 
 
 class RunEndedError(RunError):
-    """Something was asked of a run that has ended; a strategy need not catch it."""
+    """A strategy used a session whose run has ended. Strategies need not catch this."""
 
 
 class ChatError(PlayheadError):
-    """A chat has ended or is answering another message, or its file is in use or holds no chat."""
+    """A chat has ended or is answering another message, or its file is in use or is not a chat file."""
 
 
 class ToolServerError(PlayheadError):
-    """An MCP server cannot be started or reached, does not answer as one, or has ended."""
+    """An MCP server cannot be started or reached, does not speak MCP, or has ended."""
 
 
 class ReplayError(PlayheadError):
-    """A recording cannot be run again as asked; when it stopped a run, what that had reached is in `result`."""
+    """A recording cannot be replayed as requested. If a replay was stopped, `result` holds its partial result."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.result: object | None = None
-        """The partial `playhead.RunResult` of the replay that it stopped."""
+        """The partial `playhead.RunResult` of the stopped replay."""
         self.trace_path: Path | None = None
-        """Where that replay's own trace is, or None when it was not traced."""
+        """Path of the replay's own trace, or None when it was not traced."""
 
 
 class UnrecordedCallError(ReplayError):
-    """The run asked for something that the recording does not hold."""
+    """The run made a call that the recording does not contain."""
 
 
 class StaleResultError(UnrecordedCallError):
-    """The call was recorded, but in another state of the world: other side effects came before it."""
+    """The call was recorded in a different state of the world: after other side effects."""
 
 
 class AmbiguousResultError(ReplayError):
-    """Several recorded agents were answered differently, and nothing says whose answer is right here."""
+    """Several recorded agents got different answers to this call, and the replay cannot tell which one applies."""
 
 
 class RecordingEndedError(ReplayError):
-    """The recording stops before the run did, at a question that was never answered."""
+    """The recording ends before the replay does, at a call without a recorded result."""
 
 
 class DivergedError(ReplayError):
-    """The code does something else than was recorded, so a run cannot be resumed with it."""
+    """The code behaves differently from the recording, so the run cannot be resumed with it."""
 
 
 class UnresolvedCallError(ReplayError):
-    """A run died while calls ran that may have had a side effect; the caller has to say what they did."""
+    """A run died during calls that may have had side effects; the caller must say how these calls ended."""
 
     def __init__(self, message: str, calls: tuple[object, ...] = ()) -> None:
         super().__init__(message)
@@ -235,7 +235,7 @@ class UnresolvedCallError(ReplayError):
 
 
 class NotReplayableError(ReplayError):
-    """The recording lacks what a replay needs."""
+    """The recording lacks something that a replay requires."""
 
     exit_code = 3
 
@@ -245,31 +245,31 @@ SHORTEST_BEGINNING = 3
 
 
 def problems(error: ValidationError, whole: str = "") -> list[str]:
-    """Return what pydantic says, each with its place; `whole` is that of what is wrong with no single field."""
+    """Return pydantic's messages, each with its location; `whole` is the location of errors that concern no field."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     return [f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}" for each in details]
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return what pydantic says of the first field that is wrong."""
+    """Return the first validation error, with its location."""
     return problems(error)[0]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the tail of an error message that names the nearest valid thing, and all of them when they are few."""
+    """Return the end of an error message: the closest valid name, and the list of valid names."""
     names = sorted(known)
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     return f"{did_you_mean(name, names)} Known: {shown or 'none'}."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the question for the nearest name, or nothing."""
+    """Return "Did you mean …?" for the closest name, or an empty text."""
     close = nearest_name(name, known)
     return f" Did you mean {close!r}?" if close else ""
 
 
 def nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """Return the one name that begins like this, else the most similar one, if any is similar enough."""
+    """Return the only name with this prefix, else the most similar name if it is similar enough."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for a name that is not known
 
     names = sorted(known)

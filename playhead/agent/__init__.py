@@ -1,1 +1,1 @@
-"""The one way to run: `Agent`, what a run returns, and how to follow, steer and talk with it."""
+"""`Agent`, the result of a run, and the means to stream, steer and chat."""

@@ -1,4 +1,4 @@
-"""The one way to run an agent."""
+"""`Agent`: the entry point for every run."""
 
 from __future__ import annotations
 
@@ -71,35 +71,36 @@ class Agent:
         trace: TraceTo = DEFAULT,
         clock: Callable[[], Clock] = SystemClock,
     ) -> None:
-        """Describe an agent; nothing is sent, read or written before it runs.
+        """Configure an agent. Nothing is sent, read or written before it runs.
 
         Args:
-            model: `provider/model` (`openai/gpt-4o-mini`, `ollama/qwen3:8b`), or a model: `LiteLLM("openai/x", api_base=…,
-                tool_format="text")`, or anything that is a `Model`.
-            name: the agent's name in traces, and its tool name when another agent may call it.
-            description: what another agent reads about it.
+            model: `provider/model` (`openai/gpt-4o-mini`, `ollama/qwen3:8b`), or a model object:
+                `LiteLLM("openai/x", api_base=…, tool_format="text")`, or any object that implements `Model`.
+            name: the agent's name in traces, and its tool name when it is a tool of another agent.
+            description: the tool description that another agent's model sees.
             tools: functions made with `@tool`, plain typed functions, or agents.
-            strategy: how it goes about a task: a strategy, such as `Reflexion(max_retries=2)`, or the name of one.
-            system_prompt: replaces the default prompt; the request for reasons is added to either.
-            examples: turns placed before the task, to show a small model how (few-shot).
-            parameters: sampling and other request parameters, such as `{"temperature": 0}`. The trace holds the values of
-                the known ones alone; of any other one, which may be a credential, that it was there.
-            max_iterations: turns of the loop at most, 10 for ReAct, else as the strategy says; reaching it is a clean stop.
-            output_type: what the output has to be: a pydantic model, or any type that pydantic can read from JSON. The
-                model is told its schema, and `RunResult.output` is of it whenever `success` is true.
-            context: what the model is told and offered beside the system prompt, the task and the tools.
-            execution: how calls are made: retries, fallbacks, how many at once.
-            repair: put right a broken tool call before it runs (a misspelt name, a number given as text), where it reads one
-                way only; see docs/repair.md.
-            approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
+            strategy: the control loop: a strategy, such as `Reflexion(max_retries=2)`, or the name of a registered one.
+            system_prompt: replaces the default system prompt. The request for reasons is added to either.
+            examples: few-shot messages placed before the task.
+            parameters: sampling and other request parameters, such as `{"temperature": 0}`. The trace records the values
+                of known parameters. For unknown ones, which may be credentials, it records only the names.
+            max_iterations: the maximum number of loop turns; by default the strategy's own, which is 10 for ReAct.
+                A run that reaches it stops cleanly.
+            output_type: the type of the output: a pydantic model, or any type that pydantic can validate from JSON. The
+                model receives its schema. When `success` is true, `RunResult.output` has this type.
+            context: what the model sees besides the system prompt, the task and the tools.
+            execution: how calls are made: retries, fallbacks, parallelism.
+            repair: correct a malformed tool call before it runs (a misspelt name, a number given as text) if there is
+                only one way to read it; see docs/repair.md.
+            approver: decides whether a tool with `requires_approval` may run. Only True or `Approval(True)` approves.
             compose: blocks that change, watch or stop runs: killswitches (`max_iterations(5)`), policies
                 (`require_tools("search")`) and your own; see `playhead.compose`.
-            redact: functions that every recorded text goes through; API keys are redacted without them.
-            trace: folder of the trace; None for no trace; by default the settings' folder.
-            clock: makes the clock of a run; tests give a ticking one.
+            redact: functions applied to every recorded text. API keys are always redacted.
+            trace: the folder for traces; None disables tracing; the default is the folder in the settings.
+            clock: creates the clock of each run. Tests pass a deterministic clock.
 
         Raises:
-            UsageError: an argument is not valid; the message says which and what is.
+            UsageError: an argument is not valid; the message names it and lists what is.
         """
         checks.instance("context", context, Context)
         checks.instance("execution", execution, Execution)
@@ -163,13 +164,13 @@ class Agent:
         self._made: AgentTool | None = None
 
     def compose(self, block: Block) -> Undo:
-        """Compose the agent with another block, for the runs that begin from now on.
+        """Add a block to the agent. It applies to runs that start after this call.
 
         Returns:
             A function that undoes what the block registered.
 
         Raises:
-            UsageError: the block is none, or registers what cannot be.
+            UsageError: the argument is not a block, or the block registers something invalid.
         """
         undo = self._harness.use(block)
         try:
@@ -186,27 +187,28 @@ class Agent:
         return undo_both
 
     def subscribe(self, kind: str | None, function: OnRecord) -> Undo:
-        """Call `function` with every record of this kind (of all kinds for None) of this agent's runs.
+        """Call `function` with every record of this kind from this agent's runs. None subscribes to all kinds.
 
-        A run is what `run` was called for: an agent that another one calls as a tool is part of the other one's run, and
-        heard of by subscribing there.
+        When another agent calls this one as a tool, the records belong to the calling agent's run: subscribe to that
+        agent to receive them.
 
         Returns:
             A function that ends the subscription.
 
         Raises:
-            UsageError: there is no such kind.
+            UsageError: `kind` is not a known event kind.
         """
         if kind is not None and kind not in EVENT_TYPES:
             raise UsageError(f"there is no kind of event {kind!r}.{nearest(str(kind), EVENT_TYPES)}")
         return self._subscriptions.add(kind, function)
 
     def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
-        """Return the agent as a tool for another one.
+        """Return the agent as a tool for another agent.
 
         Args:
-            description: what the other agent is told.
-            read_only: whether it may run beside others; by default when all of its own tools may.
+            description: the tool description; by default the agent's own.
+            read_only: whether calls may run in parallel with others; by default True if all of the agent's tools are
+                read-only.
         """
         return AgentTool(
             self.header,
@@ -223,7 +225,7 @@ class Agent:
         )
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
-        """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
+        """Run a task and block until the result. Works in notebooks and inside a running loop. Raises like `run`."""
         from playhead.kernel.lifecycle.signals import listening  # noqa: PLC0415 - what only a run needs
         from playhead.kernel.lifecycle.threads import Waiting, run_blocking  # noqa: PLC0415 - the same
 
@@ -232,15 +234,15 @@ class Agent:
             return run_blocking(lambda: self._begin(task, run_id, waiting), waiting)
 
     async def run(self, task: Content, *, run_id: str | None = None) -> RunResult:
-        """Run a task and return what was reached.
+        """Run a task and return its result.
 
         Args:
-            task: what to do: text, or parts of text and images.
-            run_id: the run's id, a new ULID by default.
+            task: the task: text, or parts of text and images.
+            run_id: the run's id; by default a new ULID.
 
         Raises:
             ModelError: the model did not answer. Like every RunError it carries `result` and `trace_path`.
-            StrategyError: a strategy of the user's raised.
+            StrategyError: a user-defined strategy raised an error.
             UsageError: a key is missing or the model is unknown.
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
@@ -248,15 +250,16 @@ class Agent:
         return await self._begin(task, run_id)
 
     def start(self, task: Content, *, run_id: str | None = None, density: Density | None = None) -> RunHandle:
-        """Start a task in the running event loop, and return its handle: to await, to iterate, to steer.
+        """Start a task in the running event loop and return a handle to await, iterate over or steer the run.
 
         Args:
-            task: what to do: text, or parts of text and images.
-            run_id: the run's id, a new ULID by default.
-            density: what the events tell, `tokens` or `full`; by default as the settings say, else `tokens`.
+            task: the task: text, or parts of text and images.
+            run_id: the run's id; by default a new ULID.
+            density: the detail of the streamed events, `tokens` or `full`; by default from the settings.
 
         Raises:
-            UsageError: an argument is not valid, or no asyncio loop runs here; what else is wrong, awaiting tells.
+            UsageError: an argument is not valid, or no asyncio loop is running. Awaiting the handle raises all other
+                errors.
         """
         return self._started(task, run_id, density=density)
 
@@ -267,16 +270,16 @@ class Agent:
         id: str | None = None,  # noqa: A002 - what a session is found by
         context: str | None = None,
     ) -> ChatSession:
-        """Begin a chat, in which each message is answered with what was said before.
+        """Start a chat: a session in which the model sees all earlier messages.
 
         Args:
-            persist: folder of the chat's file, `<id>.jsonl`, with every message as it is said; None for no file.
-            id: the chat's id, a new ULID by default; with `persist`, a chat of this id goes on where it was.
-            context: what the model is told in its system prompt, in every turn.
+            persist: the folder for the chat's file, `<id>.jsonl`, to which each message is appended; None for no file.
+            id: the chat's id; by default a new ULID. With `persist`, an existing chat of this id is continued.
+            context: text added to the system prompt of every turn.
 
         Raises:
             UsageError: an argument is not valid.
-            ChatError: the chat's file is in use, or holds no chat.
+            ChatError: the chat's file is in use or is not a chat file.
         """
         from playhead.agent.chat import ChatSession  # noqa: PLC0415 - few agents chat
 
@@ -351,11 +354,11 @@ class Agent:
         return result.model_copy(update={"output": self._output_type.validate_python(from_json(result.output))})
 
     def _check_blocks(self) -> None:
-        """Let blocks look at the agent as it is."""
+        """Let the blocks validate the agent's configuration."""
         self._harness.check(self.header, {name: each.spec for name, each in self.tools.items()})
 
     def _as_root(self) -> AgentTool:
-        """Return what the agent is made of now; that keeps the fingerprints of its code."""
+        """Return the agent's current parts as a root tool, cached because it holds the fingerprints of the code."""
         made = self._made
         if made is None or made.header != self.header:
             made = self._made = self.as_tool()
@@ -365,5 +368,5 @@ class Agent:
 async def carry_on(
     agent: Agent, task: Content, beginning: Beginning, run_id: str, waiting: Waiting | None
 ) -> RunResult:
-    """Run a task that another run has begun; `playhead.replay.resume` is the way to do so."""
+    """Continue a task that another run started. Users call `playhead.replay.resume`."""
     return await agent._begin(task, run_id, waiting, beginning=beginning)  # noqa: SLF001 - of this file

@@ -1,7 +1,7 @@
-"""What an application's own tracing says about a run that begins inside it.
+"""Context from the application's own tracing, recorded for a run that starts inside it.
 
-It is read only from modules that the application has imported, so programs without OpenTelemetry pay nothing. (Nothing of it
-is imported here, and the names of context values stand as text, which is that of OpenInference.)
+It is read only from modules that the application has already imported, so programs without OpenTelemetry pay nothing.
+Nothing is imported here; the names of context values are OpenInference's.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 WHO: Final = ("service.", "deployment.", "openinference.")
-"""How the attributes of a resource begin that identify an application; the others are about machines and processes."""
+"""Prefixes of the resource attributes that identify an application; other attributes describe machines and processes."""
 NOBODY: Final = "unknown_service"
-"""How the name begins that OpenTelemetry gives a service without a name."""
+"""Prefix of OpenTelemetry's default service name."""
 _TEXTS: Final[Mapping[str, str]] = {
     "session.id": "session_id",
     "user.id": "user_id",
@@ -29,23 +29,23 @@ _TEXTS: Final[Mapping[str, str]] = {
     "llm.prompt_template.template": "prompt_template",
     "llm.prompt_template.version": "prompt_template_version",
 }
-"""Context values that are text, or a list of texts, and the field that keeps each."""
+"""Context values that are text or lists of text, with the field that stores each."""
 _OBJECTS: Final = {"metadata": "metadata", "llm.prompt_template.variables": "prompt_template_variables"}
-"""Context values that are JSON objects, which `using_metadata` and its like keep as text."""
+"""Context values that are JSON objects, stored as text by `using_metadata` and similar functions."""
 log = logging.getLogger("playhead")
 
 
 def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContext | None:
-    """Return what is to be kept of the current context; None when there is nothing. Never raises.
+    """Return the current context to record; None when there is nothing. Never raises.
 
     A part that cannot be read is left out, with a warning.
 
     Args:
-        earlier_trace_id: the trace that the run which this one continues had joined.
+        earlier_trace_id: the application trace of the run that this one continues.
     """
     found: dict[str, Any] = {} if earlier_trace_id is None else {"earlier_trace_id": earlier_trace_id}
     trace, context = sys.modules.get("opentelemetry.trace"), sys.modules.get("opentelemetry.context")
-    if hasattr(trace, "use_span") and hasattr(context, "detach"):  # else another thread is just loading them
+    if hasattr(trace, "use_span") and hasattr(context, "detach"):  # missing while another thread is importing them
         readings: dict[str, Callable[[], dict[str, Any]]] = {
             "its open span": partial(_span, trace),
             **{f"the value {name!r} of its context": partial(_value, context, name) for name in (*_TEXTS, *_OBJECTS)},
@@ -78,7 +78,7 @@ def _value(context: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the mod
 
 
 def _service(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
-    """Return who the application is, by the resource of the open span, or of the provider."""
+    """Return the application's identity from the resource of the current span or of the provider."""
     resource = getattr(trace.get_current_span(), "resource", None)
     resource = resource or getattr(trace.get_tracer_provider(), "resource", None)
     attributes = {str(name): scrub(str(value)) for name, value in (getattr(resource, "attributes", None) or {}).items()}

@@ -1,4 +1,4 @@
-"""A chat: every message is a run of its own that gets the earlier messages; a file keeps them, if wanted."""
+"""Chat sessions: each message is a separate run that sees the earlier messages. A file can store them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ log = logging.getLogger("playhead")
 Run = Callable[..., Awaitable["RunResult"]]
 Start = Callable[..., "RunHandle"]
 CALLS: Final = 20
-"""The number of last calls that a summary of tool results holds."""
+"""The maximum number of calls in a summary of tool results; the last ones are kept."""
 LONGEST: Final = 300
-"""Characters of what each brought."""
+"""The maximum number of characters of each result."""
 FORMAT: Final = "playhead-chat/1"
 _BEGINNING: Final = f'{{"format": "{FORMAT}"'.encode()
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -52,13 +52,13 @@ class ChatMessage(BaseModel, frozen=True):
     role: Literal["user", "assistant"]
     """Who speaks."""
     content: Content
-    """What is said: text, or parts of text and images."""
+    """The content: text, or parts of text and images."""
     timestamp: int
     """Microseconds since the Unix epoch."""
     run_id: str | None = None
-    """Of an answer, the run that gave it."""
+    """For an answer: the id of its run."""
     account: str | None = None
-    """The tool calls and results behind an answer, which the model gets with the next message."""
+    """For an answer: a summary of its tool calls and results, which the model sees with the next message."""
 
 
 class _Head(BaseModel, frozen=True):
@@ -68,14 +68,14 @@ class _Head(BaseModel, frozen=True):
 
 
 class ChatLog:
-    """All messages of one chat. A file is held by one log at a time."""
+    """All messages of one chat. Only one log at a time can hold a file."""
 
     def __init__(self, chat_id: str, context: str | None, folder: Path | None) -> None:
-        """Begin a chat, or continue the one whose file exists.
+        """Start a chat, or continue it if its file exists.
 
         Raises:
-            ChatError: the file is in use, or is not the file of a chat.
-            OSError: it cannot be opened.
+            ChatError: the file is in use or is not a chat file.
+            OSError: the file cannot be opened.
         """
         self.messages: list[ChatMessage] = []
         self.path = None if folder is None else folder / f"{chat_id}.jsonl"
@@ -92,12 +92,12 @@ class ChatLog:
                 raise
 
     def add(self, message: ChatMessage) -> None:
-        """Add a message; when this returns it is in the file."""
+        """Add a message. It is in the file when this returns."""
         self._write(message)
         self.messages.append(message)
 
     def close(self) -> None:
-        """Let go of the file, synced."""
+        """Sync and close the file."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             try:
@@ -106,7 +106,7 @@ class ChatLog:
                 os.close(descriptor)
 
     def delete(self) -> None:
-        """Remove the file, while nobody else can hold it, and close it."""
+        """Remove the file while it is locked, then close it."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
         self.close()
@@ -133,7 +133,9 @@ class ChatLog:
                 self.context = known.context if self.context is None else self.context
             else:
                 self.messages.append(_read_line(ChatMessage, line, f"{path}, line {number}"))
-        if torn := len(content) - len(whole):  # written when a process died; the file is known to be ours by now
+        if torn := len(content) - len(
+            whole
+        ):  # a process died while writing it; the file is known to be a chat file by now
             log.warning("%s: its last message was not written whole (%d bytes) and is gone", path, torn)
             os.ftruncate(descriptor, len(whole))
         if not whole:
@@ -150,7 +152,7 @@ class ChatLog:
 def _append(path: Path, descriptor: int, content: bytes) -> None:
     """Write a line whole, or nothing of it: what follows half a line could not be read either."""
     ours = os.fstat(descriptor)
-    if not (path.exists() and os.path.samestat(ours, path.stat())):  # most editors put a new file in its place
+    if not (path.exists() and os.path.samestat(ours, path.stat())):  # most editors replace the file
         raise ChatError(f"the chat {path} was removed or replaced meanwhile; begin a session anew")
     try:
         write_all(descriptor, content)
@@ -171,15 +173,15 @@ class ChatReply:
     """An answer in a chat."""
 
     message: str
-    """What the agent says; empty when it has nothing to say: see `result.terminated_by`."""
+    """The answer; empty if there is none: see `result.terminated_by`."""
     tools_used: tuple[str, ...]
-    """The tools that were called for it, each once."""
+    """The names of the tools that were called, without duplicates."""
     result: RunResult
-    """The run that gave it; its trace is the account of it."""
+    """The id of the run that produced the answer; see its trace for details."""
 
 
 class ChatSession:
-    """A chat with an agent; `Agent.session` begins one. One message is answered at a time."""
+    """A chat with an agent, started by `Agent.session`. It answers one message at a time."""
 
     def __init__(  # noqa: PLR0913 - what an agent gives, and what the caller says
         self,
@@ -192,14 +194,14 @@ class ChatSession:
         chat_id: str | None,
         context: str | None,
     ) -> None:
-        """Begin a chat, or continue one.
+        """Start or continue a chat.
 
         Raises:
             UsageError: an argument is not valid.
-            ChatError: the chat's file is in use, or holds no chat.
+            ChatError: the chat's file is in use or is not a chat file.
         """
         self.id = new_run_id() if chat_id is None else _checked_id(chat_id)
-        """The chat's id; the header of each of its runs names it."""
+        """The chat's id, recorded in the header of each of its runs."""
         self._header, self._tools, self._run, self._start = header, dict(tools), run, start
         folder = None if persist is None else checks.checked_folder(persist)
         if context is not None and not isinstance(context, str):
@@ -209,11 +211,11 @@ class ChatSession:
         self._ended = False
 
     async def chat(self, message: Content, *, max_iterations: int | None = None) -> ChatReply:
-        """Answer a message with the whole agent: its tools, strategy and validators. The message stays in the chat even if the run fails.
+        """Answer a message with a full agent run. The message stays in the chat even if the run fails.
 
         Args:
             message: text, or parts of text and images.
-            max_iterations: turns of the loop at most; by default the agent's own limit.
+            max_iterations: the maximum number of loop turns; by default the agent's own limit.
 
         Raises:
             ChatError: the chat has ended, or another message is being answered.
@@ -232,9 +234,9 @@ class ChatSession:
         max_iterations: int | None = None,
         density: Density | None = None,
     ) -> RunHandle:
-        """Begin to answer a message as `chat` does, and return the handle of its run, as `Agent.start` does.
+        """Start answering a message like `chat`, and return the run's handle like `Agent.start`.
 
-        The answer joins the chat when the run is over, and the next message may come then. Raises as both.
+        The answer is added to the chat when the run ends; then the chat accepts the next message. Raises like both.
         """
         message, turn = self._begin(message, max_iterations)
         try:
@@ -254,16 +256,16 @@ class ChatSession:
         return handle
 
     def history(self) -> list[ChatMessage]:
-        """Return the messages so far; the list is the caller's own."""
+        """Return a copy of the list of messages."""
         return list(self._log.messages)
 
     def end(self) -> None:
-        """End the chat; what was said is kept, synced to its file. Ending it twice does nothing."""
+        """End the chat and sync its file, which is kept. A second call does nothing."""
         self._ended = True
         self._log.close()
 
     def delete(self) -> None:
-        """End the chat and forget it, with its file. The traces of its runs stay."""
+        """End the chat and delete its file. The traces of its runs are kept."""
         self._ended = True
         self._log.delete()
         self._log.messages.clear()
@@ -304,7 +306,7 @@ class ChatSession:
         self._log.add(ChatMessage(role=role, content=content, timestamp=time.time_ns() // 1000, **fields))
 
     def _turn(self, max_iterations: int | None) -> dict[str, Any]:
-        """Return what differs from a plain run of the agent: fields of the header, which have what was said before, and the turn."""
+        """Return the arguments of a chat turn's run: header fields, which include the earlier messages, and the turn."""
         said = self._log.messages
         history = (Message(id=number, role=each.role, content=each.content) for number, each in enumerate(said))
         header: dict[str, Any] = {
@@ -317,7 +319,7 @@ class ChatSession:
         return {"header": header, "chat": ChatTurn(session=self.id, turn=number)}
 
     def _prompt(self) -> str | None:
-        """Return the agent's prompt with the chat's context, and what the tools returned for the last answer."""
+        """Return the agent's prompt with the chat's context and the tool results of the last answer."""
         accounts = [each.account for each in self._log.messages if each.role == "assistant"]
         more = [] if self._log.context is None else [self._log.context]
         if accounts and accounts[-1]:
@@ -331,7 +333,7 @@ class ChatSession:
 
 
 def _checked_id(chat_id: str) -> str:
-    """Return a chat's id, which names its file."""
+    """Return a validated chat id, which is used as a file name."""
     try:
         return checks.checked_id(chat_id)
     except (RunIdError, TypeError):
@@ -342,7 +344,7 @@ def _checked_id(chat_id: str) -> str:
 
 
 def _checked_message(message: Content) -> Content:
-    """Return a message that says or shows something."""
+    """Return a validated, non-empty message."""
     message = checks.checked_task(message)
     if not text_of(message).strip() and (isinstance(message, str) or all(part.type == "text" for part in message)):
         raise UsageError("the message is empty: give text, or parts of text and images")
@@ -357,12 +359,12 @@ def _reply(result: RunResult, tools: Mapping[str, Tool]) -> ChatReply:
 
 
 def _is_own(tool: Tool) -> bool:
-    """Return whether the agent's author gave the tool; the kernel's own, such as `final-answer`, are not counted."""
+    """Return whether the tool is the agent author's, not a built-in one such as `final-answer`."""
     return tool.spec.kind != "meta"
 
 
 def _account(result: RunResult) -> str | None:
-    """Return what was called, and what that brought."""
+    """Return a summary of the calls and their results."""
     asked = {each.call_id: each for each in result.steps if each.type == "action"}
     lines = []
     for each in [step for step in result.steps if step.type == "observation"][-CALLS:]:

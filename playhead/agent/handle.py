@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
 LONGEST: Final = 1000
-"""Characters of a reason."""
+"""The maximum length of a recorded reason, in characters."""
 TERMINATED: Final = "terminated"
-"""How a run ends that its caller ends at once; the name of the switch is `terminate`."""
+"""The reason code of a run that `terminate` ended."""
 _going_on: Final[set[asyncio.Task[RunResult]]] = set()
-"""A loop holds its tasks weakly."""
+"""Strong references to running tasks, because an event loop holds only weak ones."""
 
 
 class RunControl(Steering):
-    """Pauses, stops and ends a run; from any thread."""
+    """Pauses, stops and terminates a run, from any thread."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         """The queue that the run's events go to."""
         self.waiting = Waiting()
-        """Gets what a run reached whose loop is held up."""
+        """Receives the result when the run's event loop is blocked."""
         self._lock = threading.RLock()
         self._root: Session | None = None
         self._begun = False
@@ -61,22 +61,22 @@ class RunControl(Steering):
         self._stopping: str | None = None
         self._terminating: str | None = None
         self._waiting: list[Callable[[], object]] = []
-        """Wakes each agent that waits."""
+        """One function per waiting agent, which wakes it."""
 
-    # --- what the run asks -----------------------------------------------------------------------------------------
+    # --- called by the run -----------------------------------------------------------------------------------------
 
     def listen(self, recorder: Recorder, subscriptions: Subscriptions) -> None:
-        """Hear of everything that this recorder records."""
+        """Subscribe the stream to this recorder's records."""
         self.stream.bind(recorder)
         subscriptions.add(None, self.stream.on_record)
         subscriptions.add("run-started", lambda _: self._begin())
 
     def attach(self, session: Session) -> None:
-        """Learn of the run's root agent."""
+        """Set the session of the root agent."""
         self._root = session
 
     def _begin(self) -> None:
-        """Note that the run has begun, so that it can be ended."""
+        """Mark the run as begun, so that it can be terminated."""
         with self._lock:
             pending = None if self._begun else self._terminating
             self._begun = True
@@ -85,7 +85,7 @@ class RunControl(Steering):
 
     async def reached(self, session: Session) -> None:
         """Wait while the run is paused."""
-        self._begin()  # nothing was heard of an event that could not be written
+        self._begin()  # an event that could not be written reaches no listener
         self.stream.leave_phase(session.owner)
         waiting = self._wait_for_more(session)
         if waiting is None:
@@ -97,27 +97,27 @@ class RunControl(Steering):
         session.emit(RunResumed(reason=self._resuming))
 
     def stops(self, session: Session, before: str) -> str | None:  # noqa: ARG002 - any agent, anywhere
-        """Return why the run is to stop, or None."""
+        """Return the reason to stop the run, or None."""
         return self._stopping
 
     def begins(self, state: KernelState, session: Session) -> None:
-        """Tell of the next phase."""
+        """Stream the start of the next phase."""
         self.stream.enter_phase(state, session)
 
     def over(self) -> None:
-        """Know that the run is over."""
+        """Mark the run as over."""
         with self._lock:
             self._over = True
 
-    # --- what the caller wants -------------------------------------------------------------------------------------
+    # --- called by the user ----------------------------------------------------------------------------------------
 
     @property
     def is_paused(self) -> bool:
-        """Whether an agent of the run waits."""
+        """Whether an agent of the run is paused."""
         return bool(self._waiting)
 
     def pause(self, reason: str) -> bool:
-        """Let every agent wait before its next phase."""
+        """Pause every agent before its next phase."""
         with self._lock:
             if self._over or self._pausing is not None or self._stopping is not None or self._terminating is not None:
                 return False
@@ -137,7 +137,7 @@ class RunControl(Steering):
         return True
 
     def stop(self, reason: str) -> bool:
-        """Let every agent answer instead of beginning its next turn."""
+        """Make every agent answer instead of starting its next turn."""
         with self._lock:
             if self._over or self._stopping is not None or self._terminating is not None:
                 return False
@@ -146,7 +146,7 @@ class RunControl(Steering):
         return True
 
     def end(self, reason: str) -> bool:
-        """End the run at once; one that has not begun ends as soon as it has."""
+        """Terminate the run at once, or as soon as it begins."""
         with self._lock:
             if self._over or self._terminating is not None:
                 return False
@@ -159,7 +159,7 @@ class RunControl(Steering):
         return interrupt(self._root, "terminate", Terminate(reason, "terminate", TERMINATED))
 
     def _wait_for_more(self, session: Session) -> tuple[str, anyio.Event] | None:
-        """Return the reason of a pause and its event; None when the run is not paused."""
+        """Return the reason and the event of a pause; None when the run is not paused."""
         with self._lock:
             if self._pausing is None or session.ended:
                 return None
@@ -170,11 +170,11 @@ class RunControl(Steering):
 
 
 class RunHandle:
-    """A run that has been started.
+    """The handle of a started run.
 
-    `await handle` gives its result and raises like `Agent.run`; cancelling that cancels the run. `async for` over it gives
-    its events. At the end of an `async with` block it is over: left early, the run is terminated. All else may be called
-    from any thread.
+    `await handle` returns the result and raises like `Agent.run`; cancelling the await cancels the run. `async for`
+    yields the run's events. As a context manager (`async with`), it terminates a run that is still going when the block
+    is left. All other methods may be called from any thread.
     """
 
     def __init__(self, run_id: str, control: RunControl, main: Callable[[], Awaitable[RunResult]]) -> None:
@@ -187,7 +187,7 @@ class RunHandle:
         self._error: BaseException | None = None
         self._finished = False
         self._told = False
-        """Whether somebody knows how it ended."""
+        """Whether the outcome was retrieved."""
         self._lock = threading.Lock()
         control.waiting.deliver = self._finish
         self._loop = running_loop()
@@ -195,14 +195,14 @@ class RunHandle:
         _going_on.add(self._task)
         self._task.add_done_callback(self._ended)
 
-    # --- how it goes -----------------------------------------------------------------------------------------------
+    # --- status ----------------------------------------------------------------------------------------------------
 
     @property
     def status(self) -> Status:
-        """Return `running`, or `paused` while an agent waits; when it is over how it ended.
+        """Return `running`, or `paused` while an agent is paused; after the end, how the run ended.
 
-        `stopped` and `terminated` are endings that the caller asked for, `failed` is a run whose result says so or that
-        raised, and `completed` any other one, also at a limit.
+        `stopped` and `terminated` mean that the caller ended the run. `failed` means that the result has that status or
+        the run raised. `completed` is every other ending, including a limit.
         """
         if not self._outcome.done():
             return "paused" if self._control.is_paused else "running"
@@ -217,7 +217,7 @@ class RunHandle:
 
     @property
     def result(self) -> RunResult | None:
-        """Return what the run reached; None while it is running, or when it raised before it began."""
+        """Return the result; None while the run is running, or if it raised before it began."""
         if not self._outcome.done():
             return None
         if self._error is None:
@@ -226,48 +226,49 @@ class RunHandle:
         return partial if isinstance(partial, RunResult) else None
 
     def pause(self, reason: str = "paused by the caller") -> bool:
-        """Let the run wait before the next phase of its loop; calls in flight continue until then.
+        """Pause the run before the next phase of its loop. Calls in flight continue.
 
-        Clocks keep running: `timeout_after` counts the time, and a `watchdog` sees no progress.
+        Time limits keep running: `timeout_after` counts the pause, and a `watchdog` sees no progress.
 
         Returns:
-            Whether that is new: False when it is paused, stopping or over already.
+            True if this paused the run; False if it was already paused, stopping or over.
         """
         return self._control.pause(_plain(reason))
 
     def resume(self, reason: str = "resumed by the caller") -> bool:
-        """Resume a paused run; False when it is not paused."""
+        """Resume a paused run; return False if it is not paused."""
         return self._control.resume(_plain(reason))
 
     def stop(self, reason: str = "stopped by the caller") -> bool:
-        """Let the turn that has begun end, calls included, and then ask the model once for the best answer.
+        """Stop the run gracefully: finish the current turn and its calls, then ask the model once for its best answer.
 
-        An answer that the model gives in that turn stands. Sub-agents stop in the same way. A paused run resumes for it.
+        If the model answers in the current turn, that answer is used. Sub-agents stop in the same way. A paused run is
+        resumed first.
 
         Returns:
-            Whether that is new: False when the run is stopping, or over.
+            True if this stopped the run; False if it was already stopping or over.
         """
         return self._control.stop(_plain(reason))
 
     def terminate(self, reason: str = "terminated by the caller") -> bool:
-        """End the run at once, without an answer; the best there is stays its output. Its status is `failed`.
+        """Terminate the run at once, without an answer. The output is the best one so far; the status is `failed`.
 
         Returns:
-            Whether this ended it: False when something else had.
+            True if this ended the run; False if it had already ended.
         """
         return self._control.end(_plain(reason))
 
-    # --- its end ---------------------------------------------------------------------------------------------------
+    # --- the end ---------------------------------------------------------------------------------------------------
 
     def __await__(self) -> Generator[object, None, RunResult]:
         return self._wait().__await__()
 
     def wait(self, timeout: float | None = None) -> RunResult:
-        """Wait in another thread than the run's; raises like `await`.
+        """Block until the run ends, in a thread other than the run's. Raises like `await`.
 
         Raises:
-            TimeoutError: it has not ended in these seconds.
-            UsageError: it would wait for itself.
+            TimeoutError: the run has not ended within `timeout` seconds.
+            UsageError: it was called in the run's own thread, which would deadlock.
         """
         with suppress(RuntimeError):  # no loop runs in this thread
             if asyncio.get_running_loop() is self._loop:
@@ -279,7 +280,7 @@ class RunHandle:
                 self._tell()
 
     def when_over(self, function: Callable[[RunResult | None], object]) -> None:
-        """Call a function when the run is over, with its result, in the thread in which it ends; None: awaiting it raises."""
+        """Call a function with the result when the run ends, in that thread. The result is None if awaiting raises."""
         self._outcome.add_done_callback(lambda _: function(None if self._error is not None else self.result))
 
     async def __aenter__(self) -> Self:
@@ -295,7 +296,7 @@ class RunHandle:
         await self._over()
         ours = error is None and not left_early and not self._told
         self._tell()
-        if ours and isinstance(self._error, Exception):  # else nobody would hear of it
+        if ours and isinstance(self._error, Exception):  # otherwise the error would go unnoticed
             raise self._error
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
@@ -303,7 +304,7 @@ class RunHandle:
             raise UsageError("the events of a run can be read once; start another run, or keep what you read")
         self._stream.read = True
         events = self._events()
-        weakref.finalize(events, self._stream.queue.give_up).atexit = False  # also where nobody ever begins to read
+        weakref.finalize(events, self._stream.queue.give_up).atexit = False  # even if iteration never starts
         return events
 
     async def _events(self) -> AsyncIterator[StreamEvent]:
@@ -344,7 +345,7 @@ class RunHandle:
         return result
 
     def _finish(self, result: RunResult | None, error: BaseException | None) -> None:
-        """Know how it ended; the first who says it is right: the loop of a run that was left behind comes late."""
+        """Set the outcome. The first one counts: the loop of an abandoned run may report later."""
         with self._lock:
             if self._finished:
                 return
@@ -360,7 +361,7 @@ class RunHandle:
 
     def _ended(self, task: asyncio.Task[RunResult]) -> None:
         _going_on.discard(task)
-        self._finish(None, asyncio.CancelledError())  # if it was cancelled before it had begun
+        self._finish(None, asyncio.CancelledError())  # if the task was cancelled before it began
         if self._told:
             self._tell()
 
@@ -372,17 +373,17 @@ class RunHandle:
 
 
 def start(run_id: str, density: Density, main: Callable[[RunControl], Awaitable[RunResult]]) -> RunHandle:
-    """Start a run, and return its handle; `main` runs it under the control that it is given.
+    """Start a run and return its handle. `main` gets the run's control and executes the run.
 
     Raises:
-        UsageError: there is no such density, or no asyncio loop runs here.
+        UsageError: the density is unknown, or no asyncio loop is running.
     """
     control = RunControl(Stream(run_id, checked_density(density)))
     return RunHandle(run_id, control, lambda: main(control))
 
 
 def _plain(reason: object) -> str:
-    """Return a reason as it can be recorded."""
+    """Return a reason as text that can be recorded."""
     if not isinstance(reason, str):
         raise UsageError(f"a reason is a text; it is {reason!r}")
     return scrub(reason[:LONGEST])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OneCall:
-    """Runs one task on a strategy, under limits; for anything more, make an `Agent`."""
+    """Run one task with a fixed strategy, within limits. For anything more, use `Agent`."""
 
     strategy: str
     """The strategy's name."""
@@ -40,16 +40,16 @@ class OneCall:
         """Run a task to its end.
 
         Args:
-            task: what to do.
-            model: `provider/model`, or anything that is a `Model`.
+            task: the task.
+            model: `provider/model`, or any object that implements `Model`.
             tools: functions made with `@tool`, plain typed functions, or agents.
-            max_tokens: tokens that the run may use at most, prompts and answers together.
-            max_cost_usd: US dollars that it may cost at most.
-            max_time: seconds that it may take at most, or a text such as `"5m"`.
+            max_tokens: the maximum number of tokens, prompts and answers together.
+            max_cost_usd: the maximum cost in US dollars.
+            max_time: the maximum duration, in seconds or as a text such as `"5m"`.
             options: further arguments of `Agent`, such as `max_iterations=`, `context=` and `trace=`.
 
         Returns:
-            What `Agent.run` returns; a limit that was reached is in `terminated_by`, and the best answer so far in `output`.
+            The `RunResult`. If a limit was reached, `terminated_by` names it and `output` is the best answer so far.
 
         Raises:
             UsageError: an argument is not valid, or a key is missing.
@@ -59,7 +59,7 @@ class OneCall:
         return await self._agent(model, tools=tools, **limits, **options).run(task)
 
     def sync(self, task: Content, model: str | Model, **arguments: Any) -> RunResult:  # noqa: ANN401 - those of a call
-        """Run a task and wait for the result; takes and raises what the call itself does."""
+        """Run a task and block until the result. Arguments and errors are those of the async call."""
         return self._agent(model, **arguments).run_sync(task)
 
     def _agent(self, model: str | Model, *, compose: Sequence[Block] = (), **options: Any) -> Agent:  # noqa: ANN401
@@ -72,8 +72,8 @@ class OneCall:
 
 
 react: Final = OneCall("reactive")
-"""Think, act and observe until there is an answer."""
+"""Reason, act and observe in a loop until there is an answer."""
 plan_and_execute: Final = OneCall("plan-execute-reflect")
-"""Plan, carry the plan out, and plan anew where that fails."""
+"""Make a plan, execute it, and replan when a step fails."""
 reflexion: Final = OneCall("reflexion")
-"""Answer under a critic, until it accepts the answer."""
+"""Answer, and revise the answer until a critic accepts it."""

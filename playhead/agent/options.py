@@ -1,4 +1,4 @@
-"""Options of an agent beside its model, tools and prompt: how calls are made, and what the model's context holds."""
+"""Further options of an agent: how calls are made (`Execution`) and what the model sees (`Context`)."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """How an agent's calls are made; checked when the agent is."""
+    """How an agent makes calls. Values are validated when the agent is created."""
 
     retries: int = 2
-    """Attempts after the first for a model call that failed in a way that may pass."""
+    """The maximum number of retries of a model call that failed with a transient error."""
     retry_delay_s: float = 0.5
-    """Seconds before the first retry, doubled for each further one."""
+    """Seconds before the first retry. The delay doubles with each further retry."""
     fallbacks: Sequence[str | Model] = ()
-    """Models that take over, one after the other, when the one before does not answer. A name of the same provider is asked at
-    the same address with the same key; one of another provider at that one's own, which is in `header.fallbacks`."""
+    """Models to try in order when the previous one does not answer. A name of the same provider uses the same address
+    and key; a name of another provider uses that provider's own address, recorded in `header.fallbacks`."""
     fallback_after: int | None = None
-    """Failed attempts in a row before the next model takes over; None: all that `retries` allows."""
+    """Consecutive failed attempts before the next model takes over; None: after all `retries`."""
     max_parallel: int = 3
-    """Read-only calls of one turn that run at once."""
+    """The maximum number of read-only calls of one turn that run in parallel."""
     record_parameters: Sequence[str] = ()
-    """Names of further request parameters whose values may be recorded: `metadata`, or `extra_headers.X-Title` for one inside
-    another. Of all that are not known sampling parameters, which may be credentials, the trace says only that they were there."""
+    """Additional request parameters whose values may be recorded: `metadata`, or `extra_headers.X-Title` for a nested
+    one. For other unknown parameters, which may be credentials, the trace records only the names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What an agent's model gets beside the system prompt, the task and the tools; checked when the agent is made."""
+    """What the model sees besides the system prompt, the task and the tools. Validated when the agent is created."""
 
     facts: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Background facts by name, which follow the system prompt."""
+    """Background facts by name, added after the system prompt."""
     rationale: bool | None = None
-    """Ask the model to state a reason for every call, and record when it does not; None: as the strategy says, which all but
-    `direct` do."""
+    """Ask the model to state a reason for every call, and record when it does not; None: the strategy's default, which
+    is True for all but `direct`."""
     meta_tools: Sequence[str] | None = None
-    """Tools of the kernel to offer: `final-answer`, `recall`; None:
-    as the strategy says, mostly `final-answer`."""
+    """The built-in tools to offer: `final-answer`, `recall`; None:
+    the strategy's default, usually `final-answer`."""
     profile: ContextProfile | Tier | None = None
-    """How much of its past the model is sent: `local`, `mid`, `large`, `frontier`, or a `ContextProfile`; None: all of it."""
+    """How much history the model receives: `local`, `mid`, `large`, `frontier`, or a `ContextProfile`; None: all."""
     max_tokens: int | None = None
-    """Tokens that the model can read, for the profile; without one that is `mid`."""
+    """The model's context window in tokens, for the profile; `mid` is used if no profile is given."""
     compression: Compression | Mapping[str, Any] | bool | None = None
-    """Show long results in short, and keep them for `recall`; True for 800 characters, or a `Compression`. None: as the profile
-    says, False: never."""
+    """Show only the start of long results and store them in full for `recall`. True: 800 characters; a `Compression`: its
+    settings; None: the profile's setting; False: never."""
 
     def __post_init__(self) -> None:
-        """Refuse what would be taken for something else without a word."""
+        """Reject values that would be silently misread."""
         if not isinstance(self.facts, Mapping):
             raise UsageError(f"Context(facts=…) takes a dict of facts by name; it is {self.facts!r}")
         if self.rationale is not None and type(self.rationale) is not bool:
@@ -66,9 +66,9 @@ class Context:
 
 
 class Default:
-    """Says that an argument was not given."""
+    """Marks an argument that was not given."""
 
 
 DEFAULT: Final = Default()
 TraceTo = str | Path | None | Default
-"""Where a run is recorded: a folder, None for nowhere, or the settings' folder."""
+"""Where runs are recorded: a folder, None for no trace, or `DEFAULT` for the folder in the settings."""

@@ -19,56 +19,57 @@ if TYPE_CHECKING:
 
 
 class RunResult(BaseModel):
-    """What a run reached. A limit that was hit is a result like any other: see `terminated_by`."""
+    """The result of a run. Reaching a limit gives a result too: see `terminated_by`."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     output: Any = None
-    """The answer: JSON, or of the agent's `output_type`; else the best there was when the run ended."""
+    """The answer, as JSON or as the agent's `output_type`. Without an answer, the best output when the run ended."""
     status: Literal["done", "failed"]
-    """`done` when the run stopped in order; that it has an answer is what `success` says."""
+    """`done` when the run ended regularly. `success` says whether it has an answer."""
     terminated_by: str
     """The reason code: `final_answer_tool`, `final_answer`, `end_turn`, `max_iterations`, …"""
     terminated_source: str
     """Who ended it."""
     error: str | None = None
-    """What broke, in a failed run."""
+    """The error of a failed run."""
     run_id: str
     """The run's id."""
     trace_path: Path | None
-    """Where the trace is; None when the run was not traced."""
+    """Path of the trace; None when the run was not traced."""
     trace_complete: bool
-    """Whether every event is in the trace and synced as the durability setting requires."""
+    """Whether every event was written to the trace and synced as the durability setting requires."""
     usage: Usage
-    """Tokens of the run, sub-agents included."""
+    """Tokens used by the run, including sub-agents."""
     cost_usd: float | None
-    """US dollars for `usage`; None when a price is not known."""
+    """The cost of `usage` in US dollars; None when a price is not known."""
     cost_unknown: int | None = None
-    """Attempts whose cost is unknown, so that `cost_usd` is a lower bound; None when there are none."""
+    """The number of attempts whose cost is unknown: `cost_usd` is then a lower bound. None when there are none."""
     iterations: int
     """Turns of the loop."""
     steps: tuple[Step, ...]
     """Thoughts, calls and observations, in order."""
     terminated_because: str | None = None
-    """Why, in the words of the hook or killswitch that ended it."""
+    """The reason given by the hook or killswitch that ended the run."""
     strategy_used: str
-    """The strategy that gave the output."""
+    """The strategy that produced the output."""
     verified: bool | None = None
-    """The model's verdict on its own answer; None when it was not asked for one."""
+    """The model's verdict on its own answer; None without verification."""
     duration_ms: float
-    """Milliseconds from start to end."""
+    """Duration of the run in milliseconds."""
 
     _records: tuple[Record, ...] = PrivateAttr(default=())
-    """The events of a run without a trace."""
+    """The events of a run that was not traced."""
 
     @cached_property
     def debrief(self) -> Debrief:
-        """The account of the run's decisions, made from its trace when it is first asked for.
+        """The debrief: an account of the run's decisions, computed from the trace on first access.
 
-        Goal, path, stated reasons, what steered it, how it ended, and flags where a stated reason does not hold.
+        It holds the goal, the path, the stated reasons, interventions, the ending, and flags for reasons that the trace
+        does not support.
 
         Raises:
-            TraceError: the trace is not there any more, or cannot be read.
+            TraceError: the trace is missing or cannot be read.
         """
         from playhead.diagnose.debrief import DebriefFold, build_debrief  # noqa: PLC0415 - few ask for it
 
@@ -81,5 +82,5 @@ class RunResult(BaseModel):
 
     @property
     def success(self) -> bool:
-        """Whether the model itself gave an answer; false when a limit or a failure ended the run."""
+        """Whether the model itself gave an answer: False when a limit or an error ended the run."""
         return self.status == "done" and self.terminated_by in ANSWERED and self.output is not None

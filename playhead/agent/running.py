@@ -1,4 +1,4 @@
-"""One run, from its first event to its last: its beginning, its trace file and its result."""
+"""The execution of one run: set-up, trace file and result."""
 
 from __future__ import annotations
 
@@ -53,28 +53,28 @@ log = logging.getLogger("playhead")
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a run begins with; `playhead.replay.resume` makes one that continues another run."""
+    """The starting conditions of a run. `playhead.replay.resume` creates one that continues another run."""
 
     world: World
-    """The world behind the ports."""
+    """The implementation behind the session's ports."""
     trace: TraceTo
     """Where it is recorded."""
     resumed_from: str | None = None
-    """The run that it continues."""
+    """The run that this one continues."""
     secrets: tuple[tuple[str, str], ...] = ()
-    """Further secrets by name to redact, besides the agent's own."""
+    """Additional secrets to redact, by name."""
     on_record: tuple[OnRecord, ...] = ()
     """Subscribers to every event."""
     steering: Steering | None = None
-    """Stops it where the original run was stopped."""
+    """Stops the run where the original run was stopped."""
     earlier_trace_id: str | None = None
-    """The application's trace that the continued run had joined."""
+    """The application trace that the continued run belonged to."""
 
 
 def open_writer(
     trace: TraceTo, run_id: str, settings: Settings, clock: Clock, *, is_replay: bool = False
 ) -> TraceWriter | None:
-    """Create the file of a run; None, with a warning, if that fails and the run may continue without a trace."""
+    """Create the trace file; None, with a warning, if that fails and the run may continue without a trace."""
     store = TraceStore(trace if isinstance(trace, Path) else settings.trace_dir.expanduser())
     own = store.for_replays() if is_replay else store
     path = own.path_for(run_id)
@@ -92,12 +92,12 @@ def open_writer(
 
 
 def open_control(path: Path) -> OwnControl | None:
-    """Make the control folder of a run; None, with a warning, if that fails."""
+    """Create the run's control folder; None, with a warning, if that fails."""
     try:
         from playhead.kernel.lifecycle.own_control import OwnControl  # noqa: PLC0415 - for runs that are traced
 
         return OwnControl.create(path)
-    except ImportError:  # Windows, where files are locked otherwise
+    except ImportError:  # Windows locks files differently
         return None
     except OSError as error:
         log.warning("`playhead kill` and `approve` cannot reach the run %s: %s", path.stem, error.strerror or error)
@@ -116,10 +116,10 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
     earlier_trace_id: str | None = None,
     **about: Any,  # noqa: ANN401 - of `RunStarted`
 ) -> RunResult:
-    """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`.
+    """Execute and record a run, from its first event to its last. Raises like `Agent.run`.
 
-    A thread that waits for it gets the result through `waiting` even when the event loop is held up. `about` are the
-    fields of `run-started` that say what kind of run it is: `chat`, `resumed_from`, `replay_of`, ….
+    A waiting thread gets the result through `waiting` even when the event loop is blocked. `about` holds the
+    fields of `run-started` that describe the kind of run: `chat`, `resumed_from`, `replay_of`, ….
     """
     session = open_session(run, header, model, tools, composed=composed)
     started = RunStarted(
@@ -190,7 +190,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
     result._records = tuple(run.kept or ())  # noqa: SLF001 - its own
     error = execution.error
-    if error is None and execution.termination.reason == "trace_error":  # and a tool's body caught it
+    if error is None and execution.termination.reason == "trace_error":  # a tool's body caught the error
         error = TraceWriteError(str(execution.termination.error))
     if error is None:
         return result
@@ -202,7 +202,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
 
 
 def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
-    """Return the partial result for an exception, redacted, because logs print it."""
+    """Return the partial result for an exception. It is redacted because logs may print it."""
     if not redactor.secrets:
         return result
     steps = tuple(replace(step, content=redactor.redact_secrets(step.content)) for step in result.steps)
@@ -210,21 +210,23 @@ def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
 
 
 def with_below(agent: AgentTool) -> list[AgentTool]:
-    """Return an agent and all below it."""
+    """Return an agent and all its sub-agents."""
     return [agent, *agents_below(agent.tools)]
 
 
 def rules_of(agent: AgentTool) -> list[RedactText]:
-    """Return the redaction functions of an agent and of those below it."""
+    """Return the redaction functions of an agent and its sub-agents."""
     return [function for each in with_below(agent) for function in each.redact]
 
 
 def redactor_of(agent: AgentTool) -> Redactor:
-    """Return the redactor of a run, with all rules, and the secrets of models, parameters and tools."""
+    """Return the run's redactor, with all rules and the secrets of models, parameters and tools."""
     redactor = Redactor(rules_of(agent))
     agents = with_below(agent)
     for holder in (holder for each in agents for holder in (*each.models, *each.tools.values())):
-        for name, secret in getattr(holder, "secrets", {}).items():  # of a tool: what an MCP server was given
+        for name, secret in getattr(
+            holder, "secrets", {}
+        ).items():  # a tool's secrets: the values passed to an MCP server
             redactor.add_secret(secret, name)
     for each in agents:
         redactor.add_parameters(each.header.request_parameters, each.header.record_parameters)
@@ -232,10 +234,10 @@ def redactor_of(agent: AgentTool) -> Redactor:
 
 
 async def check_guards(agent: AgentTool) -> None:
-    """Check the killswitches, also those of agents below, against what they guard; a run does so first.
+    """Check that the killswitches of an agent and its sub-agents can work, before a run.
 
     Raises:
-        UsageError: one of them would guard nothing, or cannot guard.
+        UsageError: a killswitch guards nothing, or cannot guard what it names.
     """
     for each in with_below(agent):
         guarded = with_below(each)
@@ -252,10 +254,10 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     subscriptions: Subscriptions,
     control: RunControl | None,
 ) -> RunContext:
-    """Return what all agents of a run share. From here to the first event nothing can fail.
+    """Return the context shared by all agents of a run. After this, nothing can fail before the first event.
 
     Raises:
-        TraceExistsError, RunIdError, TraceWriteError: the trace cannot be written as asked.
+        TraceExistsError, RunIdError, TraceWriteError: the trace cannot be created.
         UsageError: this process was forked during a run.
     """
     require_own_process()
@@ -277,7 +279,7 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
 
         if writer is None:
             export_run(run_id, recorder, of_this_run)
-        else:  # there is no file before that
+        else:  # the file exists only from then on
             of_this_run.add("run-started", lambda _: export_run(run_id, recorder, of_this_run))
     return RunContext(
         run_id,
@@ -293,13 +295,13 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
 
 
 def _is_exported() -> bool:
-    """Return whether the program or the environment may ask for live export."""
+    """Return whether the program or the environment may have enabled live export."""
     names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     return any(map(os.environ.get, names)) or "playhead.spans.live" in sys.modules
 
 
 def settings_now() -> Settings:
-    """Return the current settings from environment and files."""
+    """Return the current settings from the environment and from files."""
     from playhead.settings import load_settings  # noqa: PLC0415 - costs 70 ms, and only runs that are traced need it
 
     return load_settings()

@@ -1,4 +1,4 @@
-"""What an agent is made of: its model and its tools, as its caller gave them."""
+"""Resolve the models and tools that are passed to an agent."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MANY_TOOLS: Final = 30
 
 
 def address_of(model: Model) -> str | None:
-    """Return where a model's provider is reached, when its adapter says so."""
+    """Return the address of a model's provider, if its adapter has one."""
     address = getattr(model, "address", None)
     return scrub(address) if isinstance(address, str) else None
 
 
 def make_model(model: str | Model) -> Model:
-    """Return a model that was given as one, or by its name.
+    """Return a model from a model object or a name.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the argument is neither.
     """
     if isinstance(model, str):
         return resolve_model(model)
@@ -45,10 +45,10 @@ def make_model(model: str | Model) -> Model:
 
 
 def make_fallback(fallback: str | Model, primary: Model) -> Model:
-    """Return a model that takes over: one of the same provider has its address and key, any other one its own.
+    """Return a fallback model. A name of the primary's provider gets the primary's address and key.
 
     Raises:
-        UsageError: it is neither a model nor the name of one.
+        UsageError: the argument is neither a model nor a model name.
     """
     if not isinstance(fallback, str):
         return make_model(fallback)
@@ -72,7 +72,7 @@ def make_toolset(
     meta_tools: tuple[str, ...],
     of_strategy: Mapping[str, Tool],
 ) -> dict[str, Tool]:
-    """Return an agent's tools by name: its own, then the kernel's.
+    """Return an agent's tools by name: its own, then the built-in ones.
 
     Raises:
         ToolDefinitionError: something is not a tool, or two tools have the same name.
@@ -110,7 +110,7 @@ def _as_tool(each: Any) -> Tool:  # noqa: ANN401 - checked here
 
 
 def _checked_kind(given: Tool) -> Tool:
-    """Refuse a kind that says what a tool is not: replays enter agents, and run the kernel's own tools for real."""
+    """Reject a tool with a false kind: replays enter `agent` tools and really run `meta` tools."""
     expected = {"agent": AgentTool, "meta": MetaTool}.get(given.spec.kind)
     if expected is not None and not isinstance(given, expected):
         name, kind = given.spec.name, given.spec.kind
@@ -121,7 +121,7 @@ def _checked_kind(given: Tool) -> Tool:
 
 
 def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:
-    """Yield the agents among the tools, and those below them."""
+    """Yield the agents among the tools, and their sub-agents."""
     for each in tools.values():
         if isinstance(each, AgentTool):
             yield each
@@ -129,5 +129,5 @@ def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:
 
 
 def _folded(name: str) -> str:
-    """Return a name in which no two tools may be the same: a model confuses them."""
+    """Return the normalized name, which must be unique because models confuse similar names."""
     return name.strip().replace("_", "-").lower()

@@ -1,8 +1,7 @@
-"""The typed events that a running run streams, and adapters for them. See `Agent.start`.
+"""The typed events of a run's stream, and adapters for them. See `Agent.start`.
 
-Two densities: `tokens` has what the root agent says and how far it is, `full` also phases, thoughts and calls, and the
-agents below. The last event of a stream is one of `StreamCompleted`, `StreamError` and `StreamCancelled`, and there is
-exactly one of these.
+There are two densities: `tokens` streams the root agent's text and progress; `full` adds phases, thoughts, calls and
+sub-agents. A stream ends with exactly one `StreamCompleted`, `StreamError` or `StreamCancelled`.
 """
 
 from __future__ import annotations
@@ -27,33 +26,33 @@ class StreamEvent:
     """What all events have."""
 
     owner: str = "root"
-    """The agent that it is about: `root`, or the call that started an agent below, such as `root/researcher@3.0`."""
+    """The agent: `root`, or the call that started a sub-agent, such as `root/researcher@3.0`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(StreamEvent):
-    """The next piece of what the model says; the whole of it where the model does not stream, or hooks come first."""
+    """The next piece of the model's text; the whole text if the model does not stream or hooks must see it first."""
 
     text: str
     """The piece."""
     request: int = 0
-    """The request that it answers; pieces of concurrent requests may alternate."""
+    """The id of the request. Pieces of concurrent requests may interleave."""
     attempt: int = 0
-    """Which attempt at that request."""
+    """The attempt number of that request."""
     purpose: str = "think"
-    """What the request was for: `think`, `synthesis`, `critique`, …"""
+    """The purpose of the request: `think`, `synthesis`, `critique`, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDiscarded(StreamEvent):
-    """Discard all pieces of this request and attempt so far: they belong to no answer."""
+    """Discard all pieces of this request and attempt so far: they are not part of an answer."""
 
     request: int
     """The request."""
     attempt: int
     """The attempt."""
     reason: str
-    """Why: the connection broke, the run ended, …"""
+    """The reason: the connection broke, the run ended, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +62,16 @@ class IterationProgress(StreamEvent):
     iteration: int
     """The turn, from 0."""
     max_iterations: int
-    """Turns that there are at most."""
+    """The maximum number of turns."""
     tokens_used: int | None
-    """Tokens up to now, those of agents below included; None once those of an answer are not known."""
+    """Tokens used so far, including sub-agents; None as soon as an answer's tokens are unknown."""
     tools_called_this_step: tuple[str, ...] = ()
-    """The tools called in the step that has just ended, in the order in which they started."""
+    """The tools called in the previous step, in starting order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPaused(StreamEvent):
-    """The agent waits, before its next phase."""
+    """The agent is paused before its next phase."""
 
     reason: str
     """Why."""
@@ -108,7 +107,7 @@ class PhaseCompleted(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThoughtEmitted(StreamEvent):
-    """The model said something beside its calls. (density `full`)."""
+    """The model wrote text in addition to its calls. (density `full`)."""
 
     content: str
     """What it said."""
@@ -142,27 +141,27 @@ class ToolCallCompleted(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSummary:
-    """How the calls of one tool went, in the whole run."""
+    """Statistics of one tool's calls in the whole run."""
 
     tool_name: str
     """The tool."""
     calls: int
     """Calls that ended."""
     success_rate: float
-    """Share of them that returned a result, from 0 to 1."""
+    """The share of calls that returned a result, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEnd(StreamEvent):
-    """What the three last events have in common."""
+    """The common fields of the three final events."""
 
     task_id: str
     """The run's id."""
     output: JsonValue = None
-    """The answer, or the best there was; without secrets, as in the trace."""
+    """The answer, or the best output so far, with secrets redacted as in the trace."""
     metadata: dict[str, JsonValue] = field(default_factory=dict)
-    """`status`, `terminated_by`, `terminated_source`, `iterations`, `tokens`, `cost_usd`, `duration_ms`, `lost_events` (those that
-    could not be recorded, and so are not in the stream); empty when the run has not begun."""
+    """`status`, `terminated_by`, `terminated_source`, `iterations`, `tokens`, `cost_usd`, `duration_ms`, `lost_events`
+    (the number of events that could not be recorded or streamed); empty if the run did not begin."""
     agent_id: str | None = None
     """The agent's name."""
     tool_summary: tuple[ToolSummary, ...] = ()
@@ -171,7 +170,7 @@ class StreamEnd(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCompleted(StreamEnd):
-    """The run has ended in order: with an answer, or at a limit."""
+    """The run ended regularly: with an answer or at a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,21 +190,21 @@ class StreamCancelled(StreamEnd):
 
 
 def as_json(event: StreamEvent) -> dict[str, Any]:
-    """Return an event as a JSON object; `type` is the name of its class."""
+    """Return an event as a JSON object; `type` is its class name."""
     return {"type": type(event).__name__, **asdict(event)}
 
 
 async def to_sse(events: AsyncIterable[StreamEvent], *, heartbeat_s: float | None = None) -> AsyncIterator[bytes]:
-    """Yield a run's events as server-sent events: `event:` is the name of the class, `data:` its fields as JSON.
+    """Yield a run's events as server-sent events: `event:` is the class name, `data:` the fields as JSON.
 
-    The iterator does not end the run when nobody reads any more; an `async with` around it does.
+    If the reader stops iterating, the run continues. Wrap the handle in `async with` to terminate it then.
 
     Args:
-        events: a handle, or what else yields events.
-        heartbeat_s: seconds of silence after which a comment is sent, so that no proxy closes the connection.
+        events: a handle, or any async iterable of events.
+        heartbeat_s: seconds of silence before a comment is sent to keep proxies from closing the connection.
 
     Raises:
-        UsageError: the handle's events have been read, or `heartbeat_s` is not above 0.
+        UsageError: the handle's events were already read, or `heartbeat_s` is not above 0.
     """
     if heartbeat_s is not None and not heartbeat_s > 0:
         raise UsageError(f"heartbeat_s is a number of seconds above 0; it is {heartbeat_s!r}")
@@ -225,12 +224,12 @@ async def to_sse(events: AsyncIterable[StreamEvent], *, heartbeat_s: float | Non
 
 
 async def collect(events: AsyncIterable[StreamEvent]) -> list[StreamEvent]:
-    """Return all events of a run, when it is over."""
+    """Wait until a run ends and return all its events."""
     return [event async for event in events]
 
 
 def text_of(events: Iterable[StreamEvent], owner: str = "root") -> str:
-    """Return what an agent's model said, in the order of its requests, without what was discarded."""
+    """Return the text of an agent's model, in request order, without discarded pieces."""
     said: dict[tuple[int, int], str] = {}
     for event in events:
         if isinstance(event, TextDelta) and event.owner == owner:

@@ -1,6 +1,6 @@
-"""The events of one run, made from what is recorded of it, and the queue that they wait in.
+"""Turns a run's records into stream events, and queues them.
 
-Two things are in no trace and come straight from the run: the pieces of an answer while it is made, and the phases.
+Text pieces and phases are not in the trace; they come directly from the run.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 
 class EventQueue:
-    """An unbounded queue: unread events stay in memory until it is given up."""
+    """An unbounded queue: unread events stay in memory until the queue is closed."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a signal may come while it is held
         self._events: deque[StreamEvent] = deque()
         self._wake: Callable[[], object] | None = None
         self.closed = False
-        """Whether the last event is in it, or the reader has left."""
+        """Whether the last event was added or the reader has left."""
 
     def put(self, event: StreamEvent, *, last: bool = False) -> None:
-        """Add an event, from any thread; after the last one nothing is added."""
+        """Add an event, from any thread. Events after the last one are ignored."""
         with self._lock:
             if self.closed:
                 return
@@ -58,7 +58,7 @@ class EventQueue:
                 wake()
 
     def give_up(self) -> None:
-        """Drop its events and take no more: the reader has left."""
+        """Drop all events and accept no more, because the reader has left."""
         with self._lock:
             self.closed = True
             self._events.clear()
@@ -77,24 +77,24 @@ class EventQueue:
 
 
 _TEXTS: Final = ("llm.response", "message.assistant", "answer.final")
-"""Tags at which hooks see what a model said."""
+"""Tags at which hooks see the model's text."""
 
 
 class Level(IntEnum):
-    """When the text of an answer is shown; the higher, the later."""
+    """When an answer's text is shown; higher values are later."""
 
     LIVE = 0
     """While it is made."""
     RESPONSE = 1
-    """When the text is complete: the user's redaction rules need the whole of it."""
+    """When the text is complete, because user-defined redaction rules need the whole text."""
     ANSWER = 2
-    """When hooks have let it out as the output; nothing else is shown."""
+    """When hooks have accepted the text as the output; nothing else is shown."""
 
 
 def level_of(hooks: Hooks | None, redactor: Redactor) -> Level:
-    """Return when the text of an agent with these hooks is shown.
+    """Return when to show the text of an agent with these hooks.
 
-    A function that changes, and one that is required, comes first; one that only looks does not hold anything back.
+    Text waits for hooks that change it and for required hooks, but not for hooks that only observe.
     """
     if hooks is not None:
         holds = hooks.may_withhold if isinstance(hooks, ComposedHooks) else hooks.wants
@@ -104,17 +104,17 @@ def level_of(hooks: Hooks | None, redactor: Redactor) -> Level:
 
 
 class LiveText:
-    """The pieces of one answer, as they may be shown: without known secrets, wherever the pieces cut them."""
+    """Redacts the pieces of one answer, including secrets that are split across pieces."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._kept = ""
-        """What may be the beginning of a secret."""
+        """Text held back because it may be the start of a secret."""
         self.shown = ""
         """All that was shown."""
 
     def add(self, piece: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._redactor.redact_secrets(self._kept + piece)
         longest = len(text) + 1
         begun = (secret[:end] for secret in self._redactor.secrets for end in range(1, min(len(secret), longest)))
@@ -124,7 +124,7 @@ class LiveText:
         return text
 
     def rest(self) -> str:
-        """Return what is left to show when the answer is whole."""
+        """Return the remaining text when the answer is complete."""
         self.shown += self._kept
         return self._kept
 
@@ -134,12 +134,12 @@ _METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations"
 
 
 class Stream:
-    """Turns the events of a run into stream events and queues them; from any thread."""
+    """Turns a run's records into stream events and queues them, from any thread."""
 
     def __init__(self, run_id: str, density: out.Density) -> None:
         self.queue = EventQueue()
         self.read = False
-        """Whether there is a reader: models stream from then on."""
+        """Whether there is a reader. Models stream only then."""
         self._run_id = run_id
         self._full = density == "full"
         self._lock = threading.RLock()
@@ -148,26 +148,26 @@ class Stream:
         """Of each agent."""
         self._purposes: dict[tuple[str, int], str] = {}
         self._live: dict[tuple[str, int, int], LiveText] = {}
-        """Answers that are being made."""
+        """Answers in progress."""
         self._said: dict[str, tuple[int, str]] = {}
-        """What each agent said last, as it may be shown, with the request."""
+        """Each agent's last redacted text, with its request."""
         self._phases: dict[str, tuple[str, float]] = {}
-        """The phase that each agent is in, and since when."""
+        """Each agent's current phase and its start time."""
         self._called: dict[str, list[str]] = defaultdict(list)
-        """Tools called in this step, by agent."""
+        """Tools called in the current step, by agent."""
         self._calls: dict[str, list[bool]] = defaultdict(list)
-        """How the calls of each tool ended."""
+        """The outcomes of each tool's calls."""
         self._started: e.RunStarted | None = None
         self._completed: e.RunCompleted | None = None
 
     def bind(self, recorder: Recorder) -> None:
-        """Know the run's recorder, with its clock and its rules."""
+        """Set the run's recorder, with its clock and redaction rules."""
         self._recorder = recorder
 
     # --- what comes straight from the run --------------------------------------------------------------------------
 
     def listen(self, session: Session, asked: e.LlmRequested) -> Callable[[str], object] | None:
-        """Return what shows the pieces of an answer; None where they are not wanted, or may not be shown."""
+        """Return a function that shows the pieces of an answer; None if they are not wanted or must not be shown."""
         assert self._recorder is not None  # noqa: S101 - bound before the run begins
         with self._lock:
             level = self._levels[session.owner] = level_of(session.gate.hooks, self._recorder.redactor)
@@ -184,7 +184,7 @@ class Stream:
             self._delta(*key, live.add(text), asked.purpose)
 
     def leave_phase(self, owner: str) -> None:
-        """Say that the phase of an agent is over, if it is in one."""
+        """Stream the end of an agent's current phase, if any."""
         with self._lock:
             phase, since = self._phases.pop(owner, ("", 0.0))
             if phase:
@@ -192,7 +192,7 @@ class Stream:
                 self.queue.put(out.PhaseCompleted(owner=owner, phase=phase, duration_ms=took_ms))
 
     def enter_phase(self, state: KernelState, session: Session) -> None:
-        """Say that a phase of an agent begins."""
+        """Stream the start of an agent's phase."""
         owner, phase = session.owner, PHASE_OF[state.status]
         if not self._tells(owner) or self._recorder is None:
             return
@@ -213,7 +213,7 @@ class Stream:
     # --- what is recorded --------------------------------------------------------------------------------------------
 
     def on_record(self, record: Record) -> None:
-        """Hear of what was recorded."""
+        """Turn a record into stream events."""
         event, owner = record.event, record.owner
         with self._lock:
             match event:
@@ -284,8 +284,8 @@ class Stream:
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, result: RunResult | None, error: BaseException | None) -> None:
-        """Put the last event into the queue: the run is over."""
-        last = self._last(self._completed or result, error)  # not under the lock: rules of the user's may run
+        """Queue the final event of the run."""
+        last = self._last(self._completed or result, error)  # outside the lock, because user-defined rules may run
         with self._lock:
             self.queue.put(last, last=True)
 
@@ -340,4 +340,4 @@ class Stream:
 
 
 CANCELLED: Final = frozenset({"cancelled", "terminated"})
-"""Reason codes of runs that their caller ended."""
+"""Reason codes of runs that the caller ended."""
