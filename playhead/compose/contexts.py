@@ -206,7 +206,7 @@ def _not_ended(context: HookContext) -> Iterator[None]:
         yield
         return
     if not session.ending.overrule(None):
-        why = f"the agent has ended by {ended.reason}, and asks nothing any more: see context.answered"
+        why = f"the agent has ended by {ended.reason}, and can no longer ask the model: see context.answered"
         raise RunEndedError(why) if of_policy else UsageError(why)
     session.reach(transition(state, status="thinking"))
     try:

@@ -66,9 +66,7 @@ class Harness(Registrar):
             UsageError: there is no such phase, errors in it cannot be recovered, or an option is not valid.
         """
         if phase != "*" and phase in PHASES and phase not in LOOP_PHASES:
-            raise UsageError(
-                f"no hook is asked after an error in {phase}, only in {', '.join(LOOP_PHASES)}, or in all: *"
-            )
+            raise UsageError(f"no error hook exists for {phase}, only for {', '.join(LOOP_PHASES)}, or in all: *")
         return self._at_phase("on-error", phase, function, options)
 
     def emit(self, tag: str, payload: Any) -> Undo:  # noqa: ANN401 - by tag

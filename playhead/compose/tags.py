@@ -97,5 +97,5 @@ def check_tag(tag: str) -> str:
         return tag
     raise UsageError(
         f"there is no tag {tag!r}, so nothing would ever happen.{nearest(tag, known_tags())} "
-        f"One of your own is made known with declare_tag."
+        f"Declare your own tags with declare_tag."
     )

@@ -1,7 +1,7 @@
 """The loop: state, messages, ports, session, tools, strategies, model adapters.
 
-The names below are what strategies and kernels of your own are made of (see docs/guides/strategies.md); they are loaded when
-they are first used. Everything else in this room is not meant to be built on.
+The names below are public, for your own strategies and kernels (see docs/guides/strategies.md); they are loaded when first
+used. Everything else in this package is internal.
 """
 
 from playhead.trace.public import public_names

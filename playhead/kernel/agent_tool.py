@@ -1,4 +1,4 @@
-"""An agent as a tool of another agent. It is entered in replays too: only its own ports are frozen."""
+"""An agent as a tool of another agent. It also runs in replays, where only its ports are frozen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 MAX_DEPTH: Final = 3
-"""Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
+"""The maximum nesting of agents below the root."""
 SCHEMA = {
     "type": "object",
     "properties": {"task": {"type": "string", "description": "What to do, with everything needed to do it."}},
@@ -43,7 +43,7 @@ _ELSEWHERE = {"address", "prices", "fallbacks"}
 
 @dataclass(eq=False, kw_only=True)
 class AgentTool:
-    """Runs an agent under the owner of the call, in the same trace."""
+    """Runs an agent in the same trace, under the call's owner."""
 
     header: AgentHeader = field(kw_only=False)
     model: Model = field(kw_only=False)
@@ -51,16 +51,16 @@ class AgentTool:
     description: str = ""
     """The tool's description for the calling agent; by default it names the agent."""
     read_only: bool | None = None
-    """Whether it may run in parallel with other calls; None: when all of its own tools may."""
+    """Whether it may run in parallel with other calls; None means if all of its own tools may."""
     approver: Approver | None = None
     redact: tuple[RedactText, ...] = ()
     hooks: Callable[[], Hooks | None] = lambda: None
-    """Asked when the agent runs: hooks may be added until then."""
+    """Returns its hooks; called when the agent runs, so that hooks may be added until then."""
     guards: Callable[[], tuple[GuardMaker, ...]] = tuple
     """The same for its killswitches."""
     fallbacks: Sequence[Model] = ()
     composed: Callable[[], tuple[SourceInfo, ...]] | None = None
-    """Returns the fingerprints of hooks and killswitches as they are now; None where the header holds everything."""
+    """Returns the current fingerprints of hooks and killswitches; None if the header holds everything."""
 
     def __post_init__(self) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in self.tools.values())
@@ -75,26 +75,26 @@ class AgentTool:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The model, and those that take over when it does not answer."""
+        """The model and its fallbacks, in order."""
         return (self.model, *self.fallbacks)
 
     def hooks_below(self, above: Hooks | None) -> Hooks | None:
-        """Return the hooks of a run of this agent below another one: its own, and those of the other that it inherits."""
+        """Return the hooks for a run of this agent below another: those that it inherits, and its own."""
         return self.hooks() if above is None else above.below(self.hooks())
 
     def declared(self, hooks: Hooks | None) -> AgentHeader:
-        """Return the header as the agent is declared now, with the hooks of its run."""
+        """Return the header for the agent's current declaration, with the hooks of its run."""
         if self.composed is None and hooks is None:
             return self.header
         infos = (*(() if hooks is None else hooks.info()), *(each.info() for each in self.guards()))
         return self.header.model_copy(update={"hooks": infos, "sources": self.sources()})
 
     def composition(self, hooks: Hooks | None) -> Composition:
-        """Return what a run of it with these hooks is composed of."""
+        """Return the composition of a run with these hooks."""
         return Composition(hooks, [each.make for each in self.guards()], self.fallbacks)
 
     def sources(self) -> tuple[SourceInfo, ...]:
-        """Return the fingerprints of the code that a recording of this agent answers for; the recorded ones without the code."""
+        """Return the fingerprints of the code that a recording stands for; without the code, the recorded ones."""
         if self.composed is None:
             return self.header.sources
         state = (self.hooks(), self.guards())
@@ -104,12 +104,12 @@ class AgentTool:
         return self._sources[1]
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Return what is wrong with the arguments, or that the agents are nested too deep."""
+        """Return the error of invalid arguments or of too deep nesting, or None."""
         return check_agent_call(self.spec.name, arguments, context)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
-        from playhead.kernel.execution import as_run_error, strategy_used  # noqa: PLC0415 - what only a run needs
+        from playhead.kernel.execution import as_run_error, strategy_used  # noqa: PLC0415 - only for runs
         from playhead.kernel.lifecycle.supervision import Supervisor  # noqa: PLC0415 - the same
         from playhead.kernel.opening import open_session  # noqa: PLC0415 - the same
 
@@ -143,7 +143,7 @@ class AgentTool:
 
 
 def _outcome_of(name: str, ended: Termination, output: JsonValue) -> Outcome:
-    """Return the output as the result of the call; with an answer that was not accepted the call has failed."""
+    """Return the output as the result of the call; if the answer was not accepted, the call has failed."""
     if ended.reason not in UNACCEPTED:
         return Outcome(ok=True, result=repair_json(output))
     why = ended.reason if ended.because is None else f"{ended.reason}: {ended.because}"
@@ -151,7 +151,7 @@ def _outcome_of(name: str, ended: Termination, output: JsonValue) -> Outcome:
 
 
 def check_agent_call(name: str, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-    """Return what is wrong with a call of an agent, or that the agents are nested too deep."""
+    """Return the problem with a call of an agent, such as too deep nesting, or None."""
     if set(arguments) != {"task"} or not isinstance(from_json(arguments["task"]), str):
         return ErrorInfo(type="InvalidArguments", message=f"{name} takes one argument: task, a string")
     if context.session.depth >= MAX_DEPTH:
@@ -160,7 +160,7 @@ def check_agent_call(name: str, arguments: dict[str, JsonValue], context: ToolCo
 
 
 async def priced(header: AgentHeader, model: Model, fallbacks: Sequence[Model]) -> dict[str, Any]:
-    """Return the fields of a header that say what its models cost now."""
+    """Return the header's fields for the current prices of its models."""
     update: dict[str, Any] = {"prices": await prices_of(model)}
     if fallbacks:
         known = [await prices_of(each) for each in fallbacks]
@@ -170,15 +170,15 @@ async def priced(header: AgentHeader, model: Model, fallbacks: Sequence[Model]) 
 
 
 async def prices_of(model: Model) -> Prices | None:
-    """Return what a model's tokens cost, or None when its adapter cannot say; it may be anybody's, so never raises."""
+    """Return a model's token prices, or None if they are unknown; never raises, because adapters may be third-party code."""
     try:
         return await model.prices()
-    except Exception:  # noqa: BLE001 - if something is wrong, the first request will say it, and be recorded
+    except Exception:  # noqa: BLE001 - the first request will report and record the error
         return None
 
 
 def _ends_the_whole_run(error: BaseException | None) -> TypeGuard[BaseException]:
-    """Return whether the error is not this agent's alone: a cancellation, a lost event, a replay that left its path."""
+    """Return whether the error concerns more than this agent: a cancellation, a lost event, a diverged replay."""
     return isinstance(error, (ReplayError, TraceWriteError)) or (error is not None and not isinstance(error, Exception))
 
 
@@ -200,7 +200,7 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
 
 
 def _declaration(name: str, agent: AgentTool) -> SourceInfo:
-    """Return a fingerprint of the whole declaration of an agent below; None for it when a part is unknown."""
+    """Return a fingerprint of a sub-agent's whole declaration; None if a part is unknown."""
     header = agent.declared(agent.hooks())
     if any(each.fingerprint is None for each in header.sources):
         return SourceInfo(kind="agent", name=name)

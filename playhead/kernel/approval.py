@@ -1,4 +1,4 @@
-"""Approval of calls. Anything but an explicit approval, in time, is a denial."""
+"""Approval of calls. Anything but an explicit approval in time is a denial."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A call that awaits approval."""
+    """A tool call awaiting approval."""
 
     tool: str
     """The tool."""
     arguments: JsonValue
-    """Exactly the arguments that the body would get; a copy, so that to write into it changes nothing."""
+    """A copy of exactly the arguments that the body would get; changing it has no effect."""
     risk: str
-    """How bad a wrong call is, as the tool declares."""
+    """How harmful a wrong call is, as the tool declares."""
     run_id: str
     """The run."""
     owner: str
-    """The agent that asks."""
+    """The agent that makes the call."""
     rationale: Rationale | None
     """The model's own reason."""
     call_id: str = ""
-    """The call; unique in its agent."""
+    """The call's id, unique in its agent."""
     args_hash: str = ""
-    """Hash of the arguments, as the trace has it."""
+    """Hash of the arguments, as in the trace."""
     control: Control | None = field(default=None, compare=False, repr=False)
-    """The run's control folder, through which another process can answer; None when the run has none."""
+    """The run's control folder, through which another process can answer; None if the run has none."""
     redact: Callable[[JsonValue], JsonValue] = field(default=lambda value: value, compare=False, repr=False)
-    """Returns a value without the secrets that the run knows: for whoever writes the arguments down."""
+    """Returns a value without the secrets that the run knows, for approvers that write the arguments somewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A decision on one call. Only this very type, no subclass, with `approved` being True lets a call run."""
+    """A decision on one call. A call runs only if this is exactly this type, no subclass, and `approved` is True."""
 
     approved: bool
     why: str | None = None
@@ -59,16 +59,16 @@ Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Appro
 
 
 async def decide(request: ApprovalRequest, approver: Approver | None, timeout_s: float | None = None) -> dict[str, Any]:
-    """Return the decision on exactly this call as the fields of `approval-decided`; never raises for the approver.
+    """Return the decision on exactly this call as the fields of `approval-decided`; an approver's error is a denial.
 
-    An answer that comes after `timeout_s` seconds is never used. The call does not wait for an approver that goes on
+    An answer after `timeout_s` seconds is never used. The call does not wait for an approver that is still running
     after that, or after the run was cancelled.
     """
     if approver is None:
         return {"approved": False, "why": "nobody was there to ask"}
     late_at = None if timeout_s is None else anyio.current_time() + timeout_s
     ended = await run_body(lambda: approver(request), is_async=_is_async(approver), timeout_s=timeout_s)
-    # The loop may have been held up since the answer came.
+    # The loop may have been blocked since the answer came.
     if ended is None or (late_at is not None and anyio.current_time() >= late_at):
         return {"approved": False, "why": f"the approver did not answer within {timeout_s:g} s"}
     if isinstance(ended.error, (ReplayError, TraceWriteError)):
@@ -79,13 +79,13 @@ async def decide(request: ApprovalRequest, approver: Approver | None, timeout_s:
 
 
 def _is_async(approver: Approver) -> bool:
-    """Return whether to call it only makes what is to be awaited in the loop."""
-    method = getattr(approver, "__call__", None)  # noqa: B004 - of an object that is called like a function
+    """Return whether calling it only creates a coroutine for the event loop."""
+    method = getattr(approver, "__call__", None)  # noqa: B004 - the method of a callable object
     return inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(method)
 
 
 def _as_decision(answer: object) -> dict[str, Any]:
-    """Return the decision; `isinstance` would ask the answer itself what it is."""
+    """Return the decision by the answer's exact type, because `isinstance` consults the answer's own code."""
     if answer is True or answer is False:
         return {"approved": True} if answer else {"approved": False, "why": "denied"}
     if type(answer) is not Approval:
@@ -93,5 +93,5 @@ def _as_decision(answer: object) -> dict[str, Any]:
     said = {name: value for name, value in (("why", answer.why), ("by", answer.by)) if value is not None}
     try:
         return {"approved": answer.approved is True, **{name: scrub(str(value)) for name, value in said.items()}}
-    except Exception as error:  # noqa: BLE001 - a reason that is no text may do anything
+    except Exception as error:  # noqa: BLE001 - a reason that is not text may run any code
         return {"approved": False, "why": f"the approval raised {type(error).__name__} when it was read"}

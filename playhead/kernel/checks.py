@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What providers take as the name of a function, for another agent may call this one as its tool."""
+"""The names that providers accept for a function, because another agent may call this one as its tool."""
 NOT_PARAMETERS: Final = frozenset(
     """
     api_base api_key base_url context_window_fallback_dict fallbacks max_retries messages model n num_retries stream tools
     """.split()  # noqa: SIM905 - a list of words reads better as words
 )
-"""Parameters that would change who answers, how often, or the request itself without the recording showing it."""
+"""Parameters that would change who answers, how often, or the request itself, without a trace in the recording."""
 
 _KNOWN: Final = recorded.KNOWN | recorded.TEXTS | recorded.CONTAINERS
 _LIKE_A_KNOWN_ONE: Final = frozenset({"cache", "model_config", "prompt_id", "stream_response", "verbose"})
-"""Names that litellm takes, and that look like a slip in one of the known."""
+"""Names that litellm accepts and that resemble a known one."""
 _NEAR: Final = 0.75
-"""Similarity from which an unknown name is taken for a slip."""
+"""The similarity from which an unknown name counts as a misspelling."""
 
 
 def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHeader
-    """Return the header; what does not fit its field is an error that names it."""
+    """Return the header; a value that does not fit is an error that names the field."""
     try:
         return AgentHeader(**fields)
     except ValidationError as error:
@@ -49,7 +49,7 @@ def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHead
 
 
 def checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str, Any] | None:
-    """Return an option as JSON with its defaults; None when it is off."""
+    """Return an option as JSON with its defaults; None if it is off."""
     if given is None or given is False:
         return None
     values = {} if given is True else given.model_dump() if isinstance(given, model) else given
@@ -65,35 +65,35 @@ def checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str
 
 
 def checked_name(name: str) -> str:
-    """Return an agent's name."""
+    """Return an agent's name, if it is valid."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no agent name: letters, digits, '_' and '-', at most 64")
     return name
 
 
 def at_least(name: str, value: int, least: int) -> int:
-    """Return a whole number that is not too small."""
+    """Return a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; it is {value!r}")
     return value
 
 
 def seconds(name: str, value: float) -> float:
-    """Return a time that can be waited."""
+    """Return a number of seconds that is not below 0."""
     if type(value) not in (int, float) or not 0 <= value < inf:
         raise UsageError(f"{name} must be a number of seconds, not below 0; it is {value!r}")
     return value
 
 
 def listed(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a list that was given, and not the one thing that should have been in it."""
+    """Return a list; refuse a single item given in its place."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise UsageError(f"{name} must be a list; it is {values!r}")
     return tuple(values)
 
 
 def instance(name: str, value: Any, kind: Any) -> None:  # noqa: ANN401 - checked here
-    """Refuse what is not of a type."""
+    """Refuse a value that does not have this type."""
     if not isinstance(value, kind):
         raise UsageError(f"{name}= takes {kind.__name__}(…); it is {value!r}")
 
@@ -109,11 +109,11 @@ def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 def checked_approver(
     approver: Approver | None, tools: Mapping[str, Tool], asked_by_switches: Callable[[str], bool]
 ) -> Approver | None:
-    """Return the approver, who has to be there when a tool needs one that no killswitch brings along."""
+    """Return the approver; it is required if a tool needs approval and no killswitch has an approver for it."""
     needing = [name for name, tool in tools.items() if tool.spec.requires_approval and not asked_by_switches(name)]
     if needing and approver is None:
         raise UsageError(
-            f"a yes is required before {', '.join(needing)} may run; pass approver=, a function that decides on each call"
+            f"approval is required before {', '.join(needing)} may run; pass approver=, a function that decides on each call"
         )
     if approver is not None and not callable(approver):
         raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
@@ -128,7 +128,7 @@ def checked_folder(trace: str | Path) -> Path:
 
 
 def checked_density(density: object) -> Any:  # noqa: ANN401 - a `Density`
-    """Return how dense a stream of events is."""
+    """Return the density of a stream of events."""
     known = ("tokens", "full")
     if density not in known:
         raise UsageError(f"the density of a stream is 'tokens' or 'full'; it is {density!r}")
@@ -136,7 +136,7 @@ def checked_density(density: object) -> Any:  # noqa: ANN401 - a `Density`
 
 
 def checked_id(run_id: str) -> str:
-    """Return the id of a run, which has to be able to name a file whether or not this run gets one."""
+    """Return the id of a run; it must be valid as a file name, also in a run without a file."""
     from playhead.trace.store import TraceStore  # noqa: PLC0415 - few runs are given an id
 
     TraceStore(Path()).path_for(run_id)
@@ -144,7 +144,7 @@ def checked_id(run_id: str) -> str:
 
 
 def checked_task(task: Content) -> Content:
-    """Return a task as it can be recorded and sent."""
+    """Return a task in a form that can be recorded and sent."""
     if isinstance(task, str):
         return scrub(task)
     if not isinstance(task, (list, tuple)):
@@ -156,7 +156,7 @@ def checked_task(task: Content) -> Content:
 
 
 def checked_examples(examples: Iterable[Message], tool_format: str) -> tuple[Message, ...]:
-    """Return turns that show a model how, as they can be recorded and sent: in text, where it calls in text."""
+    """Return example turns in a form that can be recorded and sent; with calls in text, they must be text too."""
     given = listed("examples", examples)
     for example in given:
         if not isinstance(example, Message):
@@ -179,14 +179,14 @@ def _scrubbed(message: Message) -> Message:
 def checked_parameters(
     parameters: Mapping[str, JsonValue], accepted: Collection[str] | None = None
 ) -> dict[str, JsonValue]:
-    """Return request parameters as JSON; refuse what is not a request's to set, and what is a slip in a known name.
+    """Return request parameters as JSON; refuse those that a request may not set, and misspelt names.
 
-    `accepted` are all names that the model takes, when it says so (`known_parameters`). Else an unknown name that is like
-    none of the known goes to the provider, as litellm sends it: every provider has some of its own.
+    `accepted` are all names that the model accepts, if it declares them (`known_parameters`). Otherwise an unknown name
+    that resembles no known one is sent to the provider, as litellm does, because every provider has parameters of its own.
 
     Raises:
-        UsageError: such a parameter is given; the message says where it belongs, or the nearest name. Or one is of a
-            recording, which does not hold its value.
+        UsageError: a parameter is refused; the message says where it belongs, or the nearest name. Or a parameter comes
+            from a recording that does not hold its value.
     """
     if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
         raise UsageError(f"parameters must be a dict by name; it is {type(parameters).__name__}")
@@ -213,7 +213,7 @@ def checked_parameters(
 
 
 def _meant(name: str) -> str | None:
-    """Return the known name that is meant by a name, or None when it is like none of them."""
+    """Return the known name that a name resembles, or None."""
     known = _KNOWN | NOT_PARAMETERS
     if name in known or name in _LIKE_A_KNOWN_ONE:
         return name

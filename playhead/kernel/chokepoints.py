@@ -1,7 +1,6 @@
-"""What passes each chokepoint: which type, what of it a hook may change, and how a change is written down.
+"""The payloads at each chokepoint: their type, what a hook may change, and how a change is recorded.
 
-A hook's answer is checked here before anything uses it, so that what a hook gets wrong is the hook's failure and never
-the run's.
+A hook's answer is checked here before its use, so that an invalid answer is a failure of the hook and never of the run.
 """
 
 from __future__ import annotations
@@ -31,31 +30,31 @@ class Chokepoint:
     """How payloads of one type are handled."""
 
     accept: Callable[[Payload, Payload], Payload]
-    """Takes the payload and what a hook returned for it; returns what may be used, or raises ValueError."""
+    """Takes the payload and a hook's return value; returns a valid payload, or raises ValueError."""
     written: Callable[[Payload, Payload], tuple[JsonValue, JsonValue]]
-    """Takes the payload before and after; returns both as they are recorded."""
+    """Takes the payload before and after a change; returns both as recorded."""
     read: Callable[[Payload, JsonValue], Payload]
     """Takes the payload and a recorded change; returns the changed payload."""
     copied: Callable[[Payload, Copies], Payload] = lambda payload, _: twin(payload)
-    """Returns what a hook may be given: nothing that it does to it reaches the run."""
+    """Returns a copy for a hook; changes to the copy do not reach the run."""
     restored: Callable[[Payload, Copies], Payload] = lambda given, _: given
-    """Takes what a hook returned; returns it with the run's own values for copies that it was given."""
+    """Takes a hook's return value; returns it with the run's own values in place of their copies."""
 
 
 def chokepoint(tag: str) -> Chokepoint:
-    """Return how the payloads of a tag are handled; those of a tag that nobody declared are any JSON."""
+    """Return how the payloads of a tag are handled; an undeclared tag accepts any JSON."""
     if tag in _BY_TAG:
         return _BY_TAG[tag]
     return TEXT if tag.startswith(("nudge.", "prompt.")) else ANYTHING
 
 
 def _of(given: object, kind: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
-    """Return whether an object is of a type; `isinstance` would ask the object."""
+    """Return whether an object has this type, without `isinstance`, which consults the object's own code."""
     return issubclass(type(given), kind)
 
 
 def same_json(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two JSON values are written alike; Python takes True, 1 and 1.0 for the same."""
+    """Return whether two JSON values are written alike; to Python, True, 1 and 1.0 are equal."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -97,7 +96,7 @@ CONTENT: Final = Chokepoint(
     lambda before, after: (_content_json(before), _content_json(after)),
     lambda _, after: _CONTENT.validate_python(after),
 )
-# Not `to_json`: what hooks are given is JSON already, and the tags in it must not become data when they return it.
+# Not `to_json`: hooks receive JSON already, and its tags must not become data when they return it.
 ANYTHING: Final = Chokepoint(
     lambda _, given: repair_json(given),
     lambda before, after: (repair_json(before), repair_json(after)),
@@ -110,9 +109,9 @@ ANYTHING: Final = Chokepoint(
 
 
 def _model_point(kind: type[BaseModel], free: Iterable[str]) -> Chokepoint:
-    """Return the chokepoint of a model of which these fields may be changed, and no others.
+    """Return the chokepoint of a model in which hooks may change only these fields.
 
-    A change is recorded with all of them, so that it says of what it was made.
+    A change is recorded with all of these fields, so that the original is known.
     """
     fields = set(free)
 
@@ -124,7 +123,7 @@ def _model_point(kind: type[BaseModel], free: Iterable[str]) -> Chokepoint:
         ]
         if fixed:
             raise ValueError(f"it changed {', '.join(fixed)}; only {', '.join(sorted(fields))} may be changed")
-        # Validated and rebuilt: `model_copy` checks nothing, and the parts may be the hook's to change later.
+        # Validated and rebuilt: `model_copy` checks nothing, and the hook may change the parts later.
         changed = {name: repair_json(_dumped(getattr(given, name))) for name in fields}
         rebuilt: BaseModel = _validated(kind.model_validate, {**_own_fields(payload), **changed}, kind.__name__)
         return rebuilt
@@ -168,7 +167,7 @@ def _accept_step(payload: Step, given: object) -> Step:
 
 
 def _step_json(step: Step) -> JsonValue:
-    """Return what a step says, without its place: the same result is the same step in another turn."""
+    """Return a step's content without its place: the same result is the same step in another turn."""
     return {"type": step.type, "tool": step.tool, "content": step.content, "ok": step.ok}
 
 
@@ -232,7 +231,7 @@ def _accept_request(payload: Request, given: object) -> Request:
 
 
 def _written_request(before: Request, after: Request) -> tuple[JsonValue, JsonValue]:
-    """Return what differs; messages that stay are named by id ranges, or a long thread would be written every step."""
+    """Return the difference; unchanged messages are id ranges, so that a long thread is not written at every step."""
     old: dict[str, JsonValue] = {}
     new: dict[str, JsonValue] = {}
     parts, other = request_parts(before), request_parts(after)

@@ -1,4 +1,4 @@
-"""Copies for hooks: nothing that is written into what a hook was given reaches the run."""
+"""Copies for hooks: changes to a copy do not reach the run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Item = TypeVar("Item", bound="Message | Step")
 
 
 def copy_json(value: JsonValue) -> JsonValue:
-    """Return a copy of a JSON value: several times as fast as deepcopy."""
+    """Return a copy of a JSON value, several times faster than deepcopy."""
     if isinstance(value, dict):
         return {key: copy_json(item) for key, item in value.items()}
     return [copy_json(item) for item in value] if isinstance(value, list) else value
 
 
 def twin(value: Any) -> Any:  # noqa: ANN401 - of its type
-    """Return a copy of a value, its parts copied too; made by hand, because it is made for every event."""
+    """Return a deep copy of a value; hand-written for speed, because it runs for every event."""
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -41,7 +41,7 @@ def twin(value: Any) -> Any:  # noqa: ANN401 - of its type
 def _twin_of_model(value: Any) -> Any:  # noqa: ANN401 - any model
     copy, extra = _new(type(value)), value.__pydantic_extra__
     _set(copy, "__dict__", {name: twin(item) for name, item in value.__dict__.items()})
-    _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__)  # says what was given, not what it is
+    _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__)  # the names of the fields that were set
     _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
     _set(copy, "__pydantic_private__", None)
     return copy
@@ -60,12 +60,12 @@ class Grown(Generic[Item]):
         self._source: tuple[Item, ...] = ()
         self._copies: tuple[Item, ...] = ()
         self.originals: dict[int, Item] = {}
-        """The items themselves by the identity of the copy, which lives as long as the entry."""
+        """The original items, by the identity of their copies, which live as long as the entry."""
 
     def of(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Return copies of the items."""
         known = min(len(self._source), len(items))
-        if items[:known] != self._source[:known]:  # compares identities first, so this costs next to nothing
+        if items[:known] != self._source[:known]:  # compares identities first, so this is cheap
             known, self._source, self._copies = 0, (), ()
             self.originals.clear()
         if len(items) > len(self._source):
@@ -76,9 +76,9 @@ class Grown(Generic[Item]):
 
 
 class Copies:
-    """What hooks are given of a thread and of its steps: each copied once, since they are looked at all the time, and grow.
+    """Copies of a thread and its steps for hooks. Each item is copied once, because threads grow and hooks read them often.
 
-    Nothing that is written into a copy reaches the run, not even where it is returned: see `Grown.originals`.
+    Changes to a copy do not reach the run, even if a hook returns it: see `Grown.originals`.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What is said of exceptions, which may be anybody's, without secrets; and of what is too long."""
+"""Describes exceptions, also third-party ones, without secrets; and shortens long texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe(error: BaseException) -> str:
-    """Return what an error says, or the name of its class when it says nothing or cannot say it."""
+    """Return an error's message, or the name of its class if the message is empty or cannot be read."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - a failing __str__ must not end a run
@@ -23,7 +23,7 @@ def describe(error: BaseException) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return the class of what user code raised, and what it says."""
+    """Return the class and message of an exception that user code raised."""
     return f"{type(error).__name__}: {describe(error)}"
 
 
@@ -53,13 +53,13 @@ def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool 
 def _shows_secret(error: BaseException, redactor: Redactor) -> bool:
     """Return whether an exception, or a member of its group, shows a secret."""
     said = traceback.format_exception(error, chain=False)
-    with suppress(Exception):  # a foreign class may fail to print itself
+    with suppress(Exception):  # a third-party class may fail to print itself
         said.append(repr(error))
     return any(map(redactor.finds_in_error, said))
 
 
 def is_failure(error: BaseException) -> bool:
-    """Return whether user code failed, rather than was told to stop or met the end of the whole run.
+    """Return whether user code failed, rather than being cancelled or meeting the end of the whole run.
 
     In asyncio the cancellation of something that a body awaits looks like the cancellation of the body itself.
     """
@@ -72,6 +72,6 @@ def is_failure(error: BaseException) -> bool:
 
 
 def shortened(text: str, longest: int, missing: int = 0) -> str:
-    """Return the beginning of a text, and how much of it is left out; so many characters are missing from it already."""
+    """Return a text cut to its limit, with the number of characters left out, including those already missing."""
     more = max(0, len(text) - longest) + missing
     return f"{text[:longest]} … ({more} more characters)" if more else text

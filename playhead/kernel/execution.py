@@ -211,7 +211,7 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         session.require_running()
         if resumed < session.header.max_iterations:
             strategy, state = await _run_to_end(strategy, state, session, switches)
-        else:  # a strategy without turns would run for ever
+        else:  # a strategy without turns would run forever
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
@@ -313,7 +313,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
     state = session.state
     best = state.best if state else None
     message = describe(error)
-    if not isinstance(error, Exception):  # a cancellation, an interrupt, or a coroutine that is thrown away
+    if not isinstance(error, Exception):  # a cancellation, an interrupt, or a destroyed coroutine
         why = "the run was cancelled from outside"
         # Hooks have not accepted the model's answer yet.
         session.terminate("cancelled", best, failed=True, error=why, overrule=session.gate.hooks is not None)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def hook_info(role: str, name: str, settings: dict[str, Any]) -> HookInfo:
-    """Return what the header of a trace says of a block with these settings."""
+    """Return the header's record of a block with these settings."""
     return HookInfo(
         role=role, at=", ".join(f"{key}={value!r}" for key, value in settings.items()), name=name, settings=settings
     )
@@ -46,7 +46,7 @@ class GuardMaker(NamedTuple):
     tools: tuple[str, ...] = ()
     """Names of the tools that it guards, `*` for all; an unknown name is an error."""
     approver: Callable[..., Any] | None = None
-    """The caller's function that it asks about its tools."""
+    """The caller's function that approves calls of its tools."""
 
     def info(self) -> HookInfo:
         """Return the killswitch, for the header of the trace."""
@@ -73,7 +73,7 @@ class Composition(NamedTuple):
 LOOK_S: Final = 0.1
 """Seconds after which a waiting request checks whether its run has ended."""
 Place = Literal["request", "response", "call", "approval", "result"]
-"""Where a guard ends an agent: before what it prevents, or after what it heard."""
+"""Where a guard ends an agent: before what it prevents, or after an event that it received."""
 
 
 def fire(guard: Guard, asked: Session, answer: Stop | Terminate, at: Place, **where: Any) -> bool:  # noqa: ANN401
@@ -101,7 +101,7 @@ def _fired(ends: Session, switch: str, termination: Termination, **where: Any) -
 
 
 def termination_of(switch: str, answer: Stop | Terminate) -> Termination:
-    """Return the termination that a killswitch asks for."""
+    """Return the termination for a killswitch's answer."""
     failed = isinstance(answer, Terminate)
     return Termination(
         answer.terminated_by,
@@ -118,7 +118,7 @@ def own_guards(session: Session) -> list[Guard]:
 
 
 async def admit(session: Session, request: Request) -> Request:
-    """Return the request as all guards admit it; wait while one says so.
+    """Return the request as all guards admit it; wait while one of them requires it.
 
     All or nothing: a waiting request holds no reservation that another one waits for.
 
@@ -184,7 +184,7 @@ def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
 
 
 async def before_call(session: Session, planned: PlannedCall) -> None:
-    """Delay a call as long as its guards want."""
+    """Delay a call as long as its guards require."""
     await in_time(session)
     for guard in session.gate.guards:
         await guard.before_call(session, planned)

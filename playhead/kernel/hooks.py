@@ -1,7 +1,7 @@
-"""What may change or stop a run from outside: the port that hooks come through, and what a hook may answer.
+"""The port for hooks, which change or stop a run from outside the kernel, and the answers that hooks may return.
 
-The kernel asks at its chokepoints and at its phases; `playhead.compose` answers from registered functions, a replay from
-a recording.
+The kernel calls hooks at its chokepoints and phases; `playhead.compose` answers with registered functions, a replay with
+recorded answers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ PhaseName = Literal[
     "complete",
 ]
 PHASES: Final[tuple[PhaseName, ...]] = get_args(PhaseName)
-"""In the order of a run; think, act and observe repeat."""
+"""The phases, in the order of a run; think, act and observe repeat."""
 LOOP_PHASES: Final[tuple[PhaseName, ...]] = ("think", "act", "observe")
-"""Those that repeat, and in which an error may be survived."""
+"""The phases that repeat, and in which hooks may recover from an error."""
 PHASE_OF: Final[dict[Status, PhaseName]] = {"thinking": "think", "acting": "act", "observing": "observe"}
 """The phase of each status that is not final."""
 Timing = Literal["before", "after", "on-error"]
@@ -54,15 +54,15 @@ SUPPRESS: Final = Suppressed.SUPPRESS
 @dataclass(frozen=True)
 class _End:
     reason: str = ""
-    """Why, for people; it stands in the result and in the trace."""
+    """The reason as text, for the result and the trace."""
     switch: str | None = None
-    """Name of the killswitch that says so; None for a plain hook."""
+    """Name of the killswitch that ends the run; None for a plain hook."""
     terminated_by: str = "hook_stop"
     """The reason code of the result."""
 
 
 class Stop(_End):
-    """End the run in order: status `done`, the best output so far is kept."""
+    """End the run in order, with status `done` and the best output so far."""
 
 
 @dataclass(frozen=True)
@@ -75,25 +75,25 @@ class Terminate(_End):
 
 @dataclass(frozen=True)
 class Skip:
-    """Leave the phase's own work out; inside the loop the rest of the turn too. Calls not run are answered as skipped."""
+    """Skip the phase's own work, and inside the loop also the rest of the turn. Calls that did not run are answered as skipped."""
 
     reason: str = ""
-    """Why; the model is told in place of the results."""
+    """The reason, which the model gets in place of the results."""
 
 
 @dataclass(frozen=True)
 class Recover:
-    """Go on after an error, from this state. The turn that failed counts; its open calls are answered as failed."""
+    """Continue after an error, from this state. The failed turn counts; its open calls are answered as failed."""
 
     state: KernelState
-    """A state made from the one in the context, with `transition`."""
+    """The new state, made from the context's state with `transition`."""
     reason: str = ""
     """Why, for people."""
 
 
 @dataclass(frozen=True)
 class Resume:
-    """Do not end yet: the answer is not good enough. The model is told the reason and goes on."""
+    """Reject the answer: the model gets the reason, and the run continues."""
 
     reason: str
     """What the model is told."""
@@ -101,72 +101,72 @@ class Resume:
 
 @dataclass(frozen=True)
 class Nudge:
-    """Tell the model something; before `complete` that also sends its answer back, and the loop goes on."""
+    """Send the model a message; before `complete`, this also rejects its answer, and the loop continues."""
 
     text: str
     """What the model is told."""
     name: str = "hook"
-    """Its tag is `nudge.<name>`; one of your own is made known with `declare_tag`."""
+    """The nudge's tag is `nudge.<name>`; declare your own names with `declare_tag`."""
     severity: Literal["info", "warn", "critical"] = "info"
-    """How grave it is."""
+    """How severe it is."""
     otherwise: Stop | Terminate | None = None
-    """Before `complete`, how the run ends when no turn is left or a hook removes the text; None: the answer stands."""
+    """Before `complete`, how the run ends if no turn is left or a hook removes the text; None means that the answer is accepted."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Another output in place of the model's answer; the hooks after this one are asked about it."""
+    """Replace the model's answer with another output; later hooks check the new output."""
 
     value: JsonValue
 
 
 @dataclass(frozen=True)
 class SwitchTo:
-    """Another strategy takes over, with the steps and turns so far."""
+    """Let another strategy take over, with the steps and turns so far."""
 
     strategy: object
-    """A strategy, such as `Reflexion(max_retries=1)`, or the name of one."""
+    """A strategy, such as `Reflexion(max_retries=1)`, or a strategy's name."""
     why: str = ""
-    """Why; the strategy that takes over is told."""
+    """The reason, which is passed to the new strategy."""
 
 
 @dataclass(frozen=True)
 class Unmet:
-    """Something that a block still requires before an answer may stand."""
+    """A requirement of a block that an answer does not meet yet."""
 
     what: str
-    """What is to be done, as the model is told it: `call search (2 more times)`."""
+    """What to do, in words for the model: `call search (2 more times)`."""
     tool: str | None = None
-    """The tool that is to be called, if that is what is missing."""
+    """The tool to call, if a call is missing."""
     calls: int = 1
-    """Results that the tool still has to return."""
+    """The number of results still required from the tool."""
 
 
 PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo | Recover
 
 
 class Said(NamedTuple):
-    """What a phase hook wants, and who says so."""
+    """A phase hook's answer, and the hook that gave it."""
 
     hook: str
     """The hook's name."""
     answer: PhaseAnswer
     """What it wants."""
     policy: str | None = None
-    """The policy of Playhead's own that the hook belongs to."""
+    """The built-in policy that the hook belongs to."""
 
 
 class Wait(NamedTuple):
-    """Not now: ask again when this is set."""
+    """Wait, and ask again when `changed` is set."""
 
     until: anyio.Event
-    """Set when it may have changed."""
+    """Set when the answer may have changed."""
     undo: Callable[[], object] = lambda: None
-    """Called when nobody waits for that any more."""
+    """Called when the wait is over."""
 
 
 @dataclass(frozen=True)
 class Refuse:
-    """This call does not run; the model is told why, and the run goes on."""
+    """Do not run this call; the model gets the reason, and the run continues."""
 
     why: str

@@ -261,7 +261,7 @@ def test_a_script_without_a_guard(tmp_path: Path, how: list[str]):
     done = python(*how, "argument", cwd=tmp_path)
     assert done.stdout == (
         "error: the module of the tool cannot be loaded in its process: UsageError: the script runs an agent while it is "
-        'loaded to find an isolated tool in it: put what it does under `if __name__ == "__main__":`\n'
+        'loaded to find an isolated tool in it: put the code that runs it under `if __name__ == "__main__":`\n'
     )
     assert done.stderr == ""
 

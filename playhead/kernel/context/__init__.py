@@ -1,5 +1,5 @@
-"""What a model is sent of its past: long results shortened and kept at hand, old turns put together, repetition noticed.
+"""Context management: shortens long results, keeps them for recall, and compacts old turns.
 
-Off unless an agent asks for it. All of it is a function of answers, results and recorded settings, so that a replay comes
-to the same, and costs the same for each step, however many there are.
+Off by default. It depends only on answers, results and recorded settings, so a replay arrives at the same thread, and the
+cost of a step does not grow with their number.
 """

@@ -1,6 +1,6 @@
-"""What of the past an agent is sent: looked at when the agent is made, and recorded with all numbers.
+"""Context settings of an agent: validated when the agent is made, and recorded with all values.
 
-The profiles by tier are a table for anybody to read and to disagree with.
+The profiles by tier are explicit tables, so that users can check and override them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BY_TIER: Final[Mapping[str, tuple[float, ...]]] = {
     "hard_ratio": (0.80, 0.80, 0.85, 0.85),
 }
 NUMBERS: Final = {tier: {name: row[place] for name, row in _BY_TIER.items()} for place, tier in enumerate(TIERS)}
-"""What each tier is given; see `ContextProfile` for what it means."""
+"""The profile of each tier; see `ContextProfile` for the fields."""
 
 
 def context_fields(
@@ -38,10 +38,10 @@ def context_fields(
     profile: ContextProfile | str | None,
     max_context_tokens: int | None,
 ) -> dict[str, Any]:
-    """Return the fields of the header that say what of the past is sent; a window without a profile has that of the tier `mid`.
+    """Return the header's context fields; a window without a profile gets the profile of the tier `mid`.
 
     Raises:
-        UsageError: one of them is not valid.
+        UsageError: a setting is not valid.
     """
     found = None
     if profile is not None or max_context_tokens is not None:
@@ -57,13 +57,13 @@ def context_fields(
 
 
 def with_recall(meta_tools: Iterable[str], compression: object | None, *, has_tools: bool) -> tuple[str, ...]:
-    """Return the tools of the kernel to offer: where results are stored, the model has to be able to read them."""
+    """Return the kernel tools to offer; if results are stored, the model needs the tool that reads them."""
     names = tuple(meta_tools)
     return names if compression is None or not has_tools or RECALL in names else (*names, RECALL)
 
 
 def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN401 - the fields of a profile
-    """Return the profile of a tier, with these fields changed.
+    """Return a tier's profile with these fields changed.
 
     Raises:
         UsageError: there is no such tier or field, or a value does not fit.
@@ -75,12 +75,12 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
 
 
 def curator_for(session: Session) -> CuratorPort | None:
-    """Return the curator of an agent's thread; None when the agent needs none."""
+    """Return the curator of an agent's thread; None if the agent needs none."""
     header = session.header
     shelves = header.compression is not None or RECALL in header.meta_tools
     marks = any(tool.spec.untrusted for tool in session.toolset.values())
     if session.agent is not session or not (shelves or marks or header.profile is not None):
         return None
-    from playhead.kernel.context.curator import Curator  # noqa: PLC0415 - only for agents that ask for it
+    from playhead.kernel.context.curator import Curator  # noqa: PLC0415 - only for agents with context settings
 
     return Curator(session)

@@ -1,6 +1,6 @@
-"""Code in a process of its own: calls of `@tool(isolate=True)`, and programs that a model wrote.
+"""Runs code in a separate process: calls of `@tool(isolate=True)`, and programs written by a model.
 
-`process.py` is this program's side, `guardian.py` the child's; `function.py` and `program.py` are what the child does.
+`process.py` is this program's side, `guardian.py` the child's; `function.py` and `program.py` run in the child.
 """
 
 from playhead.errors import UsageError
@@ -13,10 +13,10 @@ def require_guard() -> None:
     """Refuse to run an agent while the script is loaded to find a tool.
 
     Raises:
-        UsageError: without this, each isolated call would begin the whole program anew.
+        UsageError: otherwise each isolated call would start the whole program again.
     """
     if is_finding:
         raise UsageError(
             "the script runs an agent while it is loaded to find an isolated tool in it: "
-            'put what it does under `if __name__ == "__main__":`'
+            'put the code that runs it under `if __name__ == "__main__":`'
         )

@@ -1,8 +1,8 @@
-"""`@tool(isolate=True)`: each call of the function in a process of its own, and what that process does.
+"""`@tool(isolate=True)`: runs each call of the function in a separate process.
 
-What crosses is JSON: the arguments as they are recorded, and the result as it is recorded. The process has this one's
-environment variables, working directory, `sys.path`, standard output and error; its standard input is empty; context variables
-and what the program keeps in memory do not reach it.
+Arguments and result cross as JSON, in the form in which they are recorded. The process inherits environment variables, working
+directory, `sys.path`, standard output and error. Its standard input is empty. Context variables and the program's memory do
+not reach it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 MAIN: Final = "__mp_main__"
-"""What the script is called in that process."""
+"""The module name of the script in that process."""
 
 
 class IsolatedTool(FunctionTool):
-    """A function as a tool, each call of which has a process of its own."""
+    """A function as a tool whose calls each run in a separate process."""
 
     def __init__(self, function: Callable[..., Any], spec: ToolSpec, arguments: Arguments) -> None:
         if arguments.context_parameter is not None:
@@ -51,7 +51,7 @@ class IsolatedTool(FunctionTool):
         self._home = home_of(function)
 
     async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
-        """Run the function in a process of its own and return its outcome when that has ended; None when its time was up first."""
+        """Run the function in a separate process and return its outcome after the process has ended; None if it timed out."""
         isolate.require_guard()
         function = self.function
         try:
@@ -78,12 +78,12 @@ class IsolatedTool(FunctionTool):
         return Outcome.failure(worker.done["type"], worker.done["message"])
 
 
-async def _no_calls(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as a worker's calls are answered
+async def _no_calls(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - the signature for answering a worker's calls
     return {"ok": False}
 
 
 def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
-    """Run the function in the process of the call, and return its result or its exception."""
+    """Run the function in the call's process, and return its result or exception."""
     sys.argv = request["argv"]
     try:
         found = find(*request["home"])
@@ -105,10 +105,10 @@ async def _awaited(value: Awaitable[Any]) -> Any:  # noqa: ANN401 - any result
 
 
 def home_of(function: Callable[..., Any]) -> tuple[str, str | None]:
-    """Return where the function is: `module:qualified.name`, and the file that is the main module, when it is in that.
+    """Return the function's location as `module:qualified.name`, and the main module's file if the function is in it.
 
     Raises:
-        ToolDefinitionError: another process would not find it.
+        ToolDefinitionError: another process could not find it.
     """
     why, main = "", sys.modules.get(function.__module__)
     spec, script = getattr(main, "__spec__", None), getattr(main, "__file__", None)
@@ -129,7 +129,7 @@ def home_of(function: Callable[..., Any]) -> tuple[str, str | None]:
 
 
 def find(name: str, script: str | None) -> Any:  # noqa: ANN401 - a function, or a tool
-    """Return what the name leads to, in another process.
+    """Return the object of this name, in the other process.
 
     The module is imported there again. The main script runs a second time, as when `multiprocessing` spawns a process: under
     another name, so that `if __name__ == "__main__":` does not hold.
@@ -140,5 +140,5 @@ def find(name: str, script: str | None) -> Any:  # noqa: ANN401 - a function, or
         main.__dict__.update(runpy.run_path(script, run_name=MAIN))
         sys.modules["__main__"] = sys.modules[MAIN] = main
     found = pkgutil.resolve_name(name)
-    isolate.is_finding = False  # what fails ends this process
+    isolate.is_finding = False  # an error here ends this process
     return found

@@ -1,15 +1,15 @@
-"""The child's side of code in a process of its own: a guardian, and below it the worker that runs the code.
+"""The child's side of a separate process: a guardian, and below it the worker that runs the code.
 
     this program  (writes to the guardian's standard input to end it, speaks with the worker over a socket: process.py)
     └── guardian  (session of its own; ends as the worker ended)
         └── worker    (session of its own; says its id, reads the request, runs the code, answers)
             └── …     (what the code starts)
 
-The guardian waits for a word or the end of its standard input, for the end of the worker, and for that of the program that started
-it. In each case nothing that the worker started is left behind: its process group gets SIGTERM, a moment later SIGKILL, and on Linux
-also what left the group, because orphans below the guardian become its children.
+The guardian waits for a byte on its standard input or its end, for the end of the worker, and for the end of the program that
+started it. In each case it leaves no process of the worker behind: the process group gets SIGTERM, a moment later SIGKILL. On Linux
+this includes processes that left the group, because orphans below the guardian become its children.
 
-The file is run by its path, before anything else is imported: where Playhead is found is part of the request.
+The file is run by its path, before anything else is imported, because the path of Playhead is part of the request.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 GRACE_S: Final = 0.1
 """Seconds between SIGTERM and SIGKILL."""
 GIVE_UP_S: Final = 1.0
-"""Seconds after SIGKILL until the guardian stops waiting for a process that the system cannot kill."""
+"""Seconds that the guardian waits after SIGKILL for a process that the system cannot kill."""
 LOOK_S: Final = 0.05
-"""Seconds between two looks at whether the worker and the parent live; a fork of that may hold the standard input open."""
+"""Seconds between two checks of whether worker and parent are alive; a fork of the parent may hold standard input open."""
 PAUSE_S: Final = 0.005
-"""Seconds between two looks at what is left, while it is being ended."""
+"""Seconds between two checks for remaining processes while they are being ended."""
 BY_SIGNAL: Final = 128
-"""The exit code of a guardian whose worker was killed is this and the signal's number, as of a shell."""
+"""Added to the signal's number in the exit code of a guardian whose worker was killed, as in a shell."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class Channel:
-    """One end of the line between the worker and the parent: one JSON object a line, both ways."""
+    """One end of the channel between worker and parent: one JSON object per line, in both directions."""
 
     def __init__(self, lines: Any) -> None:  # noqa: ANN401 - the file of a socket
         self.lines = lines
@@ -56,19 +56,19 @@ class Channel:
         self.lines.flush()
 
     def receive(self) -> dict[str, Any]:
-        """Wait for a message that can be trusted."""
+        """Wait for a message from a trusted sender."""
         message: dict[str, Any] = json.loads(self.lines.readline())
         return message
 
 
 def guard(worker: int, parent: int) -> int | None:
-    """Wait until the worker ends or has to, leave nothing of it behind, and return its exit code, or minus its signal."""
+    """Wait until the worker ends or must be ended, end its remaining processes, and return its exit code, or minus its signal."""
     code: int | None = None
     orders = select.poll()  # select.select knows no descriptors from 1024 on
     orders.register(0, select.POLLIN)
 
     def wait(seconds: float, over: Callable[[], bool]) -> None:
-        """Wait until no child is left, or it is over, or so long."""
+        """Wait until no child is left, `over` is true, or this time has passed."""
         nonlocal code
         until = time.monotonic() + seconds
         with suppress(ChildProcessError):
@@ -103,7 +103,7 @@ def _pause() -> bool:
 
 
 def _kill_children() -> bool:
-    """Kill the children of this process, orphans among them, on Linux; it is never over before they have ended."""
+    """On Linux, kill the children of this process, including orphans; always False, so that the wait continues."""
     with suppress(OSError):
         for child in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split():
             _send(os.kill, int(child), signal.SIGKILL)
@@ -111,7 +111,7 @@ def _kill_children() -> bool:
 
 
 def _control_process(option: int, value: int) -> None:
-    """Set one of Linux's process attributes; elsewhere nothing."""
+    """Set a process attribute on Linux; elsewhere do nothing."""
     if sys.platform != "linux":
         return
     with suppress(ImportError, OSError, AttributeError):
@@ -121,7 +121,7 @@ def _control_process(option: int, value: int) -> None:
 
 
 def work(channel: Channel, guardian: int) -> NoReturn:
-    """Run the code, answer, and end at once: no thread and no exit function of the code's is waited for."""
+    """Run the code, answer, and end at once, without waiting for the code's threads and exit functions."""
     os.setsid()
     _control_process(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != guardian:
@@ -134,11 +134,11 @@ def work(channel: Channel, guardian: int) -> NoReturn:
         request = channel.receive()
         sys.path[:] = request.get("path") or [str(Path(__file__).parent), *sys.path]
         done = import_module(request["work"]).serve(request, channel)
-        if os.getpid() == me:  # else the code forked, and this is the other one
+        if os.getpid() == me:  # otherwise the code forked, and this is the child
             for stream in (sys.stdout, sys.stderr):
                 with suppress(Exception):
                     stream.flush()
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the order to end comes as soon as that is sent
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the order to end follows the answer
             channel.send({"done": done})
     except BaseException:  # noqa: BLE001 - there is no channel left to report it
         end(1)
@@ -148,9 +148,9 @@ def work(channel: Channel, guardian: int) -> NoReturn:
 def main(descriptor: int) -> None:
     """Start the worker and guard it."""
     parent = os.getppid()
-    os.set_inheritable(descriptor, False)  # noqa: FBT003 - what the code starts must not hold it open
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - processes that the code starts must not hold it open
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would make children end without a trace
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, the exit codes of children would be lost
     _control_process(_PR_SET_CHILD_SUBREAPER, 1)
     guardian = os.getpid()
     worker = os.fork()
@@ -160,10 +160,10 @@ def main(descriptor: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # sent to this process alone
         signal.signal(number, signal.SIG_IGN)
     code = guard(worker, parent)
-    import socket  # noqa: PLC0415 - which no program is to find loaded
+    import socket  # noqa: PLC0415 - programs must not find it loaded
 
     held = socket.socket(fileno=descriptor)
-    with suppress(OSError):  # what could not be killed may hold the channel open
+    with suppress(OSError):  # a process that could not be killed may hold the channel open
         held.shutdown(socket.SHUT_RDWR)
     code = -signal.SIGKILL if code is None else code
     os._exit(code if code >= 0 else BY_SIGNAL - code)

@@ -46,7 +46,7 @@ class _Ender:
     """A thread that ends the runs, then the process, after SIGTERM.
 
     The system may hand a signal to any thread, or just before a wait begins; Python handles it in the main thread, when that
-    next runs. This one hears of it at once, and makes the main thread handle it.
+    next runs. This thread is woken at once, and makes the main thread handle it.
     """
 
     _write = -1
@@ -147,7 +147,7 @@ def require_own_process() -> None:
         UsageError: this process is such a child.
     """
     if _ender.is_orphan:
-        why = "this process was forked while a run went on: it may hang in a lock that nobody gives back"
+        why = "this process was forked during a run, so it may hang in a lock that is never released"
         raise UsageError(f"{why}. Fork before the first run, or start a new process (`multiprocessing` with `spawn`)")
 
 

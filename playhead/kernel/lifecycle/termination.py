@@ -37,7 +37,7 @@ class Termination:
 
 
 FORKED: Final = Termination(
-    "cancelled", failed=True, error="the run goes on in the process that this one was forked from"
+    "cancelled", failed=True, error="the run continues in the process that this one was forked from"
 )
 
 
