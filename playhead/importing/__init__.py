@@ -1,10 +1,10 @@
-"""Import: the spans that another program exported become recordings, which every command reads.
+"""Import: turns the spans that another program exported into recordings, which every command reads.
 
     sources, rows           a file, its format, its spans
-    conventions, messages   what a span says, by OpenInference and OpenTelemetry GenAI
+    conventions, messages   the content of a span, by OpenInference and OpenTelemetry GenAI
     agents, pairing         the tree of a trace: the work of each agent, and the tool span that answers each call
     conversion              the events: headers and tools, model_calls, tool calls
-    findings                what a replay can do with it, and why no more
+    findings                how far the recording can be replayed, and why no further
     store                   the recordings
     collect/                a live receiver
 

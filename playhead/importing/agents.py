@@ -1,7 +1,7 @@
 """The spans of a trace as a tree, and the agent that each belongs to.
 
-A span of an agent is an agent of its own when a tool call entered it, or when the agent around it calls models itself. Otherwise it
-only groups, as the workflows of frameworks do, and its work belongs to the agent above.
+An agent's span becomes a separate agent when a tool call started it, or when the enclosing agent calls models itself. Otherwise
+the span only groups others, as the workflows of frameworks do, and its work belongs to the enclosing agent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playhead.importing.otlp import ForeignSpan
 
 INTERRUPTED: Final = "playhead.interrupted"
-"""Marks a span of Playhead's own export that was open when its recording broke off."""
+"""Marks a span of Playhead's own export that was still open when its recording ended."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Tree:
     parents: dict[str, str | None] = field(default_factory=dict)
     """The parent of each span, None for roots; parents come before their children, and siblings in the order of their start."""
     conflicting: int = 0
-    """Spans with the id of another one; of two reports of one span, the one that has ended, or says more, counts."""
+    """Spans that share an id with another one. Of two reports of one span, the ended or more detailed one is used."""
 
     @property
     def roots(self) -> list[ForeignSpan]:
@@ -46,14 +46,14 @@ class Tree:
 
 @dataclass(eq=False)
 class Item:
-    """A model call, a tool call, or an agent: one that a call entered, or the one that does the work."""
+    """A model call, a tool call, or an agent: one that a call started, or the one that does the work."""
 
     span: ForeignSpan
     reading: Reading
     inside: Work | None = None
     """The work below a call."""
     depth: int = 0
-    """Of an agent's span: how many agents and tools are around it."""
+    """For an agent's span: the number of agents and tools around it."""
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ class Work:
     items: list[Item] = field(default_factory=list)
     """Calls of models and tools, in the order in which they began."""
     agents: list[Item] = field(default_factory=list)
-    """The agents whose work this is: none for a tool's body, several where they took turns."""
+    """The agents that did this work: none for a tool's body, several when they took turns."""
 
     @property
     def models(self) -> list[Item]:
@@ -77,18 +77,18 @@ class Work:
 
     @property
     def calls(self) -> list[Item]:
-        """The tool calls, and the agents that were entered without one."""
+        """The tool calls, and the agents that started without one."""
         return [item for item in self.items if item.reading.kind != "model"]
 
     @property
     def outermost(self) -> list[Item]:
-        """The agents that are inside no other one."""
+        """The agents that are not inside another one."""
         least = min((each.depth for each in self.agents), default=0)
         return [each for each in self.agents if each.depth == least]
 
     @property
     def speaker(self) -> Item | None:
-        """The agent that states the outcome: the outermost with an output or an error, of several the last to end."""
+        """The agent that gives the outcome: the outermost one with an output or an error; of several, the last to end."""
         stating = [
             each for each in self.agents if each.reading.error is not None or each.reading.agent.output is not NOTHING
         ]
@@ -107,9 +107,9 @@ class Sorted:
     left_out: int = 0
     """Spans that are not agents, model calls or tool calls."""
     doubled: int = 0
-    """Spans of a second instrumentation, inside those of the same calls: the outer ones count."""
+    """Spans of a second instrumentation, nested in spans of the same calls; only the outer ones are used."""
     too_deep: int = 0
-    """Spans inside too many others."""
+    """Spans that are nested too deep."""
     tops: list[tuple[bool, Kind]] = field(default_factory=list)
     """The outermost spans of agents, model calls and tool calls: whether each is below a missing parent, and its kind."""
 
@@ -120,12 +120,12 @@ class Sorted:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all spans of the run hang together: below spans without a parent, or all below one agent's."""
+        """Whether all spans of the run are connected: below spans without a parent, or all below one agent's span."""
         return not self.loose or [kind for _, kind in self.tops] == ["agent"]
 
     @property
     def has_outermost(self) -> bool:
-        """Whether the run's outermost span is there, so that its end is the run's."""
+        """Whether the run's outermost span is present, so that its end is the end of the run."""
         return self.is_whole or self.loose < len(self.tops)
 
 
@@ -261,7 +261,7 @@ def _agent(span: ForeignSpan, reading: Reading, place: _Place, asking: set[str |
 
 
 def _name_root(roots: list[ForeignSpan], readings: dict[str, Reading], found: Sorted) -> None:
-    """Let the outermost span speak for the run if it is not an agent's."""
+    """Take the run's outcome from the outermost span if it is not an agent's."""
     root = next((root for root in roots if root.parent_id is None), roots[0])
     reading = readings[root.span_id]
     if reading.kind == "other":

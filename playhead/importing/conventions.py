@@ -1,4 +1,4 @@
-"""What a span says, by two conventions; of several names of a field the first that is present counts.
+"""Reads the content of a span by two conventions. When a field has several names, the first one present is used.
 
 `gen_ai`         OpenTelemetry's GenAI conventions: `gen_ai.operation.name`, `gen_ai.input.messages`, `gen_ai.tool.call.*`
                  (open-telemetry/semantic-conventions, `docs/gen-ai`). Content in events, as up to version 1.36, is not read.
@@ -60,7 +60,7 @@ _REQUEST: Final = "gen_ai.request."
 _NOT_PARAMETERS: Final = frozenset(
     ("model", "model_name", "messages", "tools", "functions", "stream", "stream_options", "base_url", "_type", "input")
 )
-"""Other entries among the parameters: recorded elsewhere, or about how the answer travels."""
+"""Other entries among the parameters: recorded elsewhere, or about the transport of the answer."""
 _OF_AN_ANSWER: Final = frozenset(("id", "object", "created_at", "instructions", "output"))
 """Fields of the Responses API's answer object, which some instrumentors record as the request's parameters."""
 _IN_AN_ANSWER: Final = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_completion_tokens"}
@@ -68,7 +68,7 @@ _IN_AN_ANSWER: Final = {"temperature": "temperature", "top_p": "top_p", "max_out
 _SCHEMA: Final = ("parameters", "input_schema", "inputSchema")
 _KEYWORDS: Final = frozenset(("type", "properties", "$ref", "anyOf", "oneOf", "allOf"))
 _SMOLAGENTS: Final = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
-"""What smolagents records as the input of a tool: the arguments of a Python call."""
+"""The form in which smolagents records a tool's input: the arguments of a Python call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ModelReading:
     address: str | None = None
     parameters: dict[str, JsonValue] | None = None
     unrecorded: tuple[str, ...] = ()
-    """Parameters that a recording does not hold, since they may be credentials."""
+    """Parameters that are not recorded by value, because they may be credentials."""
     messages: tuple[ForeignMessage, ...] | None = None
     answer: ForeignMessage | None = None
     finish_reason: str | None = None
@@ -91,7 +91,7 @@ class ModelReading:
     tools: tuple[ToolSpec, ...] | None = None
     """The tools offered; None when the span does not say."""
     cut: int = 0
-    """Messages of the prompt that the span says it does not show."""
+    """Number of prompt messages that the span reports as not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +117,23 @@ class AgentReading:
     task: str | None = None
     output: JsonValue = NOTHING
     terminated_by: str | None = None
-    """The reason code of the ending, which Playhead's own export states."""
+    """The reason code of the ending, from Playhead's own export."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Everything that a span says."""
+    """The content of a span."""
 
     kind: Kind
     model: ModelReading = ModelReading()
     tool: ToolReading = ToolReading()
     agent: AgentReading = AgentReading()
     error: ErrorInfo | None = None
-    """The error, when the span's status says there was one."""
+    """The error, when the span's status is an error."""
 
 
 def read(span: ForeignSpan) -> Reading:
-    """Return what a span says; never raises."""
+    """Return the content of a span; never raises."""
     attributes = Attributes(span.attributes)
     kind = _kind(attributes)
     return Reading(
@@ -146,7 +146,7 @@ def read(span: ForeignSpan) -> Reading:
 
 
 def context_of(spans: Iterable[ForeignSpan]) -> TelemetryContext | None:
-    """Return the session, user, tags and metadata of a trace; of each the first that a span states."""
+    """Return the session, user, tags and metadata of a trace, each from the first span that has it."""
     stated = [Attributes(span.attributes) for span in spans]
     tags = ([tag for tag in list_of(each.value("tag.tags")) if isinstance(tag, str)] for each in stated)
     metadata = (object_of(each.json("metadata")) for each in stated)
@@ -172,7 +172,7 @@ def _playhead(attributes: Attributes) -> dict[str, Any]:
 
 
 def _error(span: ForeignSpan, attributes: Attributes) -> ErrorInfo | None:
-    """Return the exception, else what the status says; None when it is not an error."""
+    """Return the exception, else the status description; None when the status is not an error."""
     if span.status != "error":
         return None
     name = text_of(span.exception.get("exception.type")) or attributes.text("error.type") or "Error"
@@ -216,7 +216,7 @@ def _prompt(attributes: Attributes) -> tuple[ForeignMessage, ...] | None:
 
 
 def _finish_reason(attributes: Attributes) -> str | None:
-    """Return why the model stopped, by the conventions, or by the provider's answer beside them."""
+    """Return the finish reason, from the conventions' attributes or from the provider's recorded answer."""
     raw = attributes.side("output")
     first = next(iter(objects_of(at(raw, "choices"))), raw)
     return first_text(
@@ -228,7 +228,7 @@ def _finish_reason(attributes: Attributes) -> str | None:
 
 
 def _parameters(attributes: Attributes, given: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """Return the request parameters that a recording holds by value, and the names of the others."""
+    """Return the request parameters that are recorded by value, and the names of the others."""
     flat = attributes.flat
     requested = {name[len(_REQUEST) :]: value for name, value in flat.items() if name.startswith(_REQUEST)}
     if "stop_sequences" in requested:
@@ -244,7 +244,7 @@ def _parameters(attributes: Attributes, given: dict[str, Any]) -> tuple[dict[str
 
 
 def _usage(attributes: Attributes) -> Usage | None:
-    """Return the tokens, None when the span states none; what is missing or malformed makes them partly unknown."""
+    """Return the tokens; None when the span has none. A missing or malformed number makes them partly unknown."""
     given = {name: attributes.value(*names) for name, names in _TOKENS.items()}
     counts = {name: count for name, value in given.items() if (count := _tokens_of(value)) is not None}
     if not counts:
@@ -261,7 +261,7 @@ def _tokens_of(value: Any) -> int | None:  # noqa: ANN401
 
 
 def _tools(attributes: Attributes, given: dict[str, Any]) -> tuple[ToolSpec, ...] | None:
-    """Return the tools that a request offers: none where it says so, None where it does not say."""
+    """Return the tools that a request offers; empty when it offers none, None when the span does not say."""
     definitions = attributes.json("gen_ai.tool.definitions")
     for listed in (definitions, attributes.items("llm.tools"), given.get("tools")):
         found = tuple(filter(None, map(_spec, objects_of(listed))))
@@ -271,7 +271,7 @@ def _tools(attributes: Attributes, given: dict[str, Any]) -> tuple[ToolSpec, ...
 
 
 def _spec(value: dict[str, Any]) -> ToolSpec | None:
-    """Return a tool, of OpenAI's or Anthropic's definition."""
+    """Return a tool from OpenAI's or Anthropic's definition."""
     outer = object_of(value.get("tool")) or value
     whole = object_of(outer.get("json_schema")) or outer
     inner = object_of(whole.get("function")) or whole
@@ -322,7 +322,7 @@ def _arguments(attributes: Attributes) -> tuple[dict[str, Any] | None, str | Non
 
 
 def _result(attributes: Attributes) -> tuple[Any, str | None]:
-    """Return what a tool returned, and the id of its call where LangChain's message says it.
+    """Return a tool's result, and the call's id when LangChain's message contains it.
 
     LangChain records the message that the result becomes: `{"type": "tool", "data": {"content": …, "tool_call_id": …}}`.
     """
@@ -341,7 +341,7 @@ def _result(attributes: Attributes) -> tuple[Any, str | None]:
 
 
 def _agent(span: ForeignSpan, attributes: Attributes, kind: Kind) -> AgentReading:
-    """Return what the span says as an agent, or as the outermost span of a program."""
+    """Return the content of an agent's span, or of a program's outermost span."""
     given = attributes.side("input")
     if kind == "other":
         return AgentReading(attributes.text("agent.name"), _task(given), attributes.side("output"))

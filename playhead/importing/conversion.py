@@ -1,8 +1,8 @@
-"""A trace as a run: the events, in an order that a run of Playhead could have had.
+"""Converts a trace to a run's events, in an order that a run of Playhead could have had.
 
-Calls that a model asked for at once come one after the other, in the order in which it asked: no span says whether they needed
-each other, so a replay serves each in the state in which it was answered. Times are those of the spans, but never go
-backwards; durations are always those of the spans.
+Parallel calls of one answer are written one after the other, in the model's order. Spans do not say whether the calls depended on
+each other, so a replay serves each call in the state in which it was answered. Times are the spans' times, adjusted so that they
+never go backwards; durations are the spans' own.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Conversion:
             self._turn(turn)
 
     def complete(self, *, ended: bool) -> None:
-        """Write the end of the run, if its spans hold one."""
+        """Write the end of the run, if its spans contain one."""
         ending = self._ending() if ended else None
         if ending is None:
             return
@@ -84,7 +84,7 @@ class Conversion:
         self._emit(end_ns, None, RunCompleted(**ending))
 
     def _ending(self) -> dict[str, Any] | None:
-        """Return how the agent ended; None if its spans hold no end of it."""
+        """Return how the agent ended; None if its spans do not contain its end."""
         if None in [each.span.end_ns for each in self._work.outermost or self._work.items]:
             return None
         last, speaker = self._models.last, self._work.speaker
@@ -113,7 +113,7 @@ class Conversion:
         }
 
     def _output(self, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the agent's output: what its spans state, which should be the model's last answer."""
+        """Return the agent's output from its spans, which should equal the model's last answer."""
         output = NOTHING if self._work.speaker is None else self._work.speaker.reading.agent.output
         if text is None:
             return None if output is NOTHING else output
@@ -168,7 +168,7 @@ class Conversion:
         return ToolCall(id=call_id, name=item.name or "tool", arguments=arguments, raw_arguments=reading.raw)
 
     def _as_it_ran(self, item: Item, call: ToolCall) -> ToolCall:
-        """Return a call with the name and the arguments of its span, which should be those that the model gave."""
+        """Return a call with the name and the arguments of its span, which should equal the model's."""
         reading, name = item.reading.tool, item.name or "tool"
         if item.reading.kind == "agent":
             return call  # its span holds a prompt, not arguments
@@ -188,7 +188,7 @@ class Conversion:
     def _call(
         self, item: Item | None, call: ToolCall, shown: ForeignMessage | None = None, *, by_program: bool = False
     ) -> ToolCallCompleted | None:
-        """Write a call; `shown` is the result in a later prompt. Return None if nothing says how it ended."""
+        """Write a call; `shown` is the result in a later prompt. Return None if its end is not known."""
         iteration, position = self._iteration, self._positions[self._iteration]
         self._positions[iteration] += 1
         begun_ns, ended_ns = (0, 0) if item is None else (item.span.start_ns, item.span.end_ns or item.span.start_ns)
@@ -218,10 +218,10 @@ class Conversion:
         self,
         item: Item | None,
         started: ToolCallStarted,
-        output: Any,  # noqa: ANN401 - what the agent that it entered returned; `NOTHING` if it entered none
+        output: Any,  # noqa: ANN401 - the output of the agent that it started; `NOTHING` if it started none
         shown: ForeignMessage | None,
     ) -> ToolCallCompleted | None:
-        """Return the event of a call that ended, None if nothing says how."""
+        """Return the event for the end of a call; None if its end is not known."""
         result = output if item is None or item.reading.tool.result is NOTHING else item.reading.tool.result
         words = None if shown is None else text_of(shown.content)
         fields: dict[str, Any] = {
@@ -255,7 +255,7 @@ class Conversion:
         return ToolCallCompleted(ok=True, result=value, **fields)
 
     def _inside(self, work: Work, owner: str, called: ToolCallStarted) -> Any:  # noqa: ANN401 - an agent's output
-        """Write the work inside a call; return the output of the agent that it entered, or `NOTHING`."""
+        """Write the work inside a call; return the output of the agent that it started, or `NOTHING`."""
         inner = Conversion(work, owner, self._emit_at, self._findings)
         if work.agents:
             task = called.args.get("task") if isinstance(called.args, dict) else None

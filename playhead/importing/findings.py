@@ -1,6 +1,6 @@
-"""What a replay can do with an imported run, and why no more: `full` only where the spans hold everything.
+"""How far an imported run can be replayed, and why no further: `full` requires that the spans contain everything.
 
-Anything that is missing, cannot be compared, or differs from what a replay does lowers the level; nothing is guessed.
+Anything that is missing, cannot be compared, or differs from a replay's behaviour lowers the level; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 _Weight = Literal["missing", "doubt", "note"]
 REDACTED: Final = "__REDACTED__"
-"""What OpenInference writes in place of hidden content."""
+"""The text with which OpenInference replaces hidden content."""
 _MAX_NAMES: Final = 5
 """Names that a reason shows."""
 _SHORTEST_LIMIT: Final = 64
-"""Characters: nobody limits the length of texts below this."""
+"""Characters; programs do not truncate texts to fewer than this."""
 
 
 class Findings:
-    """What comes to light while a trace is converted: sentences, each with names or a count."""
+    """Findings of a conversion: sentences, each with names or a count."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[_Weight, str], Counter[str]] = defaultdict(Counter)
 
     def missing(self, what: str, name: str = "") -> None:
-        """Add something that makes a replay impossible."""
+        """Add a reason that makes a replay impossible."""
         self._found["missing", what][name] += 1
 
     def doubt(self, what: str, name: str = "", times: int = 1) -> None:
-        """Add something that keeps a replay from concluding anything."""
+        """Add a reason that makes a replay inconclusive."""
         if times:
             self._found["doubt", what][name] += times
 
     def note(self, what: str, name: str = "", times: int = 1) -> None:
-        """Add something else that a reader needs to know."""
+        """Add other information for the reader."""
         if times:
             self._found["note", what][name] += times
 
     @property
     def level(self) -> Replayability:
-        """What a replay can do."""
+        """How far the run can be replayed."""
         weights = {weight for weight, _ in self._found}
         return "not" if "missing" in weights else "tools-only" if "doubt" in weights else "full"
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it can do no more."""
+        """Why it cannot be replayed further."""
         return (*self._sentences("missing"), *self._sentences("doubt"))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else a reader needs to know."""
+        """Other information for the reader."""
         return self._sentences("note")
 
     def _sentences(self, weight: _Weight) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Findings:
 
 
 def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
-    """Find what of the trace is missing, or was left out."""
+    """Find the parts of the trace that are missing or were left out."""
     replayed = works(found.root, replayed=True)
     spans = {each.span.span_id: each.span for work in replayed for each in (*work.items, *work.agents)}.values()
     if not any(work.models for work in replayed):
@@ -101,7 +101,7 @@ def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
 
 
 def _longest_texts(tree: Tree) -> int:
-    """Return how many different texts have the greatest length of all, if there are several."""
+    """Return how many different texts share the greatest length, if there are several."""
     attributes = (span.attributes.values() for span in tree.spans.values())
     texts = {text for values in attributes for text in values if isinstance(text, str) and len(text) >= _SHORTEST_LIMIT}
     lengths = Counter(map(len, texts))

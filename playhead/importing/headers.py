@@ -1,4 +1,4 @@
-"""The settings, the task and the tools of an agent, as far as its first prompt and its spans state them."""
+"""The settings, the task and the tools of an agent, from its first prompt and its spans."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content
 
 UNKNOWN: Final = "imported"
-"""The provider of a model whose provider no span names; no adapter has this name."""
+"""The provider of a model when no span names the provider; no adapter has this name."""
 STRATEGY: Final = "direct"
-"""The strategy of a replay: it sends, runs calls and sends again until an answer has none. Others ask again after an empty
-answer, or strip `Final Answer:`, which the program that ran did not."""
+"""The strategy of a replay: it sends, runs calls and repeats until an answer has no calls. Other strategies repeat a request
+after an empty answer, or strip `Final Answer:`, which the recorded program did not do."""
 MIN_TURNS: Final = 10
-"""Turns that a replay has at least."""
+"""The smallest turn limit of a replay."""
 
 
 def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
-    """Return an agent's settings and its task; what is not known of them is a doubt."""
+    """Return an agent's settings and its task; each unknown part becomes a finding."""
     models = work.models
     first = models[0].reading.model if models else ModelReading()
     system, before, task, goes_on = _split(first.messages or ())
@@ -56,9 +56,9 @@ def beginning_of(work: Work, findings: Findings) -> tuple[AgentHeader, Content]:
 
 
 def tools_of(work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent: bool) -> list[ToolSpec]:
-    """Return the tools of an agent, one of each name; a tool's body has only those that it offered.
+    """Return the tools of an agent, one for each name; a tool's body has only those that its requests offered.
 
-    All count as having side effects, since no span says that a tool only reads.
+    All count as having side effects, because spans do not say whether a tool only reads.
     """
     known: dict[str, ToolSpec] = {}
     for spec in (spec for item in work.models for spec in item.reading.model.tools or ()):
@@ -86,7 +86,7 @@ def model_name(reading: ModelReading) -> str:
 
 
 def _address(reading: ModelReading) -> str | None:
-    """Return where a provider was reached, without credentials; None for its usual address."""
+    """Return the provider's address without credentials; None for its default address."""
     try:
         parts = urlsplit(reading.address or "")
         host, port = parts.hostname or "", parts.port
@@ -99,7 +99,7 @@ def _address(reading: ModelReading) -> str | None:
 
 
 def _split(messages: Sequence[ForeignMessage]) -> tuple[str, Sequence[ForeignMessage], Content | None, bool]:
-    """Return the system prompt, the turns before the task, the task, and whether the prompt goes on after it."""
+    """Return the system prompt, the turns before the task, the task, and whether the prompt continues after it."""
     leading = next((place for place, each in enumerate(messages) if each.role != "system"), len(messages))
     system = "\n\n".join(text_of(each.content) for each in messages[:leading])
     last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
@@ -120,7 +120,7 @@ def _example(number: int, message: ForeignMessage) -> Message:
 
 
 def _compare_requests(work: Work, findings: Findings) -> None:
-    """Find requests with other tools, parameters or models than the first, which a replay has in all of them."""
+    """Find requests whose tools, parameters or model differ from the first request's, which a replay uses for all."""
     requests = [item.reading.model for item in work.models]
     compared: dict[str, list[object]] = {
         "tools": [list(map(_described, each.tools or ())) for each in requests],
@@ -133,13 +133,13 @@ def _compare_requests(work: Work, findings: Findings) -> None:
 
 
 def _enters_agent(asked: AskedCall) -> bool:
-    """Return whether a call entered an agent in a way that a replay can repeat: with a task alone."""
+    """Return whether a call started an agent in a way that a replay can repeat: with only a task."""
     inside, given = None if asked.item is None else asked.item.inside, asked.call.arguments or {}
     return inside is not None and bool(inside.agents) and set(given) == {"task"} and isinstance(given["task"], str)
 
 
 def _called(name: str, readings: Sequence[ToolReading]) -> ToolSpec:
-    """Return a tool that no request describes, as far as its own spans do."""
+    """Return a tool that no request describes, from its own spans."""
     schema = next((each.parameters for each in readings if each.parameters is not None), None)
     description = next((each.description for each in readings if each.description), "")
     return ToolSpec(name=name, description=description, parameters=schema or {"type": "object", "properties": {}})

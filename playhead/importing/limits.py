@@ -22,7 +22,7 @@ MAX_INNER_VALUES: Final = 1_000_000
 MAX_DEPTH: Final = 32
 """Parts of an attribute's name."""
 MAX_NESTING: Final = 16
-"""Agents and tools inside one another."""
+"""Depth of nested agents and tools."""
 SMALLER: Final = "split the export by traces, or by time, and import the parts one after the other"
 _OBJECT: Final = 150
 """Estimated bytes of memory of a JSON object."""
@@ -40,7 +40,7 @@ _LENGTH_PREFIXED: Final = 2
 
 
 class Quota:
-    """Counts the memory of an import; half a trace would look like a whole one, so exceeding the limit imports nothing."""
+    """Counts the memory of an import. Exceeding the limit imports nothing, because half a trace would look like a whole one."""
 
     def __init__(self, memory: int = MAX_MEMORY) -> None:
         self._max_memory = memory
@@ -71,7 +71,7 @@ class Quota:
 
 
 def _count_messages(content: bytes, part: tuple[int, int], descriptor: Descriptor, most: int, depth: int = 0) -> int:
-    """Return how many messages a part of a message holds; counting stops after `most`.
+    """Return how many messages a part of a message contains; counting stops after `most`.
 
     Raises:
         ValueError: it is not a message, or is nested too deep.
@@ -107,5 +107,5 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 
 @cache
 def _message_fields(descriptor: Descriptor) -> dict[int, Descriptor]:
-    """Return the fields of a message that hold messages, by number."""
+    """Return the fields of a message that contain messages, by number."""
     return {field.number: field.message_type for field in descriptor.fields if field.message_type is not None}

@@ -20,8 +20,8 @@ _ROLES: Final[dict[str, Role]] = {
     **dict.fromkeys(("assistant", "model", "tool-call"), "assistant"),
     **dict.fromkeys(("tool", "function"), "tool"),
 }
-"""Roles by the words of providers and frameworks, any other is the user; smolagents sends calls and results as text of the
-assistant and the user."""
+"""Roles by the names that providers and frameworks use; any other name means the user. smolagents sends calls and results as
+text of the assistant and the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class ForeignMessage:
     """In a result, the tool's name."""
     thinking: str | None = None
     lost: tuple[str, ...] = ()
-    """Kinds of parts that a recording cannot hold, such as `audio`."""
+    """Kinds of parts that a recording cannot represent, such as `audio`."""
     known: bool = True
-    """Whether the span holds its content, and not only that there is a message."""
+    """Whether the span contains the message's content, not only the fact that there is a message."""
 
 
 def tool_calls(calls: Sequence[ForeignCall], number: int) -> tuple[ToolCall, ...]:
-    """Return the calls of a message as events hold them; a call without an id gets one of the message's number."""
+    """Return the calls of a message as events record them; a call without an id gets one made of the message's number."""
     return tuple(
         ToolCall(
             id=call.id or f"call_{number}_{place}", name=call.name, arguments=call.arguments, raw_arguments=call.raw
@@ -105,7 +105,7 @@ def message_of(item: dict[str, Any]) -> list[ForeignMessage]:
 
 
 def answer_of(items: Any) -> ForeignMessage | None:  # noqa: ANN401
-    """Return the first answer of a completion; another one of several was never used."""
+    """Return the first answer of a completion; programs do not use the others."""
     answers = (each for item in objects_of(items)[:1] for each in message_of({"role": "assistant", **item}))
     return next((each for each in answers if each.role == "assistant"), None)
 
@@ -120,7 +120,7 @@ class _Parts:
     thinking: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     hidden: int = 0
-    """Texts of which the span holds only the kind."""
+    """Number of texts for which the span contains only the kind."""
 
     @property
     def as_content(self) -> Content:

@@ -1,4 +1,4 @@
-"""The model calls of one owner as events, and its thread: each message of its prompts is written once."""
+"""Converts the model calls of one owner to events, and its prompts to a thread that contains each message once."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Outcome = LlmResponded | LlmFailed
 
 
 class ForeignThread:
-    """Gives messages their ids; `findings` takes where prompts are not what a replay would send."""
+    """Assigns message ids; `findings` collects the places where prompts differ from those of a replay."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._ids: dict[str, int] = {}
         """The id of every message, by its content."""
         self._before: list[int] | None = None
-        """The ids of the prompt before."""
+        """The ids of the previous prompt."""
         self._last: LlmResponded | None = None
         self._next: list[ForeignMessage] = []
-        """What a replay adds to the prompt before: the answer, and the results of its calls."""
+        """The messages that a replay adds to the previous prompt: the answer, and the results of its calls."""
 
     def answered(self, response: LlmResponded, answer: ForeignMessage | None) -> None:
         """Add an answer, which the next prompt should continue."""
@@ -46,7 +46,7 @@ class ForeignThread:
         self._next.append(ForeignMessage("tool", result.message_text("tool"), call_id=call_id, name=result.tool))
 
     def place(self, messages: Sequence[ForeignMessage]) -> tuple[list[MessageAdded], tuple[Range, ...]]:
-        """Return the messages of a prompt that are new, and the ranges of ids that it has."""
+        """Return the new messages of a prompt, and the ranges of ids of all its messages."""
         added: list[MessageAdded] = []
         ids: list[int] = []
         for message in messages:
@@ -61,7 +61,7 @@ class ForeignThread:
         return added, with_ids((), ids)
 
     def _compare(self, messages: Sequence[ForeignMessage], ids: list[int], before: list[int]) -> None:
-        """Find whether the prompt is the one before, the answer and its results, as that of a replay is."""
+        """Check that the prompt is the previous prompt plus the answer and its results, as in a replay."""
         if self._last is not None and self._last.text and not self._last.tool_calls:
             self._findings.doubt("the run continues after an answer without calls, where a replay ends")
         elif ids[: len(before)] != before:
@@ -74,25 +74,25 @@ class ForeignThread:
 
 
 class ModelCalls:
-    """Makes the events of requests and their outcomes."""
+    """Creates the events for requests and their outcomes."""
 
     def __init__(self, work: Work, tools: Sequence[ToolSpec], spent: Spent, findings: Findings) -> None:
         self._tool_ids = {spec.name: number for number, spec in enumerate(tools)}
         self._unstated = [] if any(item.reading.model.tools for item in work.models) else list(self._tool_ids.values())
-        """The tools of a request that does not say what it offers: all if no other request says it either."""
+        """The tools of a request whose span does not list them: all tools if no other span lists them either."""
         self._spent = spent
         self._findings = findings
         self.thread = ForeignThread(findings)
         self.last: Outcome | None = None
         """The outcome of the newest request."""
         self.last_is_known = False
-        """Whether its answer is in the spans."""
+        """Whether the newest request's answer is in the spans."""
         self.number: int | None = None
         """The newest request."""
         self._call_ids: dict[str, int] = {}
 
     def record(self, item: Item) -> list[tuple[int, EventBase]]:
-        """Return the events of a model call, each with its time in nanoseconds; without an outcome if it had not ended."""
+        """Return the events of a model call, each with its time in nanoseconds; without an outcome if the call had not ended."""
         reading, start_ns = item.reading.model, item.span.start_ns
         self._examine(item)
         self._findings.doubt("model calls failed, and the run continued", times=isinstance(self.last, LlmFailed))
@@ -122,7 +122,7 @@ class ModelCalls:
         return name
 
     def _examine(self, item: Item) -> None:
-        """Find what of a prompt is missing."""
+        """Find the missing parts of a prompt."""
         reading, findings = item.reading.model, self._findings
         messages = reading.messages or ()
         findings.doubt("prompts are not in the spans: content was not captured", times=reading.messages is None)
@@ -176,13 +176,13 @@ def _added(number: int, message: ForeignMessage) -> MessageAdded:
 
 
 def _are_alike(sent: Sequence[ForeignMessage], known: Sequence[ForeignMessage]) -> bool:
-    """Return whether messages are those that a replay adds; many spans leave the name of a result's tool out."""
+    """Return whether messages equal those that a replay adds; many spans omit the tool's name of a result."""
     named = [other.name if each.name is None else each.name for each, other in zip(sent, known, strict=False)]
     return list(map(_key, sent)) == list(map(_key, known)) and named == [each.name for each in known]
 
 
 def _key(message: ForeignMessage) -> str:
-    """Return a digest of what a replay has to send the same of a message."""
+    """Return a digest of the parts of a message that a replay must send unchanged."""
     content = message.content
     has_image = not isinstance(content, str) and any(part.type == "image" for part in content)
     said = [part.model_dump(mode="json") for part in content] if has_image else text_of(content)  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
-"""Spans of another program, read from OTLP: JSON, as the collector's file exporter writes it too, and protobuf.
+"""Reads another program's spans from OTLP: JSON, also as the collector's file exporter writes it, and protobuf.
 
-In JSON ids are hex, as the protocol wants, or base64, as protobuf's own JSON has them
+In JSON, ids are hex, as the protocol requires, or base64, as in protobuf's own JSON
 (opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Phoenix answers with a list of such spans at
 `/v1/projects/{project}/spans/otlpv1`, its fields in snake_case.
 """
@@ -36,7 +36,7 @@ Problems = Counter[str]
 """What was left out of a file, by reason."""
 NO_START: Final = "spans without a start time"
 MORE_PAGES: Final = "pages of the API that follow this one"
-"""Counted for a page of an API that names a next one."""
+"""The reason counted for an API page that names a next page."""
 OTLP_JSON: Final = "otlp-json"
 OTLP_PROTOBUF: Final = "otlp-protobuf"
 _STATUS: Final[dict[str, Status]] = {"1": "ok", "STATUS_CODE_OK": "ok", "2": "error", "STATUS_CODE_ERROR": "error"}
@@ -47,7 +47,7 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "doubleValue": number_of,
     "boolValue": bool,
 }
-"""How to read each plain kind of an attribute's value."""
+"""The reader for each scalar type of an attribute's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ForeignSpan:
     start_ns: int
     """Nanoseconds since the Unix epoch; 0 when the span does not say."""
     end_ns: int | None
-    """The same; None when the span had not ended."""
+    """Nanoseconds since the Unix epoch; None when the span had not ended."""
     status: Status = "unset"
     message: str = ""
     """The description of the status."""
@@ -170,7 +170,7 @@ def _attributes(given: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _value(value: Any) -> Any:  # noqa: ANN401
-    """Return the value of an AnyValue; None for no value. No parser nests so deep that this could not."""
+    """Return the value of an AnyValue; None for no value. Recursion is safe because parsers limit the nesting."""
     if not isinstance(value, dict):
         return None
     for name, read in _PLAIN.items():

@@ -1,6 +1,7 @@
 """The turns of an agent: each model call with the calls that it asked for, and the tool spans that answer them.
 
-A span answers the call whose id it has. A span without an id answers the call of its name and arguments. Anything else is a doubt.
+A span answers the call with the same id. A span without an id answers the call with the same name and arguments. Any other
+pairing is uncertain, and is reported.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class AskedCall:
 
     call: ForeignCall
     shown: ForeignMessage | None = None
-    """The result, as a later prompt shows it."""
+    """The result in a later prompt."""
     item: Item | None = None
     """The span that answers it."""
 
 
 @dataclass(eq=False)
 class Turn:
-    """A model call, and what came of it; without a model call, what came before the first."""
+    """A model call and its tool calls; without a model call, the calls before the first model call."""
 
     model: Item | None
     asked: list[AskedCall] = field(default_factory=list)
@@ -45,7 +46,7 @@ class Turn:
 
 
 def turns_of(work: Work, findings: Findings) -> list[Turn]:
-    """Return the turns of an agent, with every tool span at its call."""
+    """Return the turns of an agent, with every tool span paired with its call."""
     turns = _turns(work)
     asked = [each for turn in turns for each in turn.asked]
     by_id: dict[str | None, AskedCall] = {each.call.id: each for each in reversed(asked) if each.call.id is not None}
@@ -96,7 +97,7 @@ def _turns(work: Work) -> list[Turn]:
 def _pair(asked: Sequence[AskedCall], spans: Sequence[Item], findings: Findings) -> Sequence[Item]:
     """Pair spans without an id with calls, in order; return the spans that are left.
 
-    Name and arguments tell most calls apart; the name alone has to do where a span hides its arguments, or is an agent's.
+    Name and arguments distinguish most calls; the name alone is used when a span hides its arguments or is an agent's.
     """
     for with_arguments in (True, False):
         calls: dict[str, list[AskedCall]] = defaultdict(list)
@@ -119,7 +120,7 @@ def _pair(asked: Sequence[AskedCall], spans: Sequence[Item], findings: Findings)
 
 
 def _outcome(item: Item) -> tuple[str | None, str, int | None]:
-    """Return what a span says of how a call ended; the work inside a call is never the same as another's."""
+    """Return a key for how a span says its call ended, to compare spans; no two calls with work inside are equal."""
     said = item.reading.tool
     result = None if said.result is NOTHING else digest(to_json(said.result))
     return result, repr(item.reading.error), id(item) if item.inside else None

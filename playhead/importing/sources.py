@@ -1,4 +1,4 @@
-"""Reading a file of spans: its format, its spans, and what of it could not be read."""
+"""Reads a file of spans: its format, its spans, and the parts that cannot be read."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ class Source:
     format: str = ""
     spans: list[ForeignSpan] = field(default_factory=list)
     problems: Problems = field(default_factory=Counter)
-    """What was left out, by reason."""
+    """Number of left-out parts, by reason."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether something is missing that may be part of a run."""
+        """Whether a missing part may belong to a run."""
         return any(count and why not in (NO_START, MORE_PAGES) for why, count in self.problems.items())
 
     @property
     def is_followed(self) -> bool:
-        """Whether its last document is a page of an API that names a next one."""
+        """Whether its last document is an API page that names a next page."""
         return self.problems[MORE_PAGES] > 0
 
 
 def read_source(path: Path, quota: Quota | None = None) -> Source:
-    """Read all spans of a file; its content says its format.
+    """Read all spans of a file; the format is detected from the content.
 
     Args:
         path: the file, or a named pipe, plain or compressed with gzip; `-` is standard input.
         quota: the limits of files that are imported together; None: limits for this one.
 
     Raises:
-        NotImportableError: it cannot be read, holds no spans of a known format, or is too large.
+        NotImportableError: it cannot be read, contains no spans of a known format, or is too large.
         MissingDependencyError: it is protobuf, which is not installed.
     """
     source, quota = Source(path), quota or Quota()
@@ -120,7 +120,7 @@ def _spans(content: bytes, source: Source, quota: Quota) -> Iterator[ForeignSpan
 
 
 def _read(file: io.BufferedReader) -> bytes:
-    """Return the content of a file; memory grows only with what is there."""
+    """Return the content of a file; memory grows only with its actual size."""
     pieces = iter(lambda: file.read(_PIECE), b"")
     content = b"".join(islice(pieces, MAX_FILE // _PIECE + 1))
     if len(content) > MAX_FILE:
@@ -129,7 +129,7 @@ def _read(file: io.BufferedReader) -> bytes:
 
 
 def _documents(content: bytes, problems: Problems) -> Iterator[Any]:
-    """Yield the JSON values of a file: one in all, or one a line."""
+    """Yield the JSON values of a file: one for the whole file, or one per line."""
     try:
         yield read_json(content)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Imported runs as files: one for each trace, written whole or not at all."""
+"""Writes imported runs: one file for each trace, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _log: Final = logging.getLogger("playhead")
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """What became of one trace."""
+    """The result of importing one trace."""
 
     path: Path
     outcome: Outcome
     source: ImportedFrom
-    """Where it comes from, with the replayability report."""
+    """The source of the run, with the replayability report."""
 
     @property
     def run_id(self) -> str:
@@ -60,19 +60,19 @@ class ImportedRun:
 
     @property
     def replayability(self) -> Replayability:
-        """What a replay can do with it."""
+        """How far it can be replayed."""
         return self.source.replayability
 
 
 def import_file(path: str | Path, trace_dir: str | Path | None = None) -> tuple[ImportedRun, ...]:
-    """Make a recording of every trace in a file; what could not be read, or is not a run, is logged as a warning.
+    """Make a recording of every trace in a file; parts that cannot be read or are not a run are logged as warnings.
 
     Args:
-        path: the file, whose content says its format; `-` for standard input.
+        path: the file, whose format is detected from its content; `-` for standard input.
         trace_dir: the trace folder; by default the settings' folder.
 
     Raises:
-        NotImportableError: the file cannot be read, is of no known format, or holds no run.
+        NotImportableError: the file cannot be read, has no known format, or contains no run.
         MissingDependencyError: it is protobuf, whose package is not installed.
         OSError: a recording cannot be written.
     """
@@ -90,12 +90,12 @@ def import_file(path: str | Path, trace_dir: str | Path | None = None) -> tuple[
 
 
 def import_spans(spans: Iterable[ForeignSpan], folder: Path, *, format_name: str) -> Iterator[ImportedRun]:
-    """Write a recording for every trace of these spans, as the settings say, and yield what became of each.
+    """Write a recording for every trace of these spans, using the settings, and yield each result.
 
     Args:
         spans: the spans, of any number of traces, in any order.
         folder: the trace folder.
-        format_name: the format that they came in.
+        format_name: the format of the spans.
 
     Raises:
         OSError: a file cannot be written.
@@ -113,13 +113,13 @@ def import_spans(spans: Iterable[ForeignSpan], folder: Path, *, format_name: str
         while run is None:
             try:
                 run = ImportedRun(path, "imported", _write(path, source, tree, found))
-            except FileExistsError:  # another process imported the same trace meanwhile
+            except FileExistsError:  # another process has imported the same trace in the meantime
                 run = _made_before(path, source)
         yield run
 
 
 def _made_before(path: Path, source: ImportedFrom) -> ImportedRun | None:
-    """Return what became of a trace that was imported before, or is no run; None if a recording is to be written."""
+    """Return the result for a trace that was imported before or is not a run; None if a recording should be written."""
     if not path.exists():
         return ImportedRun(path, "no-run", source) if source.reasons else None
     before = None
@@ -131,7 +131,7 @@ def _made_before(path: Path, source: ImportedFrom) -> ImportedRun | None:
 
 
 def _source_of(tree: Tree, found: Sorted, trace_id: str, format_name: str) -> ImportedFrom:
-    """Return where a recording comes from, without the replayability report."""
+    """Return the source of a recording, without the replayability report."""
     spans = tree.spans.values()
     lines = sorted(
         f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}" for span in spans
@@ -149,10 +149,10 @@ def _source_of(tree: Tree, found: Sorted, trace_id: str, format_name: str) -> Im
 
 
 def _write(path: Path, source: ImportedFrom, tree: Tree, found: Sorted) -> ImportedFrom:
-    """Write a recording in a folder of its own, and move it to its place when it is whole; return its source with the report.
+    """Write a recording in a temporary folder and move it into place when complete; return its source with the report.
 
     Raises:
-        FileExistsError: there is one of this name by now.
+        FileExistsError: a recording of this name already exists.
     """
     findings = Findings()
     events: list[tuple[int, str, int | None, EventBase]] = []

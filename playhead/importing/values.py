@@ -1,4 +1,4 @@
-"""Reading JSON values of other programs: each is taken for what it should be, or for nothing; no value raises."""
+"""Reads JSON values of other programs: a value of the wrong type counts as absent, and never raises."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 _HEX: Final = re.compile("[0-9a-fA-F]+")
 _DIGITS: Final = re.compile(r"-?\d{1,19}")
 _LAST_NS: Final = 10**18 * 1000 - 1
-"""The latest time that a trace can hold, in nanoseconds since the Unix epoch."""
+"""The latest time that a trace can represent, in nanoseconds since the Unix epoch."""
 _LONGEST_INDEX: Final = 20
 """Digits of an index in a flattened list."""
 
 
 NOTHING: Final = object()
-"""A value that is absent, where None is a value."""
+"""Marks an absent value where None is a valid value."""
 
 
 def digest(value: object) -> str:
-    """Return a digest of a JSON value, by which long prompts are compared."""
+    """Return a digest of a JSON value, for comparing long prompts."""
     text = json.dumps(value, sort_keys=True, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
-    """Return a text that is not empty, else None."""
+    """Return the value if it is a non-empty text, else None."""
     return value if isinstance(value, str) and value else None
 
 
@@ -82,12 +82,12 @@ def _snake(name: str) -> str:
 
 
 def parsed_json(text: str) -> Any:  # noqa: ANN401
-    """Return the value of a JSON text; `NOTHING` if it is not JSON, nested too deep, or holds too many values."""
+    """Return the value of a JSON text; `NOTHING` if it is not JSON, nested too deep, or has too many values."""
     if len(text) > MAX_INNER_VALUES and sum(map(text.count, "{[,")) > MAX_INNER_VALUES:
         return NOTHING
     try:
         return from_json(text, allow_inf_nan=False)
-    except (TypeError, ValueError):  # TypeError: a text that UTF-8 cannot hold
+    except (TypeError, ValueError):  # TypeError: a text that UTF-8 cannot encode
         return NOTHING
 
 
@@ -97,7 +97,7 @@ def read_json(content: bytes) -> Any:  # noqa: ANN401
 
 
 def integer_of(value: Any) -> int | None:  # noqa: ANN401
-    """Return a number, or digits in a text, as an integer that an event can hold; else None."""
+    """Return a number, or digits in a text, as an integer within an event's limits; else None."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -108,7 +108,7 @@ def integer_of(value: Any) -> int | None:  # noqa: ANN401
 
 
 def number_of(value: Any) -> int | float | None:  # noqa: ANN401
-    """Return a number that an event can hold; else None."""
+    """Return a number within an event's limits; else None."""
     return value if isinstance(value, float) and math.isfinite(value) else integer_of(value)
 
 
@@ -136,22 +136,22 @@ def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
 
 
 def parent_of(value: Any) -> str | None:  # noqa: ANN401
-    """Return the id of a span's parent, or None; a malformed id names a span that is missing, and stays as it is."""
+    """Return the id of a span's parent, or None; a malformed id stays unchanged and counts as a missing span."""
     return id_of(value, 8) or (value if isinstance(value, str) and value.strip("A=0") else None)
 
 
 class Attributes:
-    """Reads attributes, among them lists of objects that were exported flat (`llm.input_messages.0.message.role`)."""
+    """Reads attributes, including lists of objects that were exported flat (`llm.input_messages.0.message.role`)."""
 
     def __init__(self, flat: Mapping[str, Any]) -> None:
         self.flat = flat
 
     def value(self, *names: str) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the value of the first of these that is present, else `NOTHING`."""
+        """Return the value of the first of these names that is present, else `NOTHING`."""
         return next((self.flat[name] for name in names if self.flat.get(name) is not None), NOTHING)
 
     def text(self, *names: str) -> str | None:
-        """Return the first of these that is a text and not empty."""
+        """Return the first of these values that is a non-empty text."""
         return first_text(*(self.flat.get(name) for name in names))
 
     def json(self, name: str) -> Any:  # noqa: ANN401
@@ -160,7 +160,7 @@ class Attributes:
         return parsed_json(value) if isinstance(value, str) else value
 
     def side(self, side: str) -> Any:  # noqa: ANN401
-        """Return `input.value` or `output.value`, parsed if its type says JSON and it is; else `NOTHING`."""
+        """Return `input.value` or `output.value`, parsed if its MIME type is JSON and it is valid; else `NOTHING`."""
         value = self.value(f"{side}.value")
         if not isinstance(value, str) or self.text(f"{side}.mime_type") != "application/json":
             return value
@@ -173,7 +173,7 @@ class Attributes:
 
     @cached_property
     def _tree(self) -> dict[str, Any]:
-        """Dotted names as nested objects; an object replaces a plain value of the same name."""
+        """Return dotted names as nested objects; an object replaces a plain value of the same name."""
         tree: dict[str, Any] = {}
         for name, value in self.flat.items():
             *parents, last = name.split(".", MAX_DEPTH)
@@ -189,7 +189,7 @@ class Attributes:
 
 
 def _with_lists(value: Any) -> Any:  # noqa: ANN401
-    """Return a value with lists in place of objects whose names are indexes."""
+    """Return a value in which each object whose names are indexes became a list."""
     if not isinstance(value, dict):
         return value
     if value and all(name.isdecimal() and len(name) <= _LONGEST_INDEX for name in value):

@@ -3,8 +3,8 @@
     with mcp_tools(command=["mcp-server-time"]) as tools:
         Agent("ollama/qwen3:8b", tools=tools).run_sync("What time is it in Oslo?")
 
-The protocol itself is the official `mcp` package, imported when a server is first asked for: `pip install 'playhead[mcp]'`.
-docs/guides/mcp.md tells what is trusted, what is not, and how a recording is played without the server.
+The official `mcp` package implements the protocol; it is imported on first use: `pip install 'playhead[mcp]'`.
+docs/guides/mcp.md explains what is trusted, what is not, and how a recording is replayed without the server.
 """
 
 from __future__ import annotations

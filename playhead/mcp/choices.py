@@ -1,6 +1,6 @@
-"""The options of a server and its tools, and cleaning the text that a server sends.
+"""The options of a server and its tools, and functions that clean a server's text.
 
-A server's text may be hostile: it is cleaned before a model, a terminal or a log gets it.
+A server's text may be hostile: it is cleaned before it reaches a model, a terminal or a log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from playhead.errors import UsageError
 
 _SECRET: Final = re.compile(r"authorization|cookie|key|passw|secret|token", re.IGNORECASE)
-"""In the name of a variable or a header: its value is a secret."""
+"""Matches the name of a variable or header whose value is a secret."""
 _INTERPRETER: Final = re.compile(
     r"(?:python|pypy)[\d.]*(?:\.exe)?|node|bun|deno|ruby|perl|(?:ba|da|z)?sh|npx|bunx|uvx", re.IGNORECASE
 )
@@ -27,7 +27,7 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 
 
 Names = tuple[str, ...] | StrictBool
-"""Tools by the server's own names; True for all."""
+"""Tools, by the server's own names; True for all."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -41,15 +41,15 @@ class Choices(BaseModel):
     names: tuple[str, ...] | None = None
     """Tools to offer; None for all."""
     prefix: str = ""
-    """Put before every name."""
+    """A prefix for every tool's name."""
     read_only: Names = ()
     """Tools without side effects."""
     trust_annotations: StrictBool = False
-    """Whether to believe the server's `readOnlyHint`, too."""
+    """Whether to trust the server's `readOnlyHint`, too."""
     requires_approval: Names = ()
     """Tools that need approval."""
     untrusted: Names = ()
-    """Tools whose results strangers may have written."""
+    """Tools whose results may contain text from untrusted sources."""
     timeout_s: Seconds | None = None
     """Seconds a call may take."""
     start_timeout_s: Seconds = 30.0
@@ -65,7 +65,7 @@ class Choices(BaseModel):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Those of them that must not be recorded, by their names; also without `Bearer` and the like."""
+        """The values that must not be recorded, by name, with and without a scheme such as `Bearer`."""
         found = {name: value for name, value in self.given.items() if _SECRET.search(name)}
         bare = {f"{name} (bare)": value.partition(" ")[2].strip() for name, value in found.items() if " " in value}
         return {**found, **bare}
@@ -77,7 +77,7 @@ class Choices(BaseModel):
 
 
 def server_name(command: tuple[str, ...] | list[str]) -> str:
-    """Return a program's name; of an interpreter, the first argument that is not an option."""
+    """Return a program's name; for an interpreter, the first argument that is not an option."""
     program = Path(command[0]).name
     shown = command[1:] if _INTERPRETER.fullmatch(program) else ()
     return one_line(next((Path(each).name for each in shown if not each.startswith("-")), program), 60)
@@ -100,7 +100,7 @@ def shown_url(url: str) -> str:
 
 
 def cleaned(text: str, limit: int) -> str:
-    """Return the text without invisible characters, cut to `limit` characters; its end says so."""
+    """Return the text without invisible characters, cut to `limit` characters with a note at its end."""
     looked_at = text[: 4 * limit]
     seen = "".join(each for each in looked_at if each in _KEPT or unicodedata.category(each) not in _UNSEEN)
     more = len(seen) - limit + len(text) - len(looked_at)
@@ -108,5 +108,5 @@ def cleaned(text: str, limit: int) -> str:
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """Return the text for an error or a log: cleaned, on one line, short."""
+    """Return the text for an error or a log: cleaned, shortened, and on one line."""
     return cleaned(" ".join(text[: 10 * limit].split()), limit)

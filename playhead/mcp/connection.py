@@ -1,4 +1,4 @@
-"""A connection to one server, in an event loop and a daemon thread of its own: agents of any loop and thread may use it.
+"""A connection to one server, with its own event loop and daemon thread, so that agents in any loop or thread can use it.
 
 The server is a child process with pipes, or an address; both use the transports of the `mcp` package.
 """
@@ -48,13 +48,13 @@ MAX_TOOLS: Final = 1_000
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 """The longest message that a server may send."""
 LONGEST: Final = 2000
-"""Characters of an error's text, and of a line of standard error."""
+"""Largest number of characters of an error's text, and of a line of standard error."""
 LAST_LINES_S: Final = 0.3
 """Seconds that an error waits for the last lines of a server that has ended."""
 _SAY_GROUP_AND_RUN: Final = 'echo $$ >&2; exec "$0" "$@"'
 """The `mcp` package does not expose the process; it leads its process group, so its id is that of the group."""
 
-for _name in ("mcp", "client"):  # the package's own loggers: what servers send must not reach a terminal unescaped
+for _name in ("mcp", "client"):  # the package's own loggers: a server's text must not reach a terminal unescaped
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
@@ -65,7 +65,7 @@ class HttpServer:
     url: str
     headers: Mapping[str, str]
     trouble: str | None = None
-    """What went wrong on the wire, if known."""
+    """The error of the transport, if known."""
 
     def account(self) -> str:
         """Return why the connection ended, if known, for an error message."""
@@ -106,7 +106,7 @@ class StdioServer:
 
     command: tuple[str, ...]
     env: Mapping[str, str]
-    """Added to the few variables that are safe to pass on (PATH, HOME …)."""
+    """Variables in addition to the few that are safe to pass on (PATH, HOME …)."""
     cwd: Path | None
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=5))
     """The newest lines of its standard error, cleaned."""
@@ -115,7 +115,7 @@ class StdioServer:
 
     @asynccontextmanager
     async def connected(self) -> AsyncGenerator[Any, None]:
-        """Start the program; on leaving, end its whole process group."""
+        """Start the program; on exit, end its whole process group."""
         arguments = ["-c", _SAY_GROUP_AND_RUN, *self.command]
         parameters = StdioServerParameters(command="/bin/sh", args=arguments, env=dict(self.env), cwd=self.cwd)
         reading, writing = os.pipe()
@@ -179,7 +179,7 @@ class Connection:
         self._portal = self._thread.__enter__()
         try:
             _, listed = self._portal.start_task(self._serve)
-        except (Exception, CancelledError) as error:  # noqa: BLE001 - whatever the protocol's package raises
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - the protocol's package raises any
             raise ToolServerError(f"the MCP server {self.name} cannot be used: {self._why(first_of(error))}") from None
         return listed  # type: ignore[no-any-return]
 
@@ -188,7 +188,7 @@ class Connection:
         if self._portal is None or os.getpid() != self._pid:  # in the child of a fork the connection is its parent's
             return
         with suppress(RuntimeError):
-            self._portal.call(self._portal.stop, True)  # noqa: FBT003 - with all that goes on in it
+            self._portal.call(self._portal.stop, True)  # noqa: FBT003 - with all tasks in it
         self._thread.__exit__(None, None, None)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:

@@ -1,4 +1,4 @@
-"""`mcp_tools`: a server for the time of a `with` block, and its tools."""
+"""`mcp_tools`: a server and its tools for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class McpServer:
     """A server and its tools, for `with` and `async with`; the value of the block is the list of tools.
 
-    The connection lives in a thread of its own, so agents may use the tools with `run` and `run_sync`, several at once.
-    A server that was started is ended with the block, and with it all that is left of its process group.
+    The connection has its own thread, so several agents may use the tools at once, with `run` and `run_sync`. Leaving the
+    block ends a server that it started, with the server's whole process group.
     """
 
     def __init__(self, choices: Choices) -> None:
@@ -40,7 +40,7 @@ class McpServer:
 
         Raises:
             ToolServerError: it cannot be started or reached, or does not answer as an MCP server.
-            ToolDefinitionError: a tool that was named is not there, or one cannot be offered.
+            ToolDefinitionError: a named tool does not exist, or a tool cannot be offered.
         """
         from playhead.mcp.connection import Connection  # noqa: PLC0415 - with the protocol's package
         from playhead.mcp.tools import define_all  # noqa: PLC0415 - the same
@@ -63,7 +63,7 @@ class McpServer:
             connection.close()
 
     async def __aenter__(self) -> list[McpTool]:
-        """Do the same without holding up the loop; a server that starts when this is cancelled is ended once it has."""
+        """Do the same without blocking the loop. If this is cancelled while a server starts, the server is ended once it has started."""
         return await run_in_thread(self.__enter__, lambda _: self.__exit__())  # type: ignore[no-any-return]
 
     async def __aexit__(self, *_: object) -> None:
@@ -98,15 +98,15 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
         names: the tools to offer; all by default.
         prefix: put before every tool's name, so that tools of several servers differ.
         read_only: tools that you know to have no side effects; True for all. Only such run beside others, and only such
-            may run live in a replay. Everything else counts as side-effecting, whatever the server says.
+            may run live in a replay. All other tools count as having side effects, even if the server denies it.
         trust_annotations: believe the server's `readOnlyHint`, too.
-        requires_approval: tools that run only after the agent's approver said yes to exactly these arguments; True for all.
-        untrusted: tools whose results strangers may have written; True for all. The model is shown them as data, between
-            marks.
+        requires_approval: tools that run only after the agent's approver approved exactly these arguments; True for all.
+        untrusted: tools whose results may contain text from untrusted sources; True for all. The model sees the results as
+            data, between marks.
         timeout_s: seconds one call may take, None for no limit. Then the server is told to stop.
         start_timeout_s: seconds the server may take to start and list its tools.
-        env: variables for the program, beside PATH, HOME and the few others that it always gets. Values of those whose
-            name says so (`…_API_KEY`, `…_TOKEN`, `…SECRET…`) are redacted wherever they turn up in a trace.
+        env: variables for the program, in addition to PATH, HOME and the few others that it always gets. Values of
+            variables with a secret's name (`…_API_KEY`, `…_TOKEN`, `…SECRET…`) are redacted everywhere in a trace.
         cwd: the program's working directory.
         headers: headers of every HTTP request, such as `Authorization`; redacted in the same way.
 
@@ -124,7 +124,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
     if url is not None:
         shown_url(url)
     try:
-        import mcp.client.stdio  # noqa: F401, PLC0415 - is it there?
+        import mcp.client.stdio  # noqa: F401, PLC0415 - checks that it is installed
     except ImportError as error:
         raise MissingDependencyError(
             f"MCP servers need the package mcp 2.3 or newer ({error}); the fix: pip install 'playhead[mcp]'"
@@ -133,7 +133,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
 
 
 def _read(given: dict[str, Any]) -> Choices:
-    """Return what `mcp_tools` was given, checked."""
+    """Return the checked arguments of `mcp_tools`."""
     command = given["command"]
     try:
         given["command"] = tuple(shlex.split(command)) if isinstance(command, str) else command

@@ -36,10 +36,10 @@ log = logging.getLogger("playhead")
 
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 16_000
-"""Characters of a description that a model gets; some servers write whole manuals."""
+"""Largest number of characters of a description for the model; some servers send whole manuals."""
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 _TEXTS: Final = ("description", "title", "$comment")
-"""Keys of a schema whose texts are for the reader. All other text is data, and stays as it is."""
+"""Keys of a schema whose texts are for the reader. All other text is data, and stays unchanged."""
 
 
 def define_all(connection: Connection, listed: Sequence[mcp_types.Tool], choices: Choices) -> list[McpTool]:
@@ -60,7 +60,7 @@ def define_all(connection: Connection, listed: Sequence[mcp_types.Tool], choices
 
 
 def problem_of(schema: BoundedSchema, value: JsonValue) -> str | None:
-    """Return the faults of a value, in words for a model; None if it fits the schema."""
+    """Return the errors of a value as text for a model; None if it fits the schema."""
     try:
         return "; ".join(map(one_line, schema.faults(value))) or None
     except UnusableSchemaError as error:
@@ -103,7 +103,7 @@ def tool_name(listed: str) -> str:
     name = _FOREIGN.sub("_", listed) or "tool"
     if name[0] in "0123456789-":
         name = f"_{name}"
-    if len(name) > MAX_NAME:  # two long names may differ at their ends only
+    if len(name) > MAX_NAME:  # two long names may differ only at their ends
         name = f"{name[: MAX_NAME - 9]}_{hashlib.sha256(listed.encode(errors='replace')).hexdigest()[:8]}"
     return name
 
@@ -115,7 +115,7 @@ def _object(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _readable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema for models and traces, its texts cleaned."""
+    """Return the schema for models and traces, with cleaned texts."""
     kept = to_json(schema)
     if kept != schema:
         raise UnusableSchemaError(
@@ -188,11 +188,11 @@ class McpTool:
 
 
 def outcome_of(answer: mcp_types.CallToolResult, tool: McpTool) -> Outcome:
-    """Return how the call ended.
+    """Return the outcome of the call.
 
-    One text is the result itself, and so is structured content that the text beside it repeats. Everything else
-    is `{"content": [...], "structured": ...}` as the protocol writes it: images and sound in base64, resources with their
-    address. (`_meta` is for clients, not for models, and is left out.)
+    A single text is the result itself, as is structured content that the accompanying text repeats. Any other result becomes
+    `{"content": [...], "structured": ...}` in the protocol's form: images and sound in base64, resources with their address.
+    (`_meta` is for clients, not for models, and is left out.)
     """
     result = to_json(_plain(answer))
     if answer.is_error:
@@ -236,4 +236,4 @@ def _says_the_same(texts: Sequence[str], structured: Any) -> bool:  # noqa: ANN4
         forms.append([json.loads(text) for text in texts])
     said = [form[0] if len(form) == 1 else form for form in forms] + forms
     wanted = {json.dumps(each, sort_keys=True) for each in (structured, _unwrapped(structured))}
-    return any(json.dumps(each, sort_keys=True) in wanted for each in said)  # not by ==: to Python true is 1
+    return any(json.dumps(each, sort_keys=True) in wanted for each in said)  # not by ==, because in Python True == 1

@@ -1,6 +1,6 @@
-"""Values too large for a line: each goes whole into a file of its own, named by its hash.
+"""Stores values that are too large for a line: each in its own file, named by its hash.
 
-A blob is written and renamed before the event that names it, so an event never names a blob that is not there yet.
+A blob is written and renamed before the event that refers to it, so an event never refers to a blob that does not exist yet.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BLOB_BYTES: Final = 256 * 1024
-"""A field whose JSON is longer goes to a blob."""
+"""A field with longer JSON is stored as a blob."""
 LARGEST_BLOB: Final = 2 * 1024**3
-"""Bytes; a longer blob is not read, whatever its reference says."""
+"""Bytes; a larger blob is never read."""
 
 _REMEMBERED: Final = 4
-"""Blobs whose values are kept, for the references to them that follow."""
+"""Number of blobs whose values are cached for later references."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
 class BlobFolder:
-    """The folder `<run id>.blobs` beside a trace; made when the first blob is."""
+    """The folder `<run id>.blobs` beside a trace, created with the first blob."""
 
     def __init__(self, trace_path: Path) -> None:
         self.path = trace_path.with_name(run_id_of(trace_path) + ".blobs")
@@ -48,16 +48,16 @@ class BlobFolder:
 
         Raises:
             OSError: a blob cannot be written.
-            ValueError: `data` is no JSON object that this or any other parser reads.
+            ValueError: `data` is not a JSON object, or is nested too deep to parse.
         """
         fields = from_json(data)
         return to_json({name: self._store_if_large(value) for name, value in fields.items()})
 
     def sync(self) -> None:
-        """Make every blob so far survive a crash of the machine.
+        """Sync every blob written so far to disk.
 
         Raises:
-            OSError: the system could not do so.
+            OSError: a sync failed.
         """
         with self._lock:
             unsynced, self._unsynced = self._unsynced, set()
@@ -67,15 +67,15 @@ class BlobFolder:
             sync_folder(self.path)
 
     def resolve(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return `data` with every reference replaced by the value.
+        """Return `data` with every reference replaced by the blob's value.
 
         Raises:
-            MissingBlobError: a blob is not there, or its content is not what its name says.
+            MissingBlobError: a blob is missing, or its content does not match its hash.
         """
         return {name: self.load(value) if is_reference(value) else value for name, value in data.items()}
 
     def load(self, reference: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the value of one blob; raises `MissingBlobError` like `resolve`, and `ValueError` for one that is no JSON."""
+        """Return the value of one blob; raises `MissingBlobError` like `resolve`, and `ValueError` if it is not JSON."""
         digest, size = str(reference.get("sha256")), reference.get("bytes")
         if not _DIGEST.fullmatch(digest):  # a name from a hostile file must not leave the folder
             raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is no SHA-256")
@@ -97,7 +97,7 @@ class BlobFolder:
         if len(content) <= BLOB_BYTES:
             return value
         digest = hashlib.sha256(content).hexdigest()
-        with self._lock:  # two threads may have the same value at the same time
+        with self._lock:  # two threads may store the same value at the same time
             if digest not in self._written:
                 with suppress(FileExistsError):
                     self.path.mkdir(mode=0o700)
@@ -107,14 +107,14 @@ class BlobFolder:
         return {TYPE_TAG: "blob", "sha256": digest, "bytes": len(content)}
 
     def _path_of(self, digest: str) -> Path:
-        """Return the file of a blob; raises `OSError` when the folder is a link, which leads elsewhere."""
+        """Return the file of a blob; raises `OSError` when the folder is a symbolic link."""
         if self.path.is_symlink():
             raise OSError(errno.ELOOP, "the folder of blobs is a link", str(self.path))
         return self.path / digest
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder, or the content of a file, survive a crash of the machine; raises `OSError`."""
+    """Sync a folder's entries, or a file's content, to disk; raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -123,17 +123,17 @@ def sync_folder(path: Path) -> None:
 
 
 def is_private(path: Path, owner: int) -> bool:
-    """Return whether this is a folder of the user, no link, into which nobody else can write. Raises `OSError`."""
+    """Return whether this is a real folder that `owner` owns and nobody else can write to. Raises `OSError`."""
     info = os.lstat(path)
     return stat.S_ISDIR(info.st_mode) and info.st_uid == owner and not info.st_mode & 0o022
 
 
 def read_plain(path: Path, largest: int, owner: int | None = None) -> bytes:
-    """Return the content of a plain file, whoever put it there; of another user than `owner` or root it is refused.
+    """Return the content of a plain file; with `owner`, only if the file belongs to that user or root.
 
     Raises:
         OSError: it cannot be opened.
-        ValueError: it is a link, a pipe, a folder, too large, or of another user; the message says which.
+        ValueError: it is a link, a pipe, a folder, too large, or another user's; the message says which.
     """
     try:  # O_NONBLOCK: a pipe must not make the reader wait for its writer
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -155,7 +155,7 @@ def read_plain(path: Path, largest: int, owner: int | None = None) -> bytes:
 
 
 def write_all(descriptor: int, content: bytes) -> None:
-    """Write every byte, looping on short writes; raises `OSError` as `os.write` does."""
+    """Write all bytes, repeating short writes; raises `OSError` as `os.write` does."""
     while (written := os.write(descriptor, content)) < len(content):
         if not written:
             raise OSError(errno.EIO, "the system took nothing and gave no reason")
@@ -163,10 +163,10 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 
 def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
-    """Write a file that nobody sees before all of it is there; return its descriptor, open for appending.
+    """Create a file atomically with this content; return its descriptor, open for appending.
 
     Raises:
-        FileExistsError: there is one, and `replace` is false: of several writers one wins.
+        FileExistsError: it exists and `replace` is false; one of several concurrent writers wins.
         OSError: it cannot be written.
     """
     draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.tmp")
@@ -197,7 +197,7 @@ def is_reference(value: object) -> bool:
 
 
 def run_id_of(path: Path) -> str:
-    """Return the run id that a trace's file name gives."""
+    """Return the run id in a trace's file name."""
     name = path.name
     for suffix in (".gz", ".zst", ".jsonl"):
         name = name.removesuffix(suffix)

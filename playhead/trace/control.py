@@ -1,9 +1,9 @@
 """The control folder of a running run: how other processes of the same user find it and stop it.
 
-`<folder of the trace>/.control/<run id>/` exists while the run does. `process.json` says who runs it, and stays locked for as
-long as that process lives. `kill` is a request to stop. The calls awaiting approval stand there, too
-(`playhead.compose.inbox`). The process that runs the run makes and removes it (`playhead.kernel.lifecycle.own_control`). Only
-the user can write there, and still nothing in it is trusted: a file counts only when it is, byte for byte, what Playhead writes.
+`<folder of the trace>/.control/<run id>/` exists while the run is active. `process.json` names the run's process and stays
+locked while that process lives. `kill` is a request to stop. The folder also contains the calls awaiting approval
+(`playhead.compose.inbox`). The run's process creates and removes the folder (`playhead.kernel.lifecycle.own_control`). Only
+the user can write there. Its files are still not trusted: a file is accepted only if it is byte for byte what Playhead writes.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 FOLDER: Final = ".control"
 """The folder beside the traces that holds the control folders."""
 LARGEST: Final = 64 * 1024
-"""Bytes of a file, where nothing else is said."""
+"""The default limit on the size of a file, in bytes."""
 PROCESS: Final = "process.json"
 
 
 class ControlFile(BaseModel):
-    """The content of a file: exactly these fields, of exactly these types."""
+    """The content of a file, with exactly these fields of exactly these types."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     def content(self) -> bytes:
-        """Return the one form in which it is written."""
+        """Return the exact bytes that Playhead writes."""
         return json.dumps(self.model_dump(), allow_nan=False).encode()
 
 
@@ -47,29 +47,29 @@ F = TypeVar("F", bound=ControlFile)
 
 
 class Process(ControlFile):
-    """Who runs a run."""
+    """The process that executes a run."""
 
     pid: int
-    """The process."""
+    """The process id."""
     created_us: int
-    """When it made the control folder: microseconds since the Unix epoch."""
+    """Creation time of the control folder, in microseconds since the Unix epoch."""
     host: str
-    """The machine, as it calls itself."""
+    """The machine's host name."""
 
 
 @dataclass(slots=True)
 class Control:
-    """The control folder of one run, as other processes find it."""
+    """The control folder of one run, for use by other processes."""
 
     folder: Path
     process: Process
-    """Who runs it."""
+    """The run's process."""
     owner: int
-    """The user whose files count in it, beside root's."""
+    """The user whose files are accepted, in addition to root's."""
 
     @classmethod
     def of(cls, trace_path: Path) -> Control | None:
-        """Return the control folder of a trace; None when there is none, or none that this user can trust."""
+        """Return the control folder of a trace; None when it does not exist or this user cannot trust it."""
         try:
             folder = folder_of(trace_path)
             owner = os.lstat(folder).st_uid
@@ -96,12 +96,12 @@ class Control:
 
     @property
     def process_file(self) -> Path:
-        """The file that the process which runs the run holds open and locked."""
+        """The file that the run's process keeps open and locked."""
         return self.folder / PROCESS
 
     @property
     def held(self) -> bool:
-        """Whether the process that made the folder (or a fork of it) still lives: its lock is there as long."""
+        """Whether the process that created the folder, or a fork of it, still lives and holds the lock."""
         try:
             os.close(locked(self.process_file, fcntl.LOCK_SH))
         except OSError as error:
@@ -109,21 +109,21 @@ class Control:
         return False
 
     def request_kill(self, why: str) -> None:
-        """Ask the run to stop; it looks every 50 ms. Raises `OSError` when that cannot be written."""
+        """Ask the run to stop; the run checks every 50 ms. Raises `OSError` when the request cannot be written."""
         os.close(create_file(self.folder / "kill", why.encode("utf-8", "replace"), replace=True))
 
 
 def folder_of(trace_path: Path) -> Path:
-    """Return where the control folder of a trace is; raises `RunIdError`."""
+    """Return the path of a trace's control folder; raises `RunIdError`."""
     return trace_path.parent / FOLDER / checked_run_id(run_id_of(trace_path))
 
 
 def read_file(kind: type[F], path: Path, owner: int, largest: int = LARGEST) -> F:
-    """Return what a file holds, which has to be byte for byte what Playhead writes.
+    """Return the content of a file, which must be byte for byte what Playhead writes.
 
     Raises:
         OSError: it cannot be opened.
-        ValueError: it holds anything else, or is no plain file of this user.
+        ValueError: it has any other content, or is not a plain file of this user.
     """
     content = read_plain(path, largest, owner)
     with suppress(ValueError, RecursionError):
@@ -134,11 +134,11 @@ def read_file(kind: type[F], path: Path, owner: int, largest: int = LARGEST) -> 
 
 
 def locked(path: Path, how: int, flags: int = os.O_RDONLY) -> int:
-    """Return the descriptor of a file that is locked until it is closed.
+    """Lock a file and return its descriptor; closing the descriptor unlocks the file.
 
     Raises:
-        BlockingIOError: another process holds it.
-        FileNotFoundError: there is none, or another process has just removed it.
+        BlockingIOError: another process holds the lock.
+        FileNotFoundError: the file does not exist, or another process has just removed it.
         OSError: it cannot be opened.
     """
     with ExitStack() as stack:

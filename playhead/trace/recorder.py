@@ -152,7 +152,7 @@ class Recorder:
                     self._redact(prepared)
                 elif self.writer is not None:
                     prepared.data = encode_data(event)
-            except Exception as error:  # noqa: BLE001 - an event that cannot be redacted is not recorded; the run goes on
+            except Exception as error:  # noqa: BLE001 - an event that cannot be redacted is not recorded; the run continues
                 self._withheld += 1
                 self._error = self._error or error
                 prepared.state = "withheld"
@@ -215,4 +215,4 @@ class Recorder:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         log.warning("subscriber %s failed on %s: %r (reported once)", name, record.kind, error)
         failure = HookFailed(hook=f"subscriber:{name}", where=record.kind, error=type(error).__name__)
-        self.emit(failure, record.owner, record.iteration)  # which the writer refuses after the end of the run
+        self.emit(failure, record.owner, record.iteration)  # the writer refuses it after the end of the run

@@ -1,8 +1,8 @@
-"""Keeping secrets out of the trace: what is text is redacted before it becomes bytes.
+"""Keeps secrets out of the trace: text is redacted before it is encoded.
 
-So no secret reaches the disk, a span or a report, and every hash covers the redacted value. Known secrets are replaced
-wherever they stand. The user's functions see free text only: not the ids that tie events together, and not the words of
-the format itself. Exceptions and log lines, which leave a run beside its trace, go through the same redactor.
+No secret reaches the disk, a span or a report, and every hash covers the redacted value. Known secrets are replaced
+everywhere. The user's functions receive free text only, not the ids that link events and not the format's own words.
+Exceptions and log lines go through the same redactor.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 RedactText = Callable[[str], str]
-"""Takes the text of a leaf (or of a key) and returns what may be written."""
+"""Takes the text of a value or key and returns the text that may be written."""
 
 MIN_SECRET: Final = 6
-"""Shorter "secrets" would redact half of any text; local servers accept keys such as `none`."""
+"""Shorter "secrets" would redact half of any text. (Local servers accept keys such as `none`.)"""
 FAILED: Final = "[redaction failed]"
-"""Stands for a leaf whose redactor raised or returned no text: rather nothing than the wrong thing."""
+"""Replaces a text whose redactor raised or did not return a text."""
 
 
 _LONGEST: Final = 8192
-"""Characters of a text that is split into words, such as the JSON of a service account; a longer one is one word."""
+"""Longest text, in characters, that is split into words, such as the JSON of a service account; a longer text is one word."""
 _MOST: Final = 1000
-"""Words kept of a value, the longest ones: a value with more of them is a document."""
+"""Largest number of words kept of a value, the longest first: a value with more words is a document."""
 _PART: Final = re.compile(r"[^\s;,]+")
-"""`session=abc`, `Bearer`, an address."""
+"""A part of a text: `session=abc`, `Bearer`, an address."""
 _PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
-"""What stands between the marks of an address, a cookie or a list."""
+"""A piece between the punctuation marks of an address, a cookie or a list."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _SCHEMES: Final = frozenset({"basic", "bearer", "digest", "token"})
@@ -53,25 +53,25 @@ _LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
 
 class Redactor:
-    """Replaces known secrets, and whatever the user's functions replace, in everything that is recorded."""
+    """Replaces known secrets in everything that is recorded, and applies the user's redaction functions."""
 
     def __init__(self, functions: Iterable[RedactText] = ()) -> None:
         self._functions = tuple(functions)
-        # Replaced as a whole, never changed: another thread may be reading them.
+        # These tuples are replaced, never changed in place, because another thread may be reading them.
         self._credentials: Replacements = ()
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
         self.has_rules = self.active = bool(self._functions)
-        """Whether there are functions of the user's; and whether there is anything to redact."""
+        """`has_rules`: whether the user gave functions. `active`: whether there is anything to redact."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
         with _lock:
             _redactors.add(self)  # for the log lines of this process, as long as this redactor exists
 
     def add_secret(self, secret: str, name: str) -> bool:
-        """Redact this value from now on; `name` says in the trace what stood there, such as `OPENAI_API_KEY`.
+        """Redact this value from now on; `name`, such as `OPENAI_API_KEY`, is written in its place.
 
-        Return False, and do nothing, when it is shorter than `MIN_SECRET`.
+        Return False, and do nothing, when the value is shorter than `MIN_SECRET`.
         """
         if len(secret) < MIN_SECRET:
             return False
@@ -80,10 +80,10 @@ class Redactor:
         return True
 
     def add_parameters(self, parameters: Mapping[str, JsonValue], recorded: Collection[str] = ()) -> None:
-        """Redact, wherever it stands, what these request parameters hold and the trace does not record of them.
+        """Redact the unrecorded values of these request parameters.
 
-        Their words may be those of any text (`{"metadata": {"team": "support"}}`), so only those that look like a
-        credential are replaced everywhere, ids apart; in what a provider says went wrong, all of them are.
+        Some values are ordinary words (`{"metadata": {"team": "support"}}`). So only words that look like a credential are
+        replaced everywhere, except in ids; in a provider's error messages, all words are replaced.
         """
         if not parameters or parameters in self._learned:
             return
@@ -95,23 +95,23 @@ class Redactor:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The texts that are replaced wherever they stand, the longest first."""
+        """The texts that are replaced everywhere, longest first."""
         return tuple(form for form, _ in self._replacements)
 
     def concerns(self, data: bytes) -> bool:
-        """Return whether `redact` may change the value that these JSON bytes hold; a quick look, no parsing."""
+        """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
         return bool(self._functions) or any(needle in data for needle in self._needles)
 
     def redact_model(self, model: AnyModel) -> AnyModel:
-        """Return the event, or a value inside it, redacted; its type stays what it is."""
+        """Return a redacted copy of an event, or of a value inside it, of the same type."""
         texts, values = _texts_of(type(model)), model.__dict__
         changed = model.model_copy(update={name: self._redact_field(values[name], is_id=texts[name]) for name in texts})
-        if model.__pydantic_extra__:  # of a newer format: also its names could be anything
+        if model.__pydantic_extra__:  # fields of a newer format: even their names are unknown
             object.__setattr__(changed, "__pydantic_extra__", self._redact_dict(model.__pydantic_extra__))
         return changed
 
     def redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the JSON value with every text in it redacted: leaves, keys, and numbers that are a secret."""
+        """Return the JSON value with every text redacted: values, keys, and numbers that are a secret."""
         if isinstance(value, str):
             return self.redact_text(value)
         if isinstance(value, list):
@@ -127,26 +127,26 @@ class Redactor:
         return _replaced(text, self._replacements)
 
     def of_secrets(self) -> Redactor:
-        """Return a redactor of the known secrets alone."""
+        """Return a redactor for the known secrets only, without the user's functions."""
         alone = Redactor()
         alone._replacements, alone._needles, alone.active = self._replacements, self._needles, bool(self._needles)
         return alone
 
     def redact_identity(self, text: str) -> str:
-        """Return an id, or a word of the kernel's, without credentials."""
+        """Return an id, or a word of the kernel, without credentials."""
         return _replaced(text, self._credentials)
 
     def redact_error(self, text: str) -> str:
-        """Return what a provider or a log line says without secrets, and as the user's functions want it."""
+        """Return an error message or log line without secrets and with the user's functions applied."""
         return self.redact_text(_replaced(text, self._in_errors))
 
     @property
     def in_errors(self) -> Replacements:
-        """What is replaced in errors and log lines."""
+        """The replacements for errors and log lines."""
         return *self._in_errors, *self._replacements
 
     def finds_in_error(self, text: str) -> bool:
-        """Return whether there is a secret in what an error says."""
+        """Return whether an error's text contains a secret."""
         return any(form in text for form, _ in self.in_errors)
 
     def _replace(self, words: Mapping[str, str]) -> None:
@@ -162,12 +162,12 @@ class Redactor:
         return self.redact_identity(value) if is_id and isinstance(value, str) else self.redact(value)
 
     def redact_text(self, text: str) -> str:
-        """Return a text redacted."""
+        """Return the redacted text."""
         text = self.redact_secrets(text)
         for function in self._functions:
             try:
                 text = str.__str__(function(text))
-            except Exception:  # noqa: BLE001 - user code; the leaf is withheld
+            except Exception:  # noqa: BLE001 - user code; the text is withheld
                 return FAILED
         return scrub(text)
 
@@ -177,18 +177,18 @@ class Redactor:
         redacted: dict[str, Any] = {}
         for key, item in value.items():
             name = self.redact_text(key)
-            while name in redacted:  # two keys that are the same now must not swallow each other
+            while name in redacted:  # two keys that are now equal must not overwrite each other
                 name += "'"
             redacted[name] = self.redact(item)
         return redacted
 
 
 Replacements = tuple[tuple[str, str], ...]
-"""What is replaced, and by what; the longest first, for a secret may be a part of another."""
+"""Pairs of a text and its replacement, longest text first, because a secret may be a part of another."""
 
 
 def _with(replacements: Replacements, words: Mapping[str, str]) -> Replacements:
-    """Return the replacements with more of them; what is there stays as it is."""
+    """Return the replacements with these words added; existing entries are kept."""
     forms = {form: f"[redacted:{name}]" for word, name in words.items() for form in forms_of(word)}
     return tuple(sorted((forms | dict(replacements)).items(), key=_longest_first))
 
@@ -206,7 +206,7 @@ def _replaced(text: str, replacements: Iterable[tuple[str, str]]) -> str:
 
 @cache
 def _texts_of(model: type[BaseModel]) -> dict[str, bool]:
-    """Return the fields that may hold text, and of each whether it is an id."""
+    """Return the fields that may contain text, each with whether it is an id."""
     fields = ((name, each) for name, each in model.model_fields.items() if name != "kind" and _is_text(each.annotation))
     return {name: ID in each.metadata or _is_id(each.annotation) for name, each in fields}
 
@@ -216,7 +216,7 @@ def _is_id(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
 
 
 def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
-    """Return whether a field may hold text: not when it is a number or one of a few words."""
+    """Return whether a field may contain free text, so is not a number or a `Literal`."""
     if get_origin(annotation) is Literal or annotation in {int, float, bool, type(None), ...}:
         return False
     parts = get_args(annotation)
@@ -224,12 +224,12 @@ def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
 
 
 def words_of(value: JsonValue) -> list[str]:
-    """Return every text in a value, its parts, and their decoded forms."""
+    """Return every text in a value, the parts of each text, and the parts' decoded forms."""
     return sorted({word for word in _words(value) if word.lower() not in _SCHEMES}, key=len)[-_MOST:]
 
 
 def looks_secret(word: str) -> bool:
-    """Return whether a word looks like a credential and unlike plain text: it is long, or mixes letters and digits."""
+    """Return whether a word looks like a credential: it is long, or mixes letters and digits."""
     if any(map(str.isspace, word)) and len(word) < 2 * _LONG:
         return False
     is_mixed = any(map(str.isalpha, word)) and any(map(str.isdigit, word))
@@ -237,11 +237,11 @@ def looks_secret(word: str) -> bool:
 
 
 def forms_of(secret: str) -> set[str]:
-    """Return a secret as plain text, escaped as JSON once and twice, and these encoded for a URL and in base64."""
+    """Return the forms of a secret: plain, JSON-escaped once and twice, and URL- or base64-encoded."""
     once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
     plain = {form.encode("utf-8", "replace") for form in (secret, *once)}
-    as_bytes = {form.decode("latin-1") for form in plain}  # inside bytes that are no UTF-8
+    as_bytes = {form.decode("latin-1") for form in plain}  # inside bytes that are not UTF-8
     return {secret, *once, *twice, *as_bytes, *(form for each in plain for form in _encoded(each))}
 
 
@@ -295,7 +295,7 @@ def _redact_line(record: logging.LogRecord) -> bool:
         redactors = list(_redactors)
     said = text = record.getMessage()
     trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
-    # The secrets of all before the functions of any: a function may change a part of another agent's secret.
+    # All secrets first, then the functions: a function might change a part of another agent's secret.
     text = _replaced(text, sorted((each for redactor in redactors for each in redactor.in_errors), key=_longest_first))
     for redactor in redactors:
         text = redactor.redact_text(text)

@@ -1,4 +1,4 @@
-"""The folder of traces: where it is, what is in it, which run a reference means."""
+"""The trace folder: its location, its traces, and the resolution of run references."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from playhead.trace.format import checked_run_id, require_format, ulid_time_ms
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 REPLAYS: Final = "replays"
-"""The folder inside a folder of traces where replays are."""
+"""The subfolder of a trace folder that contains replays."""
 _LATEST: Final = re.compile(r"latest(?:~(\d{1,6}))?")
 _STARTED: Final = re.compile(rb'\{"seq":0,"ts":(\d{1,18}),')
 """How the first line begins, with its time in microseconds."""
 _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
-"""Bytes to look at for the first and the last line of a file, if they are not found in less."""
+"""Bytes to read when looking for the first and the last line of a file, tried in this order."""
 _ERASED: Final = b'"kind":"erased"'
-"""The only kind that may stand behind the end."""
+"""The only kind that may follow `run-completed`."""
 _MOST_COMPARED: Final = 1000
-"""Names that an unknown reference is compared with."""
+"""Largest number of names to compare an unknown reference with."""
 
 
 class TraceStore:
-    """The traces of one folder. Links in it are not followed: a trace elsewhere is named by its path.
+    """The traces of one folder. Links are not followed; use a path to name a trace outside the folder.
 
-    Replays are in its folder `replays`. An id finds them; only with `replays=True` do they count as runs.
+    Replays are in the subfolder `replays`. Their ids are always found, but they count as runs only with `replays=True`.
     """
 
     def __init__(self, folder: Path, *, replays: bool = False) -> None:
@@ -40,19 +40,19 @@ class TraceStore:
 
     @classmethod
     def of(cls, trace: Path) -> TraceStore:
-        """Return the folder of traces that a trace belongs to, be it a run or a replay."""
+        """Return the trace folder that contains a run or a replay."""
         folder = trace.parent
         return cls(folder.parent if folder.name == REPLAYS else folder)
 
     def for_replays(self) -> TraceStore:
-        """Return the folder where the replays of this one are."""
+        """Return the store of this folder's replays."""
         return self if self.folder.name == REPLAYS else TraceStore(self.folder / REPLAYS)
 
     def create(self) -> bool:
-        """Make the folder, readable by its owner only; return whether it was not there before.
+        """Create the folder, readable by its owner only; return whether it is new.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: it cannot be created.
         """
         if self.folder.is_dir():
             return False
@@ -62,23 +62,24 @@ class TraceStore:
         return True
 
     def path_for(self, run_id: str) -> Path:
-        """Return where the trace of a run is to be written.
+        """Return the path for a new run's trace.
 
         Raises:
-            RunIdError: the id could lead out of the folder, is no portable file name, or means something else.
+            RunIdError: the id could lead out of the folder, is not a portable file name, or is a reference such as `latest`.
         """
         if _LATEST.fullmatch(run_id) or run_id.endswith(SUFFIXES):
             raise RunIdError(f"{run_id!r} cannot name a run: as a reference it means something else")
         return self.folder / f"{checked_run_id(run_id)}.jsonl"
 
     def resolve(self, reference: str | Path) -> Path:
-        """Return the file that a reference means: a run id or its unique prefix, `latest`, `latest~2`, or a path.
+        """Return the file for a reference: a run id or its unique prefix, `latest`, `latest~2`, or a path.
 
-        Only what looks like a path (a `Path`, or text with a trace's suffix) is taken as one; an id never leaves the
-        folder.
+        Only a `Path`, or text with a trace's suffix, is treated as a path; an id never leads out of the folder.
 
         Raises:
-            TraceNotFoundError, AmbiguousRunError, RunIdError: no run, or more than one, or no possible id.
+            TraceNotFoundError: no run matches.
+            AmbiguousRunError: several runs match.
+            RunIdError: the reference is not a valid id.
         """
         text = os.fspath(reference)
         if isinstance(reference, Path) or text.endswith(SUFFIXES):
@@ -96,11 +97,11 @@ class TraceStore:
         return [self.folder / name for name in self._names(replays=self._replays)]
 
     def hidden(self) -> list[Path]:
-        """Return the replays when they do not count as runs."""
+        """Return the replays that do not count as runs; none with `replays=True`."""
         return [] if self._replays else [self.folder / REPLAYS / name for _, name in _traces_in(self.folder / REPLAYS)]
 
     def _names(self, *, replays: bool) -> list[str]:
-        """Return the files of the folder, newest first; those of replays begin with its name."""
+        """Return the names of the trace files, newest first; names of replays start with `replays/`."""
         found = _traces_in(self.folder)
         if replays:
             found += [(started, f"{REPLAYS}/{name}") for started, name in _traces_in(self.folder / REPLAYS)]
@@ -120,7 +121,7 @@ class TraceStore:
         runs = {run_id_of(Path(name)): name for name in names}
         if run_id in runs:
             return self.folder / runs[run_id]
-        # ULIDs are upper case, which nobody likes to type.
+        # ULIDs are upper case, which is inconvenient to type.
         matches = sorted(name for name in runs if name.upper().startswith(run_id.upper()))
         if len(matches) == 1:
             return self.folder / runs[matches[0]]
@@ -131,7 +132,7 @@ class TraceStore:
 
 
 def _traces_in(folder: Path) -> list[tuple[int, str]]:
-    """Return when each trace of a folder started, and its name."""
+    """Return the start time and the name of each trace in a folder."""
     try:
         with os.scandir(folder) as entries:
             return [(_started_ms(entry), entry.name) for entry in entries if _is_trace(entry)]
@@ -143,7 +144,7 @@ def _traces_in(folder: Path) -> list[tuple[int, str]]:
 
 
 def is_alive(trace: Path) -> bool | None:
-    """Return whether the process of a run without an end lives; None when nothing here can tell."""
+    """Return whether the process of an unfinished run is alive; None when this machine cannot tell."""
     from playhead.trace.control import Control  # noqa: PLC0415 - for runs without an end
 
     control = Control.of(trace)
@@ -153,15 +154,15 @@ def is_alive(trace: Path) -> bool | None:
 
 
 def ends_of(path: Path) -> tuple[bytes, bytes, bytes]:
-    """Return the first line of a trace and its last two, the later being its end or not; raises for what is no trace."""
+    """Return the first line of a trace and its last two lines, not counting erasures; raises if the file is not a trace."""
     found = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
     require_format(path.name, found[0])
     return found
 
 
 def began_us(path: Path) -> int:
-    """Return when a run began, in microseconds since the Unix epoch: of a file that does not say, when it was last written."""
-    with suppress(Exception):  # each way of compression has its own errors
+    """Return a run's start in microseconds since the Unix epoch; if the file does not contain it, the file's modification time."""
+    with suppress(Exception):  # each compression library raises its own errors
         if started := _STARTED.match(ends_of(path)[0]):
             return int(started[1])
     with suppress(OSError):  # it is gone by now
@@ -170,12 +171,12 @@ def began_us(path: Path) -> int:
 
 
 def _is_link(line: bytes) -> bool:
-    """Return whether a line is one of the chain up to the end: no note of an erasure, no part of an event that was lost."""
+    """Return whether a line is an event up to the end of the run, not an erasure or a partly written event."""
     return _ERASED not in line[:200] and not line.endswith(b"\x18")
 
 
 def _ends_of_file(path: Path) -> tuple[bytes, bytes, bytes]:
-    """Return the first and the last two whole lines, without reading what is between them."""
+    """Return the first and the last two complete lines without reading the lines between them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
@@ -191,8 +192,8 @@ def _ends_of_file(path: Path) -> tuple[bytes, bytes, bytes]:
 
 
 def _ends_of_stream(path: Path) -> tuple[bytes, bytes, bytes]:
-    """Return the first and the last two whole lines of a compressed trace, whose end cannot be jumped to."""
-    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` does without pydantic's models
+    """Return the first and the last two complete lines of a compressed trace, which has to be read in full."""
+    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` need not load pydantic's models
 
     with open_trace(path) as file:
         lines = iter(Lines(file))
@@ -206,7 +207,7 @@ def _is_trace(entry: os.DirEntry[str]) -> bool:
 
 
 def _started_ms(entry: os.DirEntry[str]) -> int:
-    """Return when a run started: a ULID says it; for another id the first event does, or the time of the file."""
+    """Return the start of a run, from its ULID; for other ids, from the first event or the file's modification time."""
     if (started_ms := ulid_time_ms(entry.name)) is not None:
         return started_ms
     try:

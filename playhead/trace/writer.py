@@ -1,6 +1,6 @@
-"""The file of a run: one line per event, acknowledged when the whole line has been handed to the system.
+"""Writes a run's file: one line per event, acknowledged when the operating system has taken the whole line.
 
-There is no file before there is an event: it is made with its first line, so that a process that dies before leaves none.
+The file is created with its first line, so a process that dies before its first event leaves no file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Durability = Literal["write", "group", "fsync"]
-"""What survives: `write` a crash of the process, `group` one of the machine up to `GROUP_S` before it, `fsync` all."""
+"""What survives a crash. `write`: all events, if only the process crashes. `group`: if the machine crashes, all events up to
+`GROUP_S` seconds earlier. `fsync`: all events, even if the machine crashes."""
 
 GROUP_S: Final = 0.1
 """Seconds from an event to the sync that covers it under `durability="group"`."""
@@ -29,13 +30,13 @@ GROUP_S: Final = 0.1
 _END: Final = "run-completed"
 _fdatasync: Final = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
 _tuple: Final = tuple.__new__
-"""Makes a named tuple without its own `__new__`, which is Python: an event makes two."""
+"""Creates a named tuple without calling its own `__new__`, which is slow because it is written in Python."""
 
 
 class Written(NamedTuple):
-    """The envelope that an event got; `ok` is False when its line is not safely where it belongs.
+    """The envelope of a written event; `ok` is False when its line is not safely in the file.
 
-    `seq` is -1 when the event got no place: it came after the end of the run, or from the child of a fork.
+    `seq` is -1 when the event got no number: it came after the end of the run, or from a forked child process.
     """
 
     seq: int
@@ -45,56 +46,56 @@ class Written(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Where a file ends. Replaced as a whole, so a signal handler that raises never leaves it half changed."""
+    """The end of the file. It is replaced as a whole, so that a raising signal handler never leaves it half updated."""
 
     seq: int = 0
     """The number of the next event."""
     h: str = ""
-    """The hash of the last whole line."""
+    """The hash of the last complete line."""
     size: int = 0
-    """Bytes so far; 0 when there is no file."""
+    """Size of the file in bytes; 0 when there is no file."""
     lost: int = 0
-    """Events that are not in the file."""
+    """Number of events that could not be written."""
     torn: bool = False
-    """Whether the last line is only a part of one."""
+    """Whether the last line is incomplete."""
     ended: bool = False
-    """Whether the last line is the end of the run."""
+    """Whether the last line is `run-completed`."""
 
 
 class TraceWriter:
     """Appends events to one trace file, from any thread.
 
-    An event that cannot be written is lost and counted; its `seq` stays missing from the file, and the next line starts
-    on its own line. After a fork only the parent writes. Nothing is written after `run-completed` or `close`. A signal
-    handler may raise at any point of it, but must not call it: it may have interrupted the very thread that writes.
+    An event that cannot be written is lost and counted: its `seq` is missing from the file, and the next event starts on a
+    new line. After a fork, only the parent writes. Nothing is written after `run-completed` or `close`. A signal handler
+    may raise while the writer runs, but must not call the writer, because it may have interrupted the writing thread.
     """
 
     def __init__(self, path: Path, now_us: Callable[[], int], durability: Durability = "write") -> None:
-        """Prepare to write a file that its owner alone can read; `append` makes it.
+        """Prepare to write a file that only its owner can read; `append` creates it.
 
         Raises:
-            TraceExistsError: a run of this id exists.
-            OSError: the folder can hold no file.
+            TraceExistsError: a trace with this run id exists.
+            OSError: no file can be created in the folder.
         """
         self.path = path
         self.error: Exception | None = None
-        """The first failure: of a write, a sync or the close."""
+        """The first error from writing, syncing or closing."""
         self._now_us = now_us
         self._durability = durability
         self._blobs = BlobFolder(path)
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._sync_lock = threading.Lock()  # its own, so that a slow disk holds up the next sync but not the next event
+        self._sync_lock = threading.Lock()  # separate, so that a slow disk delays the next sync but not the next event
         self._sync_timer: threading.Timer | None = None
         self._ts = 0
         self.tail = Tail()
-        """Where the file ends."""
+        """The end of the file."""
         self._in_flight: Tail | None = None
         self._descriptor: int | None = None
         self._state: Literal["new", "open", "closed"] = "new"
         if os.path.lexists(path):
             raise TraceExistsError(_exists(path))
-        os.stat(os.path.join(path.parent, "."))  # noqa: PTH116, PTH118 - pathlib would drop the dot, which wants a folder
+        os.stat(os.path.join(path.parent, "."))  # noqa: PTH116, PTH118 - pathlib would drop the dot, which requires a folder
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
 
@@ -102,7 +103,7 @@ class TraceWriter:
         """Write one event whose fields are the JSON object `data`.
 
         Raises:
-            TraceExistsError: it is the first event, and the file exists by now. Nothing else is raised.
+            TraceExistsError: this is the first event, and another writer created the file. No other error is raised.
         """
         if os.getpid() != self._pid:  # before the lock: another thread of the parent may have held it at the fork
             return Written(-1, self._now_us(), "", ok=False)
@@ -161,11 +162,11 @@ class TraceWriter:
         return _tuple(Written, (seq, ts, h, True))
 
     def _begin(self, content: bytes) -> None:
-        """Make the file with its first line.
+        """Create the file with its first line.
 
         Raises:
-            TraceExistsError: another writer has made it.
-            OSError: it cannot be made, or not written.
+            TraceExistsError: another writer has created it.
+            OSError: it cannot be created or written.
         """
         self._state = "open"
         try:
@@ -175,7 +176,7 @@ class TraceWriter:
             raise TraceExistsError(_exists(self.path)) from None
 
     def _settle(self) -> None:
-        """Find out what became of a line whose write did not return: after an error, or an exception from a signal."""
+        """Find out whether an interrupted write reached the file, after an error or an exception from a signal handler."""
         whole, self._in_flight = self._in_flight, None
         tail = self.tail
         if whole is None or whole is tail:
@@ -222,7 +223,7 @@ class TraceWriter:
     def _guarded(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         try:
             return function(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - whatever it is: the trace suffers, not the run
+        except Exception as error:  # noqa: BLE001 - an error of the trace must not fail the run
             self._note(error)
             return None
 

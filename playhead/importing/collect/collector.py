@@ -1,7 +1,7 @@
 """From bodies to recordings: any thread may take a body, one thread records.
 
-A body is stored in a file before it is acknowledged, and stays until its traces are recorded; the next collector takes in what is
-left. A trace is recorded when its root has ended and no span of it came for a while.
+A body is stored in a file before it is acknowledged, and stays there until its traces are recorded; the next collector reads the
+files that are left. A trace is recorded when its root has ended and no more spans of it have arrived for a while.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUIET_S: Final = 10.0
 IDLE_S: Final = 120.0
 """Seconds without a span after which a trace is recorded without its root."""
 MAX_HELD: Final = 256 * 1024**2
-"""Estimated bytes of memory of all spans that wait to be recorded, and of one body."""
+"""Limit on the estimated bytes of memory of all spans waiting to be recorded, and of one body."""
 NAME: Final = "otlp-http"
 """The format of a collector's recordings."""
 FOLDER: Final = ".collect"
@@ -47,7 +47,7 @@ _PARTIAL: Final = ".tmp"
 
 
 class RefusedError(Exception):
-    """A request that is refused, with its HTTP status; after 503 the sender may try again."""
+    """The request is refused with an HTTP status; after 503 the sender may retry."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -59,27 +59,27 @@ class Body:
     """A body, parsed."""
 
     suffix: str
-    """Of the file that it is stored in."""
+    """The suffix of the file that stores it."""
     content: bytes
     """Decompressed."""
     spans: tuple[ForeignSpan, ...]
     problems: Problems
-    """What was left out of it, by reason."""
+    """Number of left-out parts, by reason."""
     memory: int
     """Estimated bytes of memory of its spans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A trace that was recorded, or could not be."""
+    """A trace that was recorded, or that could not be recorded."""
 
     trace_id: str
     run: ImportedRun | None
     """None when it could not be recorded."""
     complete: bool = False
-    """Whether its outermost span has come, ended."""
+    """Whether its outermost span has arrived and ended."""
     kept_in: tuple[Path, ...] = ()
-    """Files of its spans, when these could not be recorded, or could not join an earlier recording."""
+    """Files of its spans, when the spans could not be recorded or could not be added to an earlier recording."""
     why: str = ""
     """Why it could not be recorded."""
 
@@ -124,7 +124,7 @@ def read_body(content_type: str, content: bytes) -> Body:
 
 
 class Collector:
-    """Takes bodies, and makes recordings of their traces. One at a time may write into a trace folder."""
+    """Accepts bodies and records their traces. Only one collector at a time may write to a trace folder."""
 
     def __init__(
         self,
@@ -134,15 +134,15 @@ class Collector:
         idle_s: float = IDLE_S,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open the trace folder, and take in what an earlier collector stored and did not record.
+        """Open the trace folder, and read the bodies that an earlier collector stored but did not record.
 
         Raises:
-            UsageError: another collector writes there.
-            OSError: the folder cannot be made.
+            UsageError: another collector is using the folder.
+            OSError: the folder cannot be created.
         """
         self.folder = folder
         self.problems: Problems = Counter()
-        """What was left out of bodies, by reason."""
+        """Number of left-out parts of bodies, by reason."""
         self.unread: list[Path] = []
         """Files of an earlier collector that cannot be read; they are left where they are."""
         self._quiet_s, self._idle_s, self._now_s = quiet_s, idle_s, now_s
@@ -168,7 +168,7 @@ class Collector:
         """Take a body; when this returns, its spans survive a crash.
 
         Raises:
-            RefusedError: it cannot be stored, or too much waits to be recorded.
+            RefusedError: it cannot be stored, or too many spans are waiting to be recorded.
         """
         with self._lock:
             if self._files and sum(self._files.values()) + body.memory > MAX_HELD:
@@ -185,7 +185,7 @@ class Collector:
         """Record the traces that have ended, or all, and yield each.
 
         Raises:
-            OSError: a recording cannot be written; its spans stay where they are, and the others come first next time.
+            OSError: a recording cannot be written; its spans stay stored, and the other traces come first next time.
         """
         with self._lock:
             due = [trace_id for trace_id, trace in self._traces.items() if all_of_them or self._is_due(trace)]
@@ -193,11 +193,11 @@ class Collector:
             yield self._record(trace_id)
 
     def close(self) -> None:
-        """Let another collector have the folder."""
+        """Release the folder for another collector."""
         self._only.close()
 
     def _take_again(self) -> None:
-        """Take in the files of an earlier collector in their order; partial ones were not acknowledged, and are removed."""
+        """Read the files of an earlier collector in order; incomplete files were never acknowledged, and are removed."""
         for path in sorted(self._spool.iterdir()):
             if path.suffix == _PARTIAL:
                 path.unlink(missing_ok=True)
@@ -219,7 +219,7 @@ class Collector:
         return self._now_s() - trace.heard_s >= (self._quiet_s if trace.has_root else self._idle_s)
 
     def _record(self, trace_id: str) -> Collected:
-        """Record a trace and forget it; its files go with the last trace in them, and stay if the trace could not be recorded."""
+        """Record a trace and forget it. A file is removed with its last trace, but stays if a trace in it could not be recorded."""
         with self._lock:
             trace = self._traces.pop(trace_id)
         files, run, why = tuple(sorted(trace.files)), None, ""
@@ -238,19 +238,19 @@ class Collector:
             needed = {file for trace in self._traces.values() for file in trace.files}
             for file in trace.files:
                 if is_kept:
-                    self._files.pop(file, None)  # it stays, whoever else has spans in it
+                    self._files.pop(file, None)  # the file stays, whatever other traces it contains
                 elif file not in needed and self._files.pop(file, None) is not None:
                     file.unlink(missing_ok=True)
         return Collected(trace_id, run, trace.has_root, files if is_kept else (), why)
 
 
 def _store(folder: Path, body: Body) -> Path:
-    """Write a body so that it survives a crash of the machine, and return its file; nothing of it stays on a full disk."""
+    """Write a body and sync it to disk; return its file. On an error, such as a full disk, no partial file stays."""
     path = folder / f"{time.time_ns():020d}-{os.getpid()}{body.suffix}"
     try:
         with os.fdopen(create_file(path, body.content), "ab") as file:
             os.fsync(file.fileno())
-        sync_folder(folder)  # the name in the folder, too
+        sync_folder(folder)  # the folder's entry, too
     except OSError:
         path.unlink(missing_ok=True)
         raise

@@ -1,6 +1,6 @@
 """OTLP over HTTP: `POST /v1/traces`, protobuf or JSON, plain or gzip, on starlette, served by uvicorn in a thread.
 
-An answer has the form of the request (opentelemetry.io/docs/specs/otlp/#otlphttp).
+A response has the format of its request (opentelemetry.io/docs/specs/otlp/#otlphttp).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from playhead.importing.otlp import Problems
 
 MAX_BODY: Final = 16 * 1024**2
-"""Bytes of a body, compressed and decompressed; `python -m benchmarks collecting` measures the cost of parsing one."""
+"""Largest body in bytes, compressed or decompressed; `python -m benchmarks collecting` measures the cost of parsing one."""
 REQUEST_S: Final = 20.0
 """Seconds that a body may take to arrive."""
 RETRY_S: Final = 5
-"""Seconds after which a sender may try again."""
+"""Seconds after which a sender may retry."""
 MAX_CONNECTIONS: Final = 100
 """Connections at a time, each with a body of at most `MAX_BODY`; one body is parsed at a time."""
 STOP_S: Final = 2
-"""Seconds for which a server that stops waits for open requests."""
+"""Seconds that a stopping server waits for open requests."""
 _UNAVAILABLE: Final = 503
 _ONLY_TRACES: Final = (
     "only traces are collected, at POST /v1/traces: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, and "
@@ -53,7 +53,7 @@ _ONLY_TRACES: Final = (
 )
 _HOSTS: Final = "--host is an address of this machine: 127.0.0.1 for itself alone, 0.0.0.0 for all who reach it"
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared
-"""Addresses that stand for all of a machine, and the address that a program on it connects to."""
+"""Addresses that mean all interfaces of a machine, with the address that a local program connects to."""
 
 
 class CollectServer:
@@ -63,7 +63,7 @@ class CollectServer:
         """Listen.
 
         Args:
-            take: takes a body; when it returns, the request is answered with success. Called by one thread at a time.
+            take: accepts a body; when it returns, the response is success. Called by one thread at a time.
             host: the address to listen at.
             port: the port; 0 for any free one.
 
@@ -71,7 +71,7 @@ class CollectServer:
             UsageError: it cannot listen there.
         """
         self.refused: Counter[str] = Counter()
-        """Refused requests, by reason: sentences of ours, so that clients cannot fill the memory with them."""
+        """Number of refused requests by reason; reasons are fixed sentences, so that clients cannot fill the memory with them."""
         self._take = take
         self._one = anyio.CapacityLimiter(1)
         self._socket = _listen(host, port)
@@ -101,7 +101,7 @@ class CollectServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Accept no new request; one that is being read is answered if that takes less than `STOP_S`."""
+        """Accept no new requests; open requests are answered if that takes less than `STOP_S`."""
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join()
@@ -141,7 +141,7 @@ class CollectServer:
         return body.problems
 
     def _refused(self, request: Request, error: Exception) -> Response:
-        """Count a refusal and answer it. OTLP wants a Status, of which only the message is set."""
+        """Count a refusal and return its response: an OTLP Status with only the message set."""
         why = str(error)
         self.refused[why] += 1
         status = error.status if isinstance(error, RefusedError) else 500
@@ -157,7 +157,7 @@ class CollectServer:
 def _listen(host: str, port: int) -> socket.socket:
     try:
         if not host:
-            raise OSError("it is not an address")  # noqa: TRY301 - as the system says it of others
+            raise OSError("it is not an address")  # noqa: TRY301 - as the system reports other bad addresses
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, ValueError, OverflowError) as error:  # ValueError: a label that is too long
         raise UsageError(
@@ -171,8 +171,8 @@ def _content_type(request: Request) -> str:
 
 
 def _check(request: Request) -> None:
-    """Refuse a request that its head alone rules out."""
-    if "origin" in request.headers:  # pages that a person visits must not write recordings
+    """Refuse a request whose headers are not acceptable."""
+    if "origin" in request.headers:  # web pages in the user's browser must not write recordings
         raise RefusedError(403, "the request comes from a web page, and none may send spans here: export from a server")
     if _content_type(request) not in (PROTOBUF, JSON):
         raise RefusedError(415, f"the Content-Type of OTLP over HTTP is {PROTOBUF} or {JSON}")
@@ -199,10 +199,10 @@ def _too_large() -> RefusedError:
 
 
 def _decompressed(request: Request, content: bytes) -> bytes:
-    """Return a body without its compression; no more than `MAX_BODY` bytes are decompressed.
+    """Return a decompressed body; at most `MAX_BODY` bytes are decompressed.
 
     Raises:
-        RefusedError: it is compressed in another way, damaged, or larger.
+        RefusedError: it has another compression, is damaged, or is larger.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding == "identity":
