@@ -1,6 +1,7 @@
 """The record of an agent's thread: each message and each tool schema is written once, and requests refer to them.
 
-What joins the thread passes the hooks first. What a hook changed is written out; what it left alone is referred to.
+Messages pass the hooks before they join the thread. Content that a hook changed is written out; unchanged content is a
+reference.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, Range, Request, Role, ToolSpec
 
 REMOVED: Final = "(removed)"
-"""Stands for a result that a hook removed: providers want an answer to every call."""
+"""Replaces a result that a hook removed, because providers require an answer to every call."""
 
 
 class ThreadRecord:
@@ -30,13 +31,13 @@ class ThreadRecord:
         self._session = session
         self._next = 0
         self._tools: dict[str, int] = {}
-        """Ids of the recorded tools, by their JSON: as they are, and as hooks describe them."""
+        """Ids of the recorded tools by their JSON, both original and as changed by hooks."""
         self._offered_tools: tuple[tuple[ToolSpec, ...], tuple[Range, ...]] = ((), ())
-        """Those of the last request, and their ids."""
+        """The tools of the last request, and their ids."""
         self.changed_results: dict[str, str] = {}
         """Results as hooks changed them for the model, by call."""
         self.curator = curator_for(session)
-        """Who looks after the thread; None when it is sent as it is."""
+        """Shortens the thread; None if it is sent as it is."""
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
         """Add a message with its own content, and return it."""
@@ -48,16 +49,16 @@ class ThreadRecord:
         return Message(id=number, role=role, content=content, **own)
 
     async def add_user(self, content: Content, *, replaces: tuple[int, ...] = ()) -> Message | None:
-        """Add a message from the user or the kernel; None when a hook removed it.
+        """Add a message from the user or the kernel; None if a hook removed it.
 
-        `replaces` names the messages that it stands for from now on.
+        `replaces` names the messages that it replaces.
         """
         passed = await self._offered("message.user", Message(id=self._next, role="user", content=content))
         fields: dict[str, Any] = {"replaces": replaces} if replaces else {}
         return None if passed is None else self.add("user", passed.content, **fields)
 
     async def add_reply(self, response: LlmResponded) -> Message | None:
-        """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
+        """Add the model's answer, whose content is already in the response; None if a hook removed it."""
         message = made(Message, id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
         passed: Message | None = message
         if self._session.gate.hooks is not None:
@@ -76,10 +77,10 @@ class ThreadRecord:
     async def add_result(
         self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
     ) -> Message | None:
-        """Add a result, whose content stands in the completed call already; None when a hook removed it.
+        """Add a result, whose content is already in the completed call; None if a hook removed it.
 
-        A call that was asked for natively has to have an answer in the thread, so that one is not removed but emptied.
-        `told` takes the place of the result's own words.
+        A native call needs an answer in the thread, so its result is emptied instead of removed.
+        `told` replaces the result's own text.
         """
         role: Role = "user" if planned.source == "text" else "tool"
         fields = {"name": completed.tool, "tool_call_id": completed.call_id}
@@ -108,7 +109,7 @@ class ThreadRecord:
         return passed
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
-        """Put a word of the kernel into the thread, and say so; the same thread comes back when a hook removed it."""
+        """Return the thread with a nudge at its end, and record it; the same thread if a hook removed the nudge."""
         passed = await self._session.offer(f"nudge.{nudge}", text, trigger=nudge, severity=severity)
         message = None if passed is SUPPRESS else await self.add_user(passed)
         if message is None:
@@ -119,7 +120,7 @@ class ThreadRecord:
         return thread.add(message)
 
     def sent(self, thread: Thread, request: Request) -> Thread:
-        """Return the messages that a request sends; those that hooks put there or changed are recorded now."""
+        """Return the messages that a request sends; record those that hooks added or changed."""
         if request.messages is thread.messages or request.messages == thread.messages:
             return thread
         known = {message.id: message for message in thread.messages}
@@ -134,8 +135,8 @@ class ThreadRecord:
             self._session.emit(ToolsDefined(first_id=0, tools=specs))
 
     def tool_ranges(self, specs: tuple[ToolSpec, ...]) -> tuple[Range, ...]:
-        """Return the ids of these tools as inclusive ranges; what a hook made of a tool is recorded now."""
-        if specs != self._offered_tools[0]:  # they are nearly always those of the request before
+        """Return the ids of these tools as inclusive ranges; record tools that a hook changed."""
+        if specs != self._offered_tools[0]:  # they are nearly always the same as in the last request
             self._offered_tools = specs, with_ids((), map(self._tool_id, specs))
         return self._offered_tools[1]
 

@@ -1,6 +1,6 @@
-"""Tools of the kernel itself: they read the state and end the run; they touch nothing else.
+"""Tools of the kernel itself: they read the state or end the run, and have no other effects.
 
-One gives the final answer, the other one reads what was stored.
+One gives the final answer, the other reads stored results.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 MIN_ITERATIONS: Final = 2
-"""Turns before the model is offered a tool that ends the run; it can always answer in text."""
+"""Turns before the model is offered a tool that ends the run; it may answer in text at any time."""
 RECALL: Final = "recall"
 PAGE: Final = 800
-"""Characters of a page, where the agent does not say how long a result may be."""
+"""Characters of a page, if the agent sets no limit for results."""
 MAX_PAGE: Final = 8000
 """Characters of the longest page."""
 
 
 class Arguments(BaseModel):
-    """What a tool of the kernel takes; a strategy's own tools take a model of this kind."""
+    """Base class for the arguments of kernel tools and of a strategy's own tools."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -57,7 +57,7 @@ class MetaTool:
         return ToolSpec(name=self.name, description=self.description, parameters=parameters, kind="meta")
 
     def unmet(self, session: Session, state: KernelState) -> list[str]:
-        """Return why the tool is not offered yet; nothing when it is."""
+        """Return why the tool is not offered yet; empty if it is."""
         if not self.ends_run:
             return []
         is_early, has_failed = state.iteration + 1 < MIN_ITERATIONS, _last_turn_failed(session, state)
@@ -68,7 +68,7 @@ class MetaTool:
         ]
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Return what is wrong with the arguments, or why it is too early for this tool."""
+        """Return the error of invalid arguments, or why it is too early for this tool, or None."""
         try:
             self._read(arguments)
         except ValidationError as error:
@@ -83,7 +83,7 @@ class MetaTool:
         return said if isinstance(said, Outcome) else Outcome(ok=True, result=repair_json(said))
 
     def _read(self, arguments: dict[str, JsonValue]) -> Arguments:
-        plain = from_json(arguments)  # an answer through a tool is cleaned like one in text
+        plain = from_json(arguments)  # an answer by tool call is cleaned like one in text
         return self.arguments.model_validate(
             {name: scrub(value) if isinstance(value, str) else value for name, value in plain.items()}
         )
@@ -147,7 +147,7 @@ class RecallArguments(Arguments):
 def _recall(session: Session, arguments: RecallArguments) -> JsonValue | Outcome:
     """Return a page of a stored result, and where the next one begins."""
     curator = session.messages.curator
-    assert curator is not None  # noqa: S101 - agents that have this tool have one
+    assert curator is not None  # noqa: S101 - agents with this tool have a curator
     stored, key, start = curator.stored, arguments.key, arguments.offset
     if key not in stored:
         return Outcome.failure("UnknownKey", f"nothing is stored as {key!r}.{nearest(key, stored)}")
@@ -170,7 +170,7 @@ def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
     """Return the named tools of the kernel.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: there is no tool of this name.
     """
     unknown = [name for name in names if name not in META_TOOLS]
     if unknown:

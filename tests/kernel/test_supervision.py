@@ -116,7 +116,7 @@ def check(result: Any, folder: Path, where: str, kind: str, switch: str, hang: H
         assert (result.output, "final-answer" in kinds) == (None, False)
     elif where.startswith("hook") and kind != "wait":
         failed: Any = [record.event for record in recording.records if record.kind == "hook-failed"]
-        assert [each.error for each in failed] == ["it had not come back when the run ended"]
+        assert [each.error for each in failed] == ["it had not returned when the run ended"]
     before = recording.path.read_bytes()
     hang.released.set()
     assert recording.path.read_bytes() == before

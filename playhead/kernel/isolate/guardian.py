@@ -56,13 +56,13 @@ class Channel:
         self.lines.flush()
 
     def receive(self) -> dict[str, Any]:
-        """Wait for a message from a trusted sender."""
+        """Wait for a message; the sender is trusted."""
         message: dict[str, Any] = json.loads(self.lines.readline())
         return message
 
 
 def guard(worker: int, parent: int) -> int | None:
-    """Wait until the worker ends or must be ended, end its remaining processes, and return its exit code, or minus its signal."""
+    """Wait until the worker must end, end all of its processes, and return its exit code, or minus its signal."""
     code: int | None = None
     orders = select.poll()  # select.select knows no descriptors from 1024 on
     orders.register(0, select.POLLIN)

@@ -1,11 +1,11 @@
-"""Code in a process of its own, which can always be killed: this program's side.
+"""This program's side of code in a separate process, which can always be killed.
 
-Threads and coroutines can only be asked to end. A process group can be killed: code that holds the interpreter's lock,
-ignores SIGTERM, or waits for children of its own. A call costs a fresh interpreter, within its time limit.
+Threads and coroutines can only be asked to end. A process group can be killed, even if its code holds the interpreter's
+lock, ignores SIGTERM, or waits for its own children. Each call starts a fresh interpreter, within its time limit.
 
-A word to its guardian ends it. A socket leads to the worker, for a request, for calls of tools with their answers, and for what
-came of it: bounded lines of JSON, which may be hostile, and nothing else. When the call has ended, all that is left of its
-process group is killed (on Linux also what left the group): it cannot leave a daemon behind.
+A byte to its guardian ends the process. A socket to the worker carries the request, tool calls with their answers, and the
+result, as bounded lines of JSON, which may be hostile. After the call, the rest of its process group is killed (on Linux also
+processes that left the group), so it cannot leave a daemon behind.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 STOP_S: Final = 0.35
-"""Seconds after which the caller continues once the process was stopped, even if it has not ended."""
+"""Seconds after the order to end the process until the caller continues, even if the process has not ended."""
 
 
 class WorkerProcess:
-    """One process of its own, from its start until nothing is left of it. All but `kill` blocks, and belongs into a thread."""
+    """A separate process, from its start until nothing is left of it. All methods but `kill` block, so call them in a thread."""
 
     def __init__(self, *, sealed: bool = False, longest_line: int = 1 << 40) -> None:
-        """Make it; `sealed`: without an environment, this program's path and its output, in an empty folder."""
+        """Create it; `sealed` means in an empty folder, without environment, this program's path, and its output."""
         self.done: Message | None = None
-        """What the worker says came of the request; None when its process ended before it could say so."""
+        """The worker's result; None if its process ended without one."""
         self.why = ""
-        """How the process ended, when it did not say what came of it."""
+        """How the process ended, if it gave no result."""
         self.waits = False
-        """Whether it waits for the answer to a call."""
+        """Whether the worker waits for the answer to a call."""
         self._sealed = sealed
         self._longest_line = longest_line
         self._maker = os.getpid()
         self._held = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         self._worker = 0
-        """The worker's id; 0 before it has said it."""
+        """The worker's process id; 0 before the worker has sent it."""
         self._stopped = False
 
     def ask(self, message: Message) -> Message | None:
-        """Send a message, the first of which starts the process, and return the next call that has to be answered.
+        """Send a message, and return the next call to answer; the first message starts the process.
 
-        None when nothing is left of the process.
+        None when the process and all that it started have ended.
         """
         call, self.waits = None, False
         try:
@@ -71,7 +71,7 @@ class WorkerProcess:
                 call = self._exchange(message)
             self.waits = call is not None and not self._stopped
         except OSError as error:
-            if self._process is None:  # else it has ended
+            if self._process is None:  # otherwise it has ended
                 self.why = f"no process could be started: {error}"
         finally:
             if not self.waits:
@@ -79,7 +79,7 @@ class WorkerProcess:
         return call if self.waits else None
 
     def kill(self) -> None:
-        """Order the end of the process; from any thread. In the child of a fork, do nothing: the call is its parent's."""
+        """Order the end of the process, from any thread. In the child of a fork, do nothing, because the call belongs to its parent."""
         if os.getpid() != self._maker:
             return
         self._stopped = True
@@ -89,7 +89,7 @@ class WorkerProcess:
             if self._worker:
                 assert self._process.stdin is not None  # noqa: S101 - as it was started
                 self._process.stdin.write(b".")
-            else:  # its guardian, whose worker has no request yet
+            else:  # the guardian, because its worker has no request yet
                 self._process.kill()
 
     def end(self) -> None:
@@ -103,7 +103,7 @@ class WorkerProcess:
         code = self._process.returncode
         if self.done is None:
             self.why = self.why or _ending(code)
-        if code < 0 and self._worker:  # the guardian was killed: what is left has to be killed from here
+        if code < 0 and self._worker:  # the guardian was killed, so the rest is killed from here
             with suppress(OSError):
                 os.killpg(self._worker, signal.SIGKILL)
 
@@ -133,7 +133,7 @@ class WorkerProcess:
             self._worker = self._channel.receive()["worker"]
 
     def _exchange(self, message: Message) -> Message | None:
-        """Send a message, and hear what the worker says to it: a call, or what came of the request."""
+        """Send a message, and receive the worker's reply: a call, or the result."""
         self._channel.send(message)
         line = self._channel.lines.readline(self._longest_line + 1)
         said = _read(line)
@@ -144,7 +144,7 @@ class WorkerProcess:
 
 
 def _read(line: bytes) -> Message | None:
-    """Return a message of the worker's: a call, or what came of the request; None for anything else."""
+    """Return the worker's message if it is a call or a result; None for anything else."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -172,16 +172,16 @@ async def run_worker(
     time_s: float,
     answer: Callable[[str, dict[str, Any]], Awaitable[Message]],
 ) -> bool:
-    """Run code in a process of its own and return whether it ended within its time; what came of it is in `worker.done`.
+    """Run code in a separate process and return whether it ended within its time; the result is in `worker.done`.
 
-    When this returns or raises, the process has ended, and all that it started; should it withstand SIGKILL, the call counts
+    When this returns or raises, the process and all that it started have ended; if one survives SIGKILL, the call counts
     as abandoned.
 
     Args:
         worker: the process, not started.
-        message: the first one, which says what it is to do.
-        context: the call that this is the body of.
-        time_s: seconds that it may take; those in which it waits for a call do not count.
+        message: the first message, with the request.
+        context: the call whose body this is.
+        time_s: the time limit in seconds, without the time in which the worker waits for calls.
         answer: runs a call of the worker's: takes the name of the tool and the arguments.
     """
     in_flight, owner = context.session.run.in_flight, context.owner
@@ -207,7 +207,7 @@ async def run_worker(
                 return True
             time_s -= time.monotonic() - began
             message = await answer(ended.value["call"], ended.value["arguments"])
-    except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
+    except GeneratorExit:  # the caller's coroutine is destroyed, and cannot await
         worker.waits = False
         worker.kill()
         raise

@@ -1,8 +1,8 @@
-"""What the process of a program that a model wrote does: it runs the program, whose only door are the tools.
+"""Runs a program written by a model; only its tools reach the outside.
 
-The interpreter is started with `python -I -S`, an empty environment and an empty folder. Nothing of Playhead but this file
-and the guardian is there, and nothing of the user's. The tools are reached by messages over one socket; there is no other
-door that is left open on purpose. What this cannot keep a program from doing, docs/guides/code-action.md says.
+The interpreter is started with `python -I -S`, an empty environment and an empty folder. Of Playhead it has only this file
+and the guardian, and none of the user's code. It calls tools by messages over one socket; no other access is left open on
+purpose. docs/guides/code-action.md documents the limits of this isolation.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MODULES: Final = (
     "enum", "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "math", "operator", "random", "re",
     "statistics", "string", "textwrap", "time", "types", "typing", "unicodedata", "uuid", "zlib",
 )  # fmt: skip
-"""What a program may import: loaded before it begins, for afterwards no file can be opened."""
+"""The modules that a program may import, loaded before it starts because it cannot open files."""
 WITHDRAWN: Final = (
     "_ctypes", "_signal", "ctypes", "os", "posix", "resource", "select", "signal",
 )  # fmt: skip
-"""What this file and the guardian have loaded, and a program shall not find."""
+"""Modules that this file and the guardian have loaded, and that a program must not find."""
 KEPT: Final = frozenset({"fspath", "fstat", "getpid", "urandom"})
-"""Functions of the system that the modules above need, or that say nothing; all others are taken out of `os`."""
+"""System functions that the modules above need, or that reveal nothing; all others are removed from `os`."""
 LONGEST_PROBLEM: Final = 2_000
 """Characters of an exception that are reported."""
 
@@ -47,7 +47,7 @@ def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
         __import__(module)
     os.environ.clear()  # the interpreter itself may have set the locale
     for name, value in asked["limits"].items():
-        with suppress(ValueError, OSError, AttributeError):  # the system does not know it, or has it lower already
+        with suppress(ValueError, OSError, AttributeError):  # no such limit here, or a lower one is set
             resource.setrlimit(getattr(resource, name), (value, value))
     _withdraw()
     output, most = StringIO(), asked["output_chars"]
@@ -69,9 +69,9 @@ def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
 
 
 def _refuse(event: str, _: tuple[Any, ...]) -> None:
-    """Refuse what a program may not do; called by the interpreter before it does anything of this kind.
+    """Audit hook: refuse what a program may not do, before the interpreter does it.
 
-    What it refuses stands in its code alone: it reads no name that a program could set, but those of the exceptions.
+    Its rules are constants in its code: apart from exceptions, it reads no name that a program could replace.
     """
     if event == "import":  # of what is not loaded
         raise ModuleNotFoundError(
@@ -89,7 +89,7 @@ def _refuse(event: str, _: tuple[Any, ...]) -> None:
 
 
 def _withdraw() -> None:
-    """Take the system's functions out of `os`: many are reported to nobody, and modules that a program has refer to it."""
+    """Remove the system functions from `os`, because many raise no audit event and a program's modules refer to `os`."""
     import posix  # noqa: PLC0415 - where `os` has them from
 
     for module in (os, posix):
@@ -105,7 +105,7 @@ def _withdraw() -> None:
 
 
 def _compiled(source: str) -> Any:  # noqa: ANN401 - a code object
-    """Return the program as a function, so that it may return a value; that of a last expression is returned."""
+    """Return the program as a function, so that it may use `return`; the value of a last expression is returned, too."""
     tree = ast.parse(source, FILE)
     body = tree.body or [ast.Pass(lineno=1, col_offset=0)]
     last = body[-1]
@@ -136,7 +136,7 @@ def _function(name: str, tool: str, parameters: list[str], channel: Channel) -> 
 
 
 def _as_json(value: object, limit: int) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value that is JSON as it is; any other as text."""
+    """Return a JSON value unchanged, any other value as text."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _as_json(value: object, limit: int) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def _problem(error: BaseException, source: str) -> str:
-    """Return what a program broke with, and in which line."""
+    """Return the error that ended a program, with its line."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace is not None:

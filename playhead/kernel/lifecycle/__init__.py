@@ -1,6 +1,6 @@
-"""How runs begin to wait, are reached from outside, and end: whatever their code does, and each exactly once.
+"""The lifecycle of runs: waits, control from outside, and an end that happens exactly once, whatever their code does.
 
-`termination.py` says how an agent ended, `supervision.py` runs it so that it can be left behind; `watch.py` has the deadlines,
-`threads.py` and `bodies.py` what nobody can stop; `signals.py` and `steering.py` are the ways in from outside,
-and `own_control.py` keeps the folder through which other processes come in.
+`termination.py` decides how an agent ends; `supervision.py` runs it so that its code can be abandoned; `watch.py` has the
+deadlines; `threads.py` and `bodies.py` run code that cannot be stopped; `signals.py` and `steering.py` end and pause runs from
+outside; `own_control.py` has the folder through which other processes control a run.
 """

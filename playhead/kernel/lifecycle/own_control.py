@@ -21,7 +21,7 @@ _TRIES: Final = 25
 """Attempts to lock a folder that another process may be removing."""
 _TRY_S: Final = 0.002
 _swept: Final[set[Path]] = set()
-"""Folders from which this process has removed what killed runs left."""
+"""Folders in which this process has cleaned up after killed runs."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class OwnControl(Control):
 
     @classmethod
     def create(cls, trace_path: Path) -> OwnControl:
-        """Make the folder for a run that starts now, in place of what a killed run of the same id has left.
+        """Make the folder for a run that starts now; it replaces the folder of a killed run with the same id.
 
         The first run of a process also removes the folders of all killed runs of this machine there.
 
@@ -52,9 +52,9 @@ class OwnControl(Control):
         return cls(folder, process, os.geteuid(), lock)
 
     def kill_requested(self) -> str | None:
-        """Return why somebody wants the run to stop, or None: one look at the folder. Never raises.
+        """Return why the run has to stop, or None, after one check of the folder. Never raises.
 
-        The file's existence is enough, whatever it holds: to stop is the safe side.
+        Any file of this name stops the run, whatever its content, because stopping is the safe choice.
         """
         path = self.folder / "kill"
         if not path.is_file() or path.is_symlink():
@@ -65,7 +65,7 @@ class OwnControl(Control):
             return _NO_REASON
 
     def close(self) -> None:
-        """Remove the folder. In the child of a fork, and again, it does nothing."""
+        """Remove the folder. A second call, or a call in the child of a fork, does nothing."""
         lock, self._lock = self._lock, None
         if lock is not None and os.getpid() == self.process.pid:
             _remove(self.folder, lock)
@@ -101,7 +101,7 @@ def _remove(folder: Path, lock: int) -> None:
     """Remove a folder whose lock this process holds; give the lock back."""
     with suppress(OSError):
         _clear(folder)
-        (folder / PROCESS).unlink()  # last: from here on another process may begin there
+        (folder / PROCESS).unlink()  # last, because from here on another process may use the folder
     os.close(lock)
     with suppress(OSError):
         folder.rmdir()

@@ -1,6 +1,6 @@
-"""What steers a run from outside between two steps of its loop: a pause, and a stop that still gives an answer.
+"""Steers a run from outside between two steps of its loop: a pause, and a stop that still gives an answer.
 
-A pause is time and nothing else, so a replay has none. A stop is a fact, at the turn before which it came.
+A pause only takes time, so a replay has none. A stop is a fact, recorded with the turn that it prevented.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 STOP: Final = "stop"
 """Name of the fact that says why an agent was stopped; its key is the turn, or `request n`, that did not begin."""
 STOPPED: Final = "stopped"
-"""How an agent ends then."""
+"""The reason code of a stopped agent."""
 CALLER: Final = "caller"
 """Who ended it."""
 SYNTHESIS: Final = "synthesis"
-"""What the request is for that asks for an answer then."""
+"""The purpose of the request for a stopped agent's answer."""
 PROMPT: Final = (
     "Stop here. Give the best answer to the task that you can give from what is known so far, in plain text. "
     "Call no tool. Say what is still unknown."
 )
 FOUND: Final = 20
-"""Results that a model is told which does not see them in its thread, the newest ones."""
+"""The number of newest results to tell a model that does not have them in its thread."""
 LONGEST: Final = 500
 """Characters of each."""
 
 
 async def steered(state: KernelState, session: Session, key: str) -> KernelState:
-    """Wait as long as the run is paused; returns the state, a final one when the agent was stopped instead.
+    """Wait while the run is paused; return the state, a final one if the agent was stopped.
 
-    `key` says before what: a turn, or a request that a strategy makes outside the turns (a search may make many before its first turn).
+    `key` names the turn, or the request that a strategy makes outside the turns (a search may make many before its first turn).
 
     Raises:
         RunEndedError: a killswitch ended the agent instead.
@@ -55,7 +55,7 @@ async def steered(state: KernelState, session: Session, key: str) -> KernelState
 
 
 async def _stopped(state: KernelState, session: Session, key: str, reason: str) -> KernelState:
-    """Ask for the best answer from what is known, and end with it; without one the best there was is kept."""
+    """Ask for the best answer from what is known, and end with it; without an answer, keep the best output so far."""
     because = str(await session.facts.ask(STOP, lambda: reason, key=key))
     thread = await session.messages.nudge(state.thread, SYNTHESIS, _prompt(state, session))
     answer = ""
@@ -73,7 +73,7 @@ async def _stopped(state: KernelState, session: Session, key: str, reason: str) 
 
 
 def _prompt(state: KernelState, session: Session) -> str:
-    """Return the question; inside a pass, whose thread is about a part of the task, with the task and what was found."""
+    """Return the question; inside a pass, whose thread covers a part of the task, add the task and the results."""
     if session.at.inner is None:
         return PROMPT
     found = [step.content[:LONGEST] for step in state.steps if step.type == "observation" and step.ok][-FOUND:]

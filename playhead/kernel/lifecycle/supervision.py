@@ -90,7 +90,7 @@ class Supervisor:
         self._loop.call_later(CANCELLING_S, self._cancel_no_more)
 
     def _cancel_no_more(self) -> None:
-        """Stop the cancellation: anyio would repeat it at every turn of the loop, for ever."""
+        """Stop the cancellation, which anyio would otherwise repeat at every turn of the event loop."""
         self._inner.shield = True
 
     @contextmanager
@@ -150,7 +150,7 @@ class Supervisor:
         self._execution = abandoned_execution(self._session)
         if self._session.gate.asking is not None:
             hook, where = self._session.gate.asking
-            self._session.emit_left(HookFailed(hook=hook, where=where, error="it had not come back when the run ended"))
+            self._session.emit_left(HookFailed(hook=hook, where=where, error="it had not returned when the run ended"))
         self._session.emit_left(self._session.snapshot(self._execution.state))
         self._session.at.enter_iteration(None)
         self._session.emit_left(self._ending(self._execution))

@@ -51,7 +51,7 @@ class Task:
 
 
 class Watch:
-    """A thread with tasks in the order of their time. A task that raises is logged; the others go on."""
+    """A thread with tasks in the order of their time. A task that raises is logged; the others continue."""
 
     def __init__(self, name: str = "playhead-watch") -> None:
         self._name = name

@@ -1,7 +1,6 @@
-"""What adapters share: address and credentials of a provider, and its client's exceptions as Playhead's errors.
+"""Shared by adapters: a provider's address and credentials, and the mapping of its client's exceptions to Playhead's errors.
 
-The HTTP status says what an error means; without one the request may pass later. The message says who failed, why, and what
-to do about it.
+The HTTP status decides the error; without a status, a retry may succeed. The message says who failed, why, and what to do.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 300
-"""Characters of a provider's message that are kept; some send whole pages."""
+"""Characters of a provider's message that are kept, because some send whole pages."""
 MOST_CAUSES: Final = 20
-"""Errors of a chain that are looked at."""
+"""The number of chained errors that are examined."""
 _BY_STATUS: Final = {401: MissingApiKeyError, 404: UnknownModelError, 408: ModelUnavailableError, 429: RateLimitError}
-"""The errors of 4xx statuses; any other 4xx would fail again, and any other status, such as 503, may pass."""
+"""The errors of 4xx statuses; any other 4xx would fail again, and any other status, such as 503, may be temporary."""
 _UNREACHABLE: Final = frozenset({"ClientConnectorError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
 """Names of exception classes which mean that no server was reached and nothing was sent."""
 _NO_KEY: Final = re.compile(
@@ -53,15 +52,15 @@ _NO_KEY: Final = re.compile(
 )
 _NO_PACKAGE: Final = "No module named "
 _NO_PROVIDER: Final = "LLM Provider NOT provided"
-"""How messages begin for which litellm has no better class than "internal server error" or "bad request"."""
+"""Beginnings of messages that litellm only classifies as "internal server error" or "bad request"."""
 _BEFORE: Final = re.compile(r"((litellm\.)?\w*(Error|Exception|Timeout)( \w*Error)? ?[:-] )*")
 _AFTER: Final = re.compile(
     r" ?(Traceback \(most recent call|Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried"
     r"|To drop these, set|\(status code: \d+\)$).*"
 )
-"""Names of classes before a provider's own words, and advice, traces and prompts after them."""
+"""Class names before a provider's own message, and advice, traces and prompts after it."""
 IN_ADDRESS: Final = "address of "
-"""How the names of secrets begin that stand in an address."""
+"""Prefix of the names of secrets in an address."""
 _SECRET_ENDINGS: Final = ("KEY", "KEY_ID", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 _ADDRESS_ENDINGS: Final = ("BASE", "URL", "HOST", "ENDPOINT")
 _OTHER_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -80,22 +79,22 @@ _OTHER_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "vertex_ai": ("google",),
     "volcengine": ("arkapi",),
 }
-"""What the environment calls a provider that litellm calls otherwise."""
+"""Names of providers in environment variables, where litellm uses another name."""
 
 
 class Adapter(ABC):
     """A model behind a client; nothing is sent or imported before the first request."""
 
     usual_address: str
-    """What an error says of the usual address."""
+    """The usual address, in the words of errors."""
 
     def __init__(self, name: str, *, api_base: str | None = None, tool_format: ToolFormat = "native") -> None:
         """Describe a model; nothing is sent or imported before the first request.
 
         Args:
             name: `provider/model`.
-            api_base: the server's address, when it is not the usual one or that of the environment.
-            tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
+            api_base: the server's address, if it is neither the usual one nor set in the environment.
+            tool_format: `native`, or `text` for models without native calls: tools and calls are part of the prompt.
         """
         self.tool_format = checked_tool_format(tool_format)
         self._name = name
@@ -113,7 +112,7 @@ class Adapter(ABC):
         """Return every secret that a request to the provider may carry, by name.
 
         These are the given key, the environment's keys and tokens for the provider, and the parts of addresses other than host
-        and path. They are only used for redaction, so too many is fine, and too few is not.
+        and path. They are only used for redaction, so including too many is harmless.
         """
         found = _environment(self._provider, _SECRET_ENDINGS)
         if self._api_key:
@@ -125,7 +124,7 @@ class Adapter(ABC):
 
     @property
     def address(self) -> str | None:
-        """Return where the provider is reached, without credentials; None for its usual address."""
+        """Return the provider's address without credentials; None for its usual address."""
         return public_address(base) if (base := self._base()) else None
 
     def beside(self, name: str) -> Adapter:
@@ -143,7 +142,7 @@ class Adapter(ABC):
 
     @contextmanager
     def _as_ours(self, request: Request | None = None) -> Iterator[None]:
-        """Raise what the client raises as one of our errors, without any secret, also of the request's parameters."""
+        """Raise the client's exceptions as our own errors, without secrets, including those in request parameters."""
         try:
             yield
         except PlayheadError:
@@ -211,14 +210,14 @@ def _kind(error: Exception, reason: str) -> type[PlayheadError]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what led to it."""
+    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def _retry_after_s(causes: list[BaseException]) -> float | None:
-    """Return the seconds that the provider asks to wait, by its headers `retry-after-ms` or `retry-after`."""
+    """Return the seconds that the provider asks to wait, from its headers `retry-after-ms` or `retry-after`."""
     for cause in causes:
         given = getattr(getattr(cause, "response", None), "headers", None) or {}
         headers = {str(name).lower(): value for name, value in given.items()}
@@ -230,7 +229,7 @@ def _retry_after_s(causes: list[BaseException]) -> float | None:
 
 
 def _own_words(text: str) -> str:
-    """Return the provider's own words: one line, no class names, no prompt, at most `LONGEST` characters."""
+    """Return the provider's own message: one line, no class names, no prompt, at most `LONGEST` characters."""
     text = _BEFORE.sub("", _AFTER.sub("", " ".join(text.split())), count=1)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
@@ -241,12 +240,12 @@ def provider_of(model: str) -> str:
 
 
 def key_variable(provider: str) -> str:
-    """Return the environment variable that a provider's key is in by custom: `OPENAI_API_KEY`."""
+    """Return the usual environment variable for a provider's key, such as `OPENAI_API_KEY`."""
     return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
 
 
 def public_address(url: str) -> str:
-    """Return the address as it may be shown: without user info, query and fragment."""
+    """Return the address without user info, query and fragment, so that it may be shown."""
     parts = _split(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).removeprefix("//")
 
@@ -268,7 +267,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _squash(name: str) -> str:
-    # litellm says together_ai where the environment says TOGETHERAI_API_KEY and TOGETHER_AI_TOKEN.
+    # litellm's name is together_ai; the environment has TOGETHERAI_API_KEY and TOGETHER_AI_TOKEN.
     return re.sub(r"[\W_]", "", name).lower()
 
 

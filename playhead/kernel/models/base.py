@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 ToolFormat = Literal["native", "text"]
-"""Where tools and calls stand: in fields of requests and answers, or in the text of prompts and answers."""
+"""Where tools and calls are: in fields of requests and answers, or in the text of prompts and answers."""
 
 
 def tool_format_of(model: Model) -> ToolFormat:
-    """Return the tool format of a model; `native` where its adapter does not say."""
+    """Return the tool format of a model; `native` if its adapter does not declare one."""
     return checked_tool_format(getattr(model, "tool_format", "native"))
 
 
 def checked_tool_format(given: Any) -> ToolFormat:  # noqa: ANN401 - checked here
-    """Return a format that there is."""
+    """Return a valid tool format."""
     if given not in get_args(ToolFormat):
         raise UsageError(f"tool_format is 'native' or 'text'; it is {given!r}")
     return given  # type: ignore[no-any-return]
@@ -32,7 +32,7 @@ def checked_tool_format(given: Any) -> ToolFormat:  # noqa: ANN401 - checked her
 
 @runtime_checkable
 class Model(Protocol):
-    """Answers requests. Adapters never retry: each attempt is the session's, and so an event.
+    """Answers requests. Adapters never retry, because the session makes each attempt, so that each is an event.
 
     Anything with these members is a model; `playhead.testing.ScriptedModel` is the simplest.
     """
@@ -51,23 +51,23 @@ class Model(Protocol):
         """Answer one request.
 
         Raises:
-            ModelUnavailableError, RateLimitError: the same request may pass later.
-            ModelRequestError: it will not.
+            ModelUnavailableError, RateLimitError: the same request may succeed later.
+            ModelRequestError: the request would fail again.
             MissingApiKeyError, UnknownModelError, MissingDependencyError: the caller has to change something.
         """
         ...
 
     async def prices(self) -> Prices | None:
-        """Return what a token costs, or None when that is not known."""
+        """Return the token prices, or None if they are not known."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """The next piece of what a model says."""
+    """The next piece of a streamed answer."""
 
     text: str
-    """Text that follows the pieces before it; reasoning is not part of it."""
+    """Text that continues the earlier pieces, without reasoning."""
 
 
 @runtime_checkable
@@ -77,8 +77,8 @@ class StreamsText(Protocol):
     def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
         """Answer one request: the pieces of the text, and last the answer, the same that `complete` would return.
 
-        The pieces together are the text of the answer. Nothing comes after it. Whoever stops listening closes the
-        generator, which has to let go of the connection then.
+        The pieces together are the text of the answer, and nothing follows the answer. A caller that stops early closes
+        the generator, which must then release the connection.
 
         Raises:
             ModelError, UsageError: as `complete`, also between two pieces.
@@ -88,19 +88,19 @@ class StreamsText(Protocol):
 
 @runtime_checkable
 class CountsTokens(Protocol):
-    """A model that can tell how many tokens a prompt has, before it is sent."""
+    """A model that can count a prompt's tokens before the prompt is sent."""
 
     async def count_tokens(self, request: Request) -> int | None:
         """Return the tokens of the request's prompt, tools included, not below what the provider will count.
 
-        None when it cannot be told for this request.
+        None if this request cannot be counted.
         """
         ...
 
 
 @runtime_checkable
 class Checked(Protocol):
-    """A model that can tell, before anything is sent, that every request would fail."""
+    """A model that can detect, before anything is sent, that every request would fail."""
 
     async def check(self) -> None:
         """Raise what every request would run into.
@@ -112,7 +112,7 @@ class Checked(Protocol):
 
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
-    """Return the tokens and US dollars that an adapter reports, as far as they are possible: it may be anybody's."""
+    """Return the tokens and US dollars that an adapter reports, without impossible values, which third-party code may report."""
     read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
     cost = dollars(cost_usd)
     if cost is None and cost_usd is not None:
