@@ -1,4 +1,4 @@
-"""Events as OpenInference spans, and their delivery to a collector. Needs the extra `otel`, loaded when it is first used.
+"""Converts events to OpenInference spans and delivers them to a collector. Needs the extra `otel`, loaded on first use.
 
 live_export("http://localhost:4318")          # or OTEL_EXPORTER_OTLP_ENDPOINT, and nothing in the program
 export_to(processor)                          # through an application's own span processor

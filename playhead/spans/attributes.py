@@ -1,6 +1,6 @@
 """The attributes, metadata and status of each kind of span, in the names of OpenInference. None marks an unknown value.
 
-An AGENT span is the root of a run, or a child of the tool call that entered the agent. LLM spans are model calls, TOOL spans tool calls.
+An AGENT span is the root of a run, or a child of the tool call that started the agent. LLM spans are model calls, TOOL spans tool calls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Attributes = dict[str, Any]
 
 
 def of_run(started: RunStarted, masking: Masking) -> Attributes:
-    """Return what every span of a run carries: its session, its user and its tags."""
+    """Return the attributes of every span of a run: its session, its user and its tags."""
     telemetry, chat = started.telemetry, started.chat
     session = (telemetry and telemetry.session_id) or (chat and chat.session) or started.run_id
     user = telemetry and cleaned(telemetry.user_id)
@@ -48,7 +48,7 @@ def of_run(started: RunStarted, masking: Masking) -> Attributes:
 
 
 def of_template(started: RunStarted, masking: Masking) -> Attributes:
-    """Return what every LLM span of a run carries: the prompt template that the application named."""
+    """Return the attributes of every LLM span of a run: the prompt template that the application named."""
     telemetry = started.telemetry
     if telemetry is None or not masking.inputs:
         return {}
@@ -61,7 +61,7 @@ def of_template(started: RunStarted, masking: Masking) -> Attributes:
 
 
 def of_agent(started: RunStarted | AgentStarted, run_id: str, owner: str, path: str, masking: Masking) -> Attributes:
-    """Return the attributes with which an AGENT span begins. The task of a sub-agent is the argument of a tool call."""
+    """Return the initial attributes of an AGENT span. The task of a sub-agent is the argument of a tool call."""
     task = content_shown(started.task, masking.image)
     return {
         S.AGENT_NAME: clean(started.agent.name),
@@ -72,7 +72,7 @@ def of_agent(started: RunStarted | AgentStarted, run_id: str, owner: str, path: 
 
 
 def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> Attributes:
-    """Return the metadata of an AGENT span; it holds the model, because backends add up tokens for each span with `llm.model_name`."""
+    """Return the metadata of an AGENT span. The model is here because backends add up tokens of every span with `llm.model_name`."""
     header = started.agent
     metadata = {"owner": record.owner, "seq": record.seq, "strategy": header.strategy, "model": header.model}
     if not isinstance(started, RunStarted):
@@ -104,7 +104,7 @@ def links_of(started: RunStarted) -> tuple[Link, ...]:
 
 
 def of_ending(ending: Ending, masking: Masking) -> Attributes:
-    """Return the attributes with which an AGENT span ends."""
+    """Return the final attributes of an AGENT span."""
     has_output = ending.output is not None
     return {
         "agent.iterations": ending.iterations,
@@ -117,7 +117,7 @@ def of_ending(ending: Ending, masking: Masking) -> Attributes:
 
 
 def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) -> Status:
-    """Return the status of an AGENT span: OK for every orderly ending, also one by a limit."""
+    """Return the status of an AGENT span: OK for every normal ending, including an ending by a limit."""
     why = ending.terminated_because
     span.metadata |= {
         "strategy_used": ending.strategy_used,
@@ -135,13 +135,13 @@ def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) ->
 def of_request(
     requested: LlmRequested, prompt: Prompt, offered: Offered, described: Offered, masking: Masking
 ) -> Attributes:
-    """Return the attributes with which an LLM span begins.
+    """Return the initial attributes of an LLM span.
 
     Args:
         requested: the request.
         prompt: its messages.
         offered: the tools that it sends as schemas.
-        described: these, and the tools that its prompt describes in words.
+        described: the offered tools, and those that its prompt describes in words.
         masking: what is shown.
     """
     messages = ",".join([message.json for message in prompt.messages])
@@ -168,7 +168,7 @@ def request_metadata(requested: LlmRequested, record: Record, prompt: Prompt) ->
 
 
 def of_answer(responded: LlmResponded, answer: Shown, prices: Prices | None, masking: Masking) -> Attributes:
-    """Return the attributes with which an LLM span ends."""
+    """Return the final attributes of an LLM span."""
     return {
         **masking.output_json(answer.json),
         **_token_attributes(responded.usage),
@@ -226,7 +226,7 @@ def _token_attributes(usage: Usage) -> Attributes:
 
 
 def _cost_attributes(cost_usd: float | None, usage: Usage, prices: Prices | None) -> Attributes:
-    """Return the costs; their parts only where the prices at the start of the run add up to the recorded cost."""
+    """Return the costs; split into parts only when the prices at the start of the run add up to the recorded cost."""
     if cost_usd is None:
         return {}
     attributes = {S.LLM_COST_TOTAL: cost_usd}
@@ -248,7 +248,7 @@ def _prompt_cost(usage: Usage, prices: Prices) -> float:
 
 
 def of_call(started: ToolCallStarted, record: Record, tool: ToolSpec | None, masking: Masking) -> Attributes:
-    """Return the attributes with which a TOOL span begins: `tool.parameters` is the schema, `input.value` the arguments."""
+    """Return the initial attributes of a TOOL span: `tool.parameters` is the schema, `input.value` the arguments."""
     described = tool if masking.tools else None
     return {
         S.TOOL_NAME: masking.tool_name(started.tool, tool),
@@ -274,12 +274,12 @@ def call_metadata(started: ToolCallStarted, record: Record, repaired: list[str] 
 
 
 def outcome(completed: ToolCallCompleted) -> JsonValue:
-    """Return the result of a tool call, or the error message that the model was sent."""
+    """Return the result of a tool call, or the error message that the model received."""
     return completed.result if completed.ok else completed.observation()
 
 
 def of_result(completed: ToolCallCompleted, *, is_shown: bool, masking: Masking) -> Attributes:
-    """Return the attributes with which a TOOL span ends; only the output depends on what is shown."""
+    """Return the final attributes of a TOOL span; only the output depends on the masking."""
     return {"tool.success": completed.ok, **masking.output(outcome(completed), is_shown=is_shown)}
 
 

@@ -1,4 +1,4 @@
-"""A fold of a run's events into spans: which span each event opens, closes or adds to."""
+"""Folds a run's events into spans: each event opens, closes or extends a span."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
 
 Closed = list["ReadableSpan"] | None
-"""The spans that an event closes; None when the event belongs to nothing that is open, or starts something twice."""
+"""The spans that an event closes; None when the event belongs to no open span, or starts an operation twice."""
 Handler = Callable[..., Closed]
 _LATEST: Final = 2**63 // 1000 - 1
 """Microseconds; the largest time that OTLP's nanoseconds can hold."""
@@ -51,7 +51,7 @@ def spans_of(
     Args:
         records: every record of the run, in the order of the file.
         options: what the spans show.
-        resource: the resource of the spans; None: that of the environment, the application or `playhead`.
+        resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
         finished: whether no more records will come, so that open spans are yielded as interrupted.
     """
     builder = SpanBuilder(options, resource)
@@ -62,7 +62,7 @@ def spans_of(
 
 
 class SpanBuilder:
-    """A fold over one run's records, live or from a file. The same records give the same spans, to the byte.
+    """A fold over one run's records, live or from a file. The same records give identical spans, byte for byte.
 
     Damaged or hostile records never raise. Use a builder in one thread at a time.
     """
@@ -74,11 +74,11 @@ class SpanBuilder:
 
         Args:
             options: what the spans show.
-            resource: the resource of the spans; None: that of the environment, the application or `playhead`.
+            resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
             service: `service.name`, where `resource` is None.
         """
         self.left_out = 0
-        """Events that belong to no span, because what they belong to never started, has ended or started twice."""
+        """Events that belong to no span, because their operation never started, has ended, or started twice."""
         self._options = options or SpanOptions()
         self._resource, self._service = resource, service
         self._run: _RunSpans | None = None
@@ -98,7 +98,7 @@ class SpanBuilder:
         return closed or []
 
     def interrupted(self) -> list[ReadableSpan]:
-        """Return the open spans as a run that died here left them, innermost first. The builder does not change.
+        """Return the open spans as interrupted, as if the run died here, innermost first. The builder does not change.
 
         They end at the time of the last event, with the status ERROR and the attribute `playhead.interrupted`.
         """
@@ -151,12 +151,12 @@ class _RunSpans:
         self._template = attributes.of_template(started, masking)
         self._owners: dict[str, _Owner] = {}
         self._bodies: dict[str, tuple[OpenSpan, _Owner]] = {}
-        """Open tool calls and who made them, by the owner that the body of the tool would be."""
+        """Open tool calls with their callers, by the owner that the tool's body would have."""
         self._body_of: dict[OpenSpan, str] = {}
         self._enter(record, started, None, now)
 
     def take(self, record: Record, now: int) -> Closed:
-        """Take the next event; return the spans that it closes, or None when it belongs to nothing."""
+        """Process the next event; return the spans that it closes, or None when it belongs to no open span."""
         self._opening.take(record.event)
         if isinstance(record.event, e.AgentStarted):
             return self._agent_started(record, record.event, now)
@@ -197,7 +197,7 @@ class _RunSpans:
         return owner
 
     def _owner(self, name: str) -> _Owner | None:
-        """Return an owner; the body of a tool becomes one with its first event."""
+        """Return an owner; a tool's body becomes an owner with its first event."""
         if name in self._owners or name not in self._bodies:
             return self._owners.get(name)
         span, above = self._bodies[name]
@@ -304,7 +304,7 @@ class _RunSpans:
         return above if above is not None and above.is_open else owner.phases.of_call(event.step)
 
     def _tool(self, owner: _Owner, name: str) -> ToolSpec | None:
-        """Return a tool of an agent; where the body of a tool calls it, of the agent whose tool that is."""
+        """Return a tool of an agent; for a call by a tool's body, a tool of the agent that owns the calling tool."""
         own = owner.thread.tool(name)
         above = self._owners.get(parent_of(owner.name))
         return own if own is not None or above is None else above.thread.tool(name)
@@ -388,7 +388,7 @@ class _RunSpans:
 
 
 def resource_of(started: e.RunStarted, service: str | None = None) -> Resource:
-    """Return the resource of a run's spans: an argument overrides the environment, and that the application's own resource.
+    """Return the resource of a run's spans: an argument overrides the environment, which overrides the application's resource.
 
     The environment is that of OpenTelemetry's SDK and `PHOENIX_PROJECT_NAME`; the application's resource is in the trace.
     """

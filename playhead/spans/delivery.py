@@ -1,4 +1,4 @@
-"""Spans on their way to one destination: requests, what each answer means, and pauses while the destination takes nothing."""
+"""Delivers spans to one destination: sends requests, interprets answers, and pauses while the destination accepts nothing."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     from playhead.spans.run_export import Closed, RunExport
 
 Meaning = Literal["accepted", "too-large", "refused", "failed", "unavailable", "unusable"]
-"""`refused`: some of these spans, for good. `failed`: the collector broke, for now or because of these spans. `unavailable`:
-for now. `unusable`: the endpoint takes no request until somebody changes its address, key or certificate."""
+"""`refused`: some of these spans are permanently refused. `failed`: the collector failed, temporarily or because of these spans.
+`unavailable`: a temporary failure. `unusable`: every request fails until the address, key or certificate is corrected."""
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Of one request, before it is compressed: the limit of some collectors."""
+"""Largest request in bytes, before compression; some collectors have this limit."""
 MAX_SPANS: Final = 512
 """Spans of one delivery."""
 MAX_REQUESTS: Final = 32
-"""Requests of one delivery; spans that are left go into the next."""
+"""Largest number of requests per delivery; remaining spans go into the next delivery."""
 MAX_REMARKS: Final = 10
-"""Different warnings of a destination that are passed on."""
+"""Largest number of different warnings of a destination to report."""
 _ROOM: Final = MAX_BYTES * 3 // 4
-"""Estimated bytes of one delivery; a request that turns out larger is split."""
+"""Largest estimated size of one delivery in bytes; a request that turns out too large is split."""
 _FIRST_PAUSE_S: Final = 1.0
 """Seconds after the first failure; doubled each time."""
 _LONGEST_PAUSE_S: Final = 60.0
 _JITTER: Final = 0.2
 _FOR_NOW: Final = frozenset({408, 425, 429, 502, 503, 504})
 _OF_THE_ENDPOINT: Final = frozenset({401, 402, 403, 404, 405, 406, 407, 410, 415, 421, 426, 451})
-"""Statuses that are about a key, an address or a protocol, and not about the spans."""
+"""HTTP statuses that concern a key, an address or a protocol, not the spans."""
 _LARGEST_ANSWER: Final = 64 * 1024
-"""Bytes of an answer that are read."""
+"""Largest number of bytes of an answer to read."""
 _LONGEST_RETRY_AFTER_S: Final = 300.0
 _GZIP_LEVEL: Final = 1
 """The text of spans shrinks to a fifth at the fastest level, and little more at the slowest."""
@@ -68,23 +68,23 @@ class Answer:
 
     meaning: Meaning
     reason: str = ""
-    """In words, safe to show; for an accepted request, the collector's warning."""
+    """A description that is safe to show; for an accepted request, the collector's warning."""
     retry_after_s: float | None = None
     """Seconds that the collector asks to wait."""
 
 
 @dataclass
 class Delivered:
-    """What became of spans, in their order."""
+    """The outcome of a delivery."""
 
     settled: int = 0
-    """Spans from the start that were accepted or refused."""
+    """Number of spans, from the start, that were accepted or refused."""
     refused: dict[int, str] = field(default_factory=dict)
-    """Why spans were refused for good, by their places."""
+    """Reasons of permanent refusals, by the span's position."""
     remarks: list[str] = field(default_factory=list)
-    """Warnings of the destination about spans that it took."""
+    """Warnings of the destination about accepted spans."""
     stopped: Answer | None = None
-    """Why the rest was not delivered; None when there is no rest, or it only has to be handed over again."""
+    """Why the rest was not delivered; None when there is no rest, or when it only has to be delivered again."""
 
 
 class Sink:
@@ -95,7 +95,7 @@ class Sink:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close what it holds: nothing, unless a subclass says otherwise."""
+        """Release resources; does nothing unless a subclass overrides it."""
 
 
 class ToProcessor(Sink):
@@ -105,7 +105,7 @@ class ToProcessor(Sink):
         self._processor = processor
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
-        """Hand spans over in order; one at which the processor raises counts as refused."""
+        """Pass spans to the processor in order; a span at which it raises counts as refused."""
         delivered = Delivered(settled=len(spans))
         for place, span in enumerate(spans):
             try:
@@ -148,12 +148,12 @@ class Otlp(Sink):
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now.
 
-        A request that is too large or holds a span that the collector refuses is halved until that span is found; so is one
-        at which the collector breaks twice. A collector that takes none of the spans is wrong itself: nothing is settled.
+        A request that is too large, that contains a refused span, or at which the collector fails twice is halved until the
+        span is found. A collector that accepts none of the spans is itself at fault, so nothing is settled.
 
         Args:
-            spans: what to deliver.
-            timeout_s: the seconds for all requests; None: each request takes as long as the destination allows.
+            spans: the spans to deliver.
+            timeout_s: the seconds for all requests; None: each request has the destination's own timeout.
         """
         late_at = None if timeout_s is None else time.monotonic() + timeout_s
         delivered, parts, blamed, accepted = Delivered(), [range(len(spans))], None, False
@@ -254,17 +254,17 @@ def _retry_after_s(header: str) -> float | None:
 
 
 def _cause(error: BaseException) -> str:
-    """Return the system's reason for a failed connection: that of the innermost error, as the others repeat headers."""
+    """Return the system's reason for a failed connection from the innermost error, because the others repeat headers."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return plain(error.strerror).lower() if isinstance(error, OSError) and error.strerror else "there is no connection"
 
 
 def read_answer(content: bytes, kind: str) -> Answer | None:
-    """Return what the body of a successful answer means, by its content type; None if no collector sent it.
+    """Interpret the body of a successful answer by its content type; return None if it is not a collector's answer.
 
-    OTLP's answer is an `ExportTraceServiceResponse`, as protobuf or as JSON, and nearly always empty. One that rejects spans
-    does not say which.
+    OTLP's answer is an `ExportTraceServiceResponse`, as protobuf or as JSON, and is nearly always empty. An answer that
+    rejects spans does not say which ones.
     """
     message = ExportTraceServiceResponse()
     try:
@@ -285,7 +285,7 @@ def read_answer(content: bytes, kind: str) -> Answer | None:
 
 
 Step = Literal["sent", "stuck", "idle"]
-"""`sent`: something was settled. `stuck`: the destination takes nothing now. `idle`: there is nothing to send now."""
+"""`sent`: spans were settled. `stuck`: the destination accepts nothing now. `idle`: there is nothing to send now."""
 
 
 class Pump:
@@ -294,15 +294,15 @@ class Pump:
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.runs: list[RunExport] = []
-        """The runs that are not done, in the order in which they came."""
+        """The runs that are not done, in order of arrival."""
         self.remarks: list[str] = []
-        """Warnings of the destination about spans that it took, each text once; the first `MAX_REMARKS`."""
+        """The first `MAX_REMARKS` different warnings of the destination about accepted spans."""
         self.stopped: Answer | None = None
-        """Why the destination took nothing the last time; None when it did."""
+        """Why the destination accepted nothing the last time; None if it did accept spans."""
         self.again_at = 0.0
-        """When the destination is tried again, in monotonic seconds."""
+        """Time of the next attempt, in monotonic seconds."""
         self.failing_since: float | None = None
-        """When the first of the failures in a row was, in monotonic seconds."""
+        """Time of the first of the consecutive failures, in monotonic seconds."""
         self._pause_s = _FIRST_PAUSE_S
         self._turn = 0
         self._batch: list[Closed] = []
@@ -334,7 +334,7 @@ class Pump:
         return done
 
     def _gather(self) -> None:
-        """Add the next spans, of each run in turn until a request is full."""
+        """Add the next spans of each run in turn, until a request is full."""
         size = sum(size_of(closed.span) for closed in self._batch)
         first = self._turn % len(self.runs) if self.runs else 0
         for run in [each for each in (*self.runs[first:], *self.runs[:first]) if each.failure is None]:
@@ -344,14 +344,14 @@ class Pump:
         self._turn += 1
 
     def _pause(self, stopped: Answer | None) -> None:
-        """Wait longer after each failure, or as long as the destination says; not at all after a success."""
+        """Pause longer after each failure, or as long as the destination asks; do not pause after a success."""
         self.stopped, now = stopped, time.monotonic()
         if stopped is None:
             self._pause_s, self.again_at, self.failing_since = _FIRST_PAUSE_S, 0.0, None
             return
         self.failing_since = self.failing_since or now
         pause = _LONGEST_PAUSE_S if stopped.meaning == "unusable" else self._pause_s
-        pause *= 1 + random.uniform(-_JITTER, _JITTER)  # noqa: S311 - many processes must not come back at once
+        pause *= 1 + random.uniform(-_JITTER, _JITTER)  # noqa: S311 - many processes must not retry at once
         self.again_at = now + (pause if stopped.retry_after_s is None else stopped.retry_after_s)
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
@@ -361,6 +361,6 @@ def _next_of(run: RunExport) -> Closed | None:
         return run.take()
     except (PlayheadError, OSError) as error:
         run.failure = str(error)
-    except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
+    except Exception as error:  # noqa: BLE001 - one unreadable run must not delay the others
         run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
     return None

@@ -25,9 +25,9 @@ _MILLISECONDS: Final = 1000.0
 Python reads it."""
 _PROTOCOL: Final = "http/protobuf"
 _LONGEST: Final = 200
-"""Characters of foreign text that are shown."""
+"""Largest number of characters of foreign text to show."""
 _SHORTEST_SECRET: Final = 4
-"""Characters; shorter values of headers appear in any text by chance."""
+"""Shortest header value, in characters, to redact; shorter values appear in any text by chance."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Destination:
     compression: str = "gzip"
     """`gzip` or `none`."""
     certificate: str | None = None
-    """File of the certificate authority that vouches for it; None: those that the system trusts."""
+    """File with the certificate authority to trust; None: those that the system trusts."""
     client: tuple[str, str] | str | None = None
     """Files of the client's own certificate and key."""
 
@@ -57,8 +57,8 @@ class Destination:
     def key(self) -> str:
         """A name for files: the same for the same address and account.
 
-        Headers and query stand for the account, such as a project of a service: four hex digits of their hash, which are far too
-        few to find a key with, or to confirm one.
+        Headers and query identify the account, such as a project of a service. Only four hex digits of their hash are used,
+        far too few to find or confirm a key.
         """
         access = repr((sorted(self.headers.items()), urlsplit(self.address).query))
         account = hashlib.sha256(access.encode()).hexdigest()[:4]
@@ -74,7 +74,7 @@ class Destination:
         """Return the same destination with more headers, which override the others.
 
         Raises:
-            SettingsError: one of them holds what no header can hold.
+            SettingsError: a header contains invalid characters.
         """
         given = {name.lower(): value for name, value in headers.items()}
         return replace(self, headers={**self.headers, **_checked_headers(given, "the headers that were given")})
@@ -92,7 +92,7 @@ def require_opentelemetry() -> None:
     """Check that the libraries of an export are installed.
 
     Raises:
-        MissingDependencyError: one is not.
+        MissingDependencyError: a library is not installed.
     """
     try:
         import opentelemetry.proto.trace.v1.trace_pb2  # noqa: PLC0415 - imported to see whether it is there
@@ -103,7 +103,7 @@ def require_opentelemetry() -> None:
 
 
 def live_destination() -> Destination | None:
-    """Return where the environment wants the spans of running agents sent; None when it does not, or turns that off.
+    """Return the destination that the environment sets for live export; None when it sets none or disables the export.
 
     Raises:
         SettingsError: a variable has an invalid value, or names an exporter that Playhead does not have.
@@ -139,7 +139,7 @@ def from_environment() -> Destination | None:
 
 
 def named(endpoint: str, headers: Mapping[str, str] | None = None, *, argument: str = "endpoint") -> Destination:
-    """Return the destination at a URL: `/v1/traces` is added unless it ends so; the rest is as the variables say.
+    """Return the destination at a URL, to which `/v1/traces` is added unless present; the variables set everything else.
 
     Args:
         endpoint: the collector, such as `http://localhost:4318`.
@@ -147,7 +147,7 @@ def named(endpoint: str, headers: Mapping[str, str] | None = None, *, argument: 
         argument: the name of the endpoint in errors.
 
     Raises:
-        UsageError: it is no such URL, or a variable has an invalid value.
+        UsageError: the endpoint is not a valid URL, or a variable has an invalid value.
     """
     return _destination(_with_path(_checked(endpoint, argument, UsageError))).with_headers(headers or {})
 
@@ -158,7 +158,7 @@ def _with_path(parts: SplitResult) -> SplitResult:
 
 
 def _checked(address: str, where: str, error: type[UsageError]) -> SplitResult:
-    """Return the parts of a URL; the error does not quote it, as it may hold a password."""
+    """Return the parts of a URL; the error does not quote the URL, which may contain a password."""
     try:
         parts = urlsplit(address.strip())
         is_sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
@@ -185,7 +185,7 @@ def _destination(parts: SplitResult) -> Destination:
 
 
 def _check_protocol() -> None:
-    """Refuse gRPC, which has a port of its own, and JSON."""
+    """Refuse gRPC, which uses another port, and JSON."""
     protocol = (_variable("PROTOCOL") or _PROTOCOL).strip().lower()
     if protocol != _PROTOCOL:
         raise SettingsError(
@@ -213,7 +213,7 @@ def _headers() -> dict[str, str]:
 
 
 def _checked_headers(headers: dict[str, str], where: str) -> dict[str, str]:
-    """Return headers that can be sent; the error does not quote one that cannot."""
+    """Return the headers if they are valid; the error does not quote an invalid one."""
     for number, (name, value) in enumerate(headers.items(), 1):
         is_token = name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
         if not is_token or not value.isprintable() or not value.isascii():

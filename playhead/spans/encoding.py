@@ -1,7 +1,7 @@
-"""Spans as OTLP's protobuf and as its JSON.
+"""Encodes spans as OTLP protobuf and OTLP JSON.
 
-`encode` makes the bytes of OpenTelemetry's own `encode_spans`, which tests compare, three times as fast: with that one, an export
-sends 3,100 spans a second of CPU time instead of 5,100.
+`encode` produces the same bytes as OpenTelemetry's `encode_spans` (a test compares them), three times as fast: an export sends
+5,100 spans per second of CPU time instead of 3,100.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _LARGEST: Final = 2**63 - 1
-"""The largest integer of OTLP."""
+"""The largest integer that OTLP can represent."""
 _ATTRIBUTE: Final = 12
-"""Bytes that an attribute takes beside its name and its value, roughly."""
+"""Approximate bytes of an attribute in addition to its name and its value."""
 _HAS_IS_REMOTE: Final = 0x100
 _IS_REMOTE: Final = 0x200
 """Bits of a span's flags that say where its parent is."""
@@ -39,7 +39,7 @@ def encode(spans: Sequence[ReadableSpan]) -> bytes:
 
 
 def size_of(span: ReadableSpan) -> int:
-    """Return roughly how many bytes a span takes; quick."""
+    """Return a quick estimate of a span's size in bytes."""
     attributes: Mapping[str, Any] = span.attributes or {}
     text = sum(map(len, attributes)) + sum(map(len, map(str, attributes.values())))
     return text + _ATTRIBUTE * len(attributes)
@@ -69,7 +69,7 @@ def _request_of(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
 
 
 def _scope_of(request: ExportTraceServiceRequest, span: ReadableSpan) -> ScopeSpans:
-    """Add the resource and the scope of a span; return where the spans of this resource go."""
+    """Add the resource and the scope of a span; return the scope, which takes all spans of this resource."""
     resource = request.resource_spans.add(schema_url=span.resource.schema_url)
     _put(resource.resource.attributes, span.resource.attributes)
     scope = resource.scope_spans.add()
@@ -125,7 +125,7 @@ def _put_value(message: AnyValue, value: object) -> None:
         case float():
             message.double_value = value
         case list() | tuple():
-            message.array_value.SetInParent()  # an empty list is no text
+            message.array_value.SetInParent()  # marks an empty list as a list
             for each in value:
                 _put_value(message.array_value.values.add(), each)
         case _:

@@ -1,7 +1,7 @@
 """Live export: one thread sends the spans of this process's runs while they are running. The environment or the program starts it.
 
-The thread reads the traces as they are written, so an event costs the agent nothing, and what waits for a collector that is
-down waits in the file. The records of a run without a file go into a bounded queue.
+The thread reads the traces as they are written, so an event costs the agent nothing, and when a collector is down, undelivered
+events wait in the file. The records of a run without a file go into a bounded queue.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("playhead")
 
 _POLL_S: Final = 0.5
-"""Seconds between two looks at the traces of running runs."""
+"""Seconds between two reads of the traces of active runs."""
 _EXIT_S: Final = 2.0
-"""Seconds by which the end of a process is delayed at most."""
+"""Seconds that the end of a process may be delayed."""
 _TO_COUNT_S: Final = 0.4
-"""Seconds of these in which undelivered spans are counted."""
+"""Seconds of that delay reserved for counting undelivered spans."""
 _WARN_AFTER_S: Final = 30.0
-"""Seconds after which a warning names a destination that takes nothing; a restart of it takes less."""
+"""Seconds until a warning about a destination that accepts nothing; a restart of the destination takes less."""
 MAX_RUNS: Final = 10_000
-"""Runs that wait for a destination; later ones wait for `playhead export --resume`."""
+"""Largest number of runs waiting for a destination; later runs are left to `playhead export --resume`."""
 
 
 class LiveExport:
@@ -59,21 +59,21 @@ class LiveExport:
         """Prepare; nothing is imported and no thread starts before the first run.
 
         Args:
-            name: where the spans go, as it may be shown.
+            name: the destination's name for messages.
             to: the collector, or the application's span processor. A processor acknowledges nothing, so there are no cursors.
             service: `service.name` of the spans.
-            options: what they show.
-            resend: the options with which `playhead export` sends what did not arrive.
+            options: what the spans show.
+            resend: the options with which `playhead export` sends undelivered spans.
         """
         self.name = name
         self.stopped = False
-        """Whether it sends no more runs."""
+        """Whether live export has stopped."""
         self._to = to
         self._service, self._options, self._resend = service, options, resend
         self.forget_parent()
 
     def forget_parent(self) -> None:
-        """Forget all runs: in a forked child they are its parent's."""
+        """Forget all runs, because in a forked child they belong to the parent."""
         self._lock, self._ending = threading.Lock(), threading.Lock()
         self._new: list[RunExport] = []
         self._remarks = 0
@@ -102,13 +102,13 @@ class LiveExport:
 
     @property
     def pending(self) -> int:
-        """Runs of which something may be left to deliver."""
+        """Runs that may have undelivered spans."""
         return sum(not run.done for run in self._runs())
 
     def flush(self, timeout_s: float = 30.0) -> bool:
-        """Deliver every span that is complete by now; return whether that was done in time.
+        """Deliver every span that is complete now; return whether that was done in time.
 
-        It does not wait for what is recorded after the call, so it returns however busy the application is.
+        Events recorded after the call are not waited for, so a busy application does not delay it.
         """
         late_at = time.monotonic() + timeout_s
         if self._thread is None or not self._thread.is_alive():
@@ -121,13 +121,13 @@ class LiveExport:
         return done and self._flush(late_at) and all(run.failure is None for run, _ in marks)
 
     def shutdown(self, timeout_s: float = _EXIT_S) -> None:
-        """Deliver what is left, and warn of what could not be delivered. Later runs are not sent; a second call does nothing."""
+        """Deliver the remaining spans, and warn about undelivered ones. Later runs are not sent; a second call does nothing."""
         with self._ending:  # of two threads that end the process, the second waits for the first
             if not self.stopped:
                 self._end(timeout_s)
 
     def _turn_away(self, recorder: Recorder) -> None:
-        """Warn once that runs which begin now are left to `playhead export`."""
+        """Warn once that new runs are left to `playhead export`."""
         if self._is_full:
             return
         self._is_full = True
@@ -191,7 +191,7 @@ class LiveExport:
             self._break(f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300])
 
     def _round(self, pump: Pump) -> None:
-        """Send until nothing is left, the destination takes nothing, or the process ends."""
+        """Send until nothing is left, the destination accepts nothing, or the process ends."""
         while (left := self._time_left()) is None or left > 0:
             if self._hurry:
                 self._hurry, pump.again_at = False, 0.0
@@ -208,7 +208,7 @@ class LiveExport:
                 return
 
     def _time_left(self) -> float | None:
-        """Return the seconds until the process ends; None while it does not."""
+        """Return the seconds left until the process ends; None if it is not ending."""
         return self._end_at - time.monotonic() if self.stopped else None
 
     def _wait(self, pump: Pump) -> None:
@@ -217,7 +217,7 @@ class LiveExport:
         self._wake.clear()
 
     def _warn_of_destination(self, pump: Pump) -> None:
-        """Warn once of a destination that takes nothing, and pass its own warnings on."""
+        """Warn once about a destination that accepts nothing, and log the destination's own warnings."""
         for remark in pump.remarks[self._remarks :]:
             self._remarks += 1
             log.warning("%s takes the spans, and says: %s", self.name, remark)
@@ -231,7 +231,7 @@ class LiveExport:
             log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, stopped.reason)
 
     def _warn_of_run(self, run: RunExport) -> None:
-        """Log what went wrong with a run that is done or given up."""
+        """Log the problems of a run whose export finished or was given up."""
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
         if run.failure is not None and run.path is not None and run.path.exists():
@@ -266,14 +266,14 @@ class LiveExport:
             log.warning("%s", message(undelivered, self.name, self._why_not(), self._resend))
 
     def _why_not(self) -> str | None:
-        """Return why there are spans that were not delivered, if that is known."""
+        """Return why spans were not delivered, if known."""
         reason = self._broken or (self._pump.stopped.reason if self._pump and self._pump.stopped else None)
         if reason is None and self._thread is not None and self._thread.is_alive():
             return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
         return reason
 
     def _flush(self, late_at: float) -> bool:
-        """Flush the processor when everything was handed over; return whether it says that it finished in time."""
+        """Flush the processor once it has all spans; return whether it reports that it finished in time."""
         try:
             left_ms = int(max(late_at - time.monotonic(), 0.0) * 1000)
             return isinstance(self._to, Destination) or self._to.force_flush(left_ms) is not False
@@ -290,7 +290,7 @@ def _end_with_worker(end: Callable[[], None]) -> None:
 
 
 def _suppress_instrumentation() -> None:
-    """Keep the application's instrumentation from making spans of this thread's requests, which carry spans."""
+    """Keep the application's instrumentation from creating spans for this thread's own export requests."""
     from opentelemetry import context  # noqa: PLC0415 - in the thread
 
     context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))  # noqa: SLF001, FBT003 - as its SDK does
@@ -356,7 +356,7 @@ def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -
 
 
 def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
-    """Send a run that begins now, if the program or the environment turned that on; never raises."""
+    """Send a run that begins now, if the program or the environment enabled live export; never raises."""
     try:
         export = _Current.export or _automatic()
         if export is not None and not _is_suppressed():
@@ -369,13 +369,13 @@ def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) ->
 
 
 def at_exit() -> None:
-    """Deliver what is left, for two seconds at most, and warn of what could not be delivered."""
+    """Deliver the remaining spans for at most two seconds, and warn about undelivered ones."""
     if _Current.export is not None:
         _Current.export.shutdown()
 
 
 def _automatic() -> LiveExport | None:
-    """Return the live export that the environment turns on, if it does."""
+    """Return the live export that the environment enables, if any."""
     with _Current.lock:  # several first runs may begin at once
         if _Current.export is None and not _Current.refused and (destination := live_destination()) is not None:
             return _begin(LiveExport(destination.name, destination))
@@ -395,7 +395,7 @@ def _begin(export: LiveExport) -> LiveExport:
 
 
 def _forget_parent() -> None:
-    """Begin anew in a forked child: it sends its own runs, and none of its parent's."""
+    """Start afresh in a forked child, which sends its own runs and none of its parent's."""
     _Current.lock = threading.Lock()
     if _Current.export is not None:
         _Current.export.forget_parent()

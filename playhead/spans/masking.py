@@ -1,14 +1,13 @@
-"""What spans show: the switches of OpenInference, applied wherever the hidden text appears again.
+"""Decides what spans show: applies OpenInference's switches everywhere that the hidden text appears.
 
-`TraceConfig.mask` knows attributes one by one. But an answer stands in `output.value` and again in the next prompt, arguments in
-the answer and on the span of the call: what the kernel or the recording repeats is hidden everywhere. Text that may quote
-anything is hidden by any switch: rationales, errors, the name of a tool that does not exist. Some text nobody can tell apart,
-and needs both switches: what a model or a tool repeats in words of its own, arguments of calls that a model writes into its
-text, and the argument of `final-answer`, which is the run's output.
+`TraceConfig.mask` masks attributes one by one. But an answer appears in `output.value` and in the next prompt, and arguments
+appear in the answer and on the call's span. Text that the kernel or the recording repeats is therefore hidden everywhere. Text
+that may quote anything is hidden by any switch: rationales, errors, the name of a tool that does not exist. Some text cannot be
+recognized as a repetition, so hiding it needs both switches: text that a model or a tool repeats in its own words, arguments of
+calls that a model writes into its text, and the argument of `final-answer`, which is the run's output.
 
-Tags, metadata and templates of the application count as inputs, although no switch of OpenInference is about them. Never hidden
-are ids (of sessions, users, runs, calls and steps) and names that the program gave: agents, tools, models, strategies,
-exceptions.
+The application's tags, metadata and templates count as inputs, although OpenInference has no switch for them. Ids (of sessions,
+users, runs, calls and steps) and names from the program (agents, tools, models, strategies, exceptions) are never hidden.
 """
 
 from __future__ import annotations
@@ -44,21 +43,21 @@ class SpanOptions:
     """What a span shows of a run."""
 
     content: bool = True
-    """Whether prompts, answers, arguments, results, the words of errors, and the application's tags and metadata are shown;
-    without them, names, ids, times, tokens, costs and statuses are left."""
+    """Whether to show prompts, answers, arguments, results, error messages, and the application's tags and metadata. When
+    False, spans show only names, ids, times, tokens, costs and statuses."""
     max_messages: int | None = MAX_MESSAGES
-    """Messages of a prompt that its span shows: system messages and the newest; `metadata` counts the messages that were cut.
-    None: all, which makes the spans of a long run grow with the square of its length."""
+    """Largest number of a prompt's messages in its span: system messages and the newest; `metadata` counts the omitted
+    messages. None: all, which makes the size of a long run's spans grow with the square of its length."""
     gen_ai: bool = False
-    """Whether spans carry the attributes of OpenTelemetry's GenAI conventions as well."""
+    """Whether spans also have the attributes of OpenTelemetry's GenAI conventions."""
     masking: TraceConfig | None = None
-    """What is masked; None: as the `OPENINFERENCE_HIDE_*` variables say now."""
+    """What to mask; None: the current `OPENINFERENCE_HIDE_*` variables decide."""
 
     def __post_init__(self) -> None:
         """Read the variables.
 
         Raises:
-            UsageError: `max_messages` shows not even one message; `content=False` shows none.
+            UsageError: `max_messages` is less than 1. (Use `content=False` to show no messages.)
             SettingsError: a variable is misspelt, or has an invalid value.
         """
         if self.max_messages is not None and self.max_messages < 1:
@@ -91,15 +90,15 @@ class Masking:
         self.outputs = self.output_messages and not config.hide_output_text
         """Whether outputs of operations are shown."""
         self.both = self.inputs and self.outputs
-        """Whether text is shown that is output and input at once, such as the arguments of a call."""
+        """Whether to show text that is both output and input, such as the arguments of a call."""
         self.application = not config.hide_inputs
         """Whether tags and metadata of the application are shown."""
         self.tools = not (config.hide_inputs or config.hide_llm_tools)
-        """Whether schemas and descriptions of tools are shown, also where a prompt lists them in words."""
+        """Whether schemas and descriptions of tools are shown, including those that a prompt lists in words."""
         self.parameters = not config.hide_llm_invocation_parameters
         """Whether parameters of requests are shown."""
         self.words = self.both and not config.hide_input_images
-        """Whether text that may quote anything is shown: reasons, errors, descriptions."""
+        """Whether to show text that may quote anything: reasons, errors, descriptions."""
 
     def image(self, url: str) -> str:
         """Return the URL of an image, or its replacement."""
@@ -107,11 +106,11 @@ class Masking:
         return said if isinstance(said, str) else REDACTED_VALUE
 
     def tool_name(self, name: str, tool: ToolSpec | None) -> str:
-        """Return the name of a called tool; a name that no tool has is text by the model."""
+        """Return the name of a called tool; the name of a tool that does not exist counts as the model's text."""
         return clean(name) if tool is not None else self.word(clean(name))
 
     def calls(self, calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec]) -> Sequence[ToolCall]:
-        """Return the calls of an answer, masked; their ids and the names of existing tools stay."""
+        """Return the calls of an answer, masked; ids and the names of existing tools remain."""
         if self.words:
             return calls
         hidden = {} if self.both else {"arguments": None, "raw_arguments": REDACTED_VALUE}
@@ -188,11 +187,11 @@ _SWITCHES: Final = {
 
 
 def masking_of_environment() -> TraceConfig:
-    """Return what the `OPENINFERENCE_*` variables say.
+    """Return the masking that the `OPENINFERENCE_HIDE_*` variables configure.
 
     Raises:
-        SettingsError: a variable is called like a switch and is none, or its value is neither yes nor no. (OpenInference itself
-            takes any value but `true` for no, and ignores the variable: what should be hidden would be sent.)
+        SettingsError: a variable is not one of the switches, or its value is neither true nor false. (OpenInference itself
+            ignores unknown variables and treats any value but `true` as false, so text that should be hidden would be sent.)
     """
     given = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith(PREFIX)}
     for name, value in given.items():

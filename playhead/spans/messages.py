@@ -1,6 +1,6 @@
-"""Messages and values as spans show them: as text that every backend accepts, as attributes, and as OpenAI's JSON.
+"""Converts messages and values for spans: to text that every backend accepts, to attributes, and to OpenAI's JSON.
 
-A message is converted once, however many requests send it.
+Each message is converted once, even when many requests send it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TEXT = OpenInferenceMimeTypeValues.TEXT.value
 JSON = OpenInferenceMimeTypeValues.JSON.value
 
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-"""An escaped NUL: after an even number of backslashes; after an odd number it is an escaped backslash and text."""
+"""An escaped NUL: `\\u0000` after an even number of backslashes. (After an odd number, the backslash itself is escaped.)"""
 
 
 def clean(text: str) -> str:
@@ -46,7 +46,7 @@ def clean(text: str) -> str:
 
 
 def cleaned(text: str | None) -> str | None:
-    """Return text that backends can store, if there is any."""
+    """Return text that backends can store, or None for None."""
     return None if text is None else clean(text)
 
 
@@ -59,18 +59,18 @@ def json_of(value: Any) -> str:  # noqa: ANN401 - any JSON value
     """Return compact JSON; never raises."""
     try:
         return to_json(value, inf_nan_mode="strings").decode()
-    except (ValueError, RecursionError):  # lone surrogates, or too deep: tagged, as in the trace
+    except (ValueError, RecursionError):  # lone surrogates, or nested too deep: tagged, as in the trace
         return to_json(repair_json(value)).decode()
 
 
 def json_taken_apart(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    """Return compact JSON for attributes that backends parse before they store them: without NUL, escaped or not."""
+    """Return compact JSON without NUL, even escaped, for attributes that backends parse before storing."""
     text = json_of(value)
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
 def shown(value: JsonValue) -> tuple[str, str]:
-    """Return a recorded value as text, and its MIME type: a string as it is, anything else as JSON without the trace's tags."""
+    """Return a recorded value as text with its MIME type: strings unchanged, other values as JSON without the trace's tags."""
     if isinstance(value, str):
         return clean(value), TEXT
     text = json_of(value)
@@ -105,19 +105,19 @@ class Shown:
     """A message, ready for any number of spans."""
 
     names: tuple[str, ...]
-    """Names of its attributes, without the prefix that holds its number in the list of messages."""
+    """Names of its attributes, without the prefix that contains its number in the list of messages."""
     values: tuple[str, ...]
     """Their values."""
     json: str
     """The message as OpenAI's JSON."""
     message: dict[str, Any]
-    """The same as data."""
+    """The message as data."""
 
 
 def shown_message(
     added: MessageAdded, name: str | None, content: Content, calls: Sequence[ToolCall], image: Image
 ) -> Shown:
-    """Return a message of a prompt, with the name, the content and the calls that it is shown with."""
+    """Return a message of a prompt with the given name, content and calls, which may be masked."""
     wire: dict[str, Any] = {"role": added.role, "content": content_shown(content, image), **_calls_shown(calls)}
     parts = [
         each if each["type"] == "text" else {"type": "image", "image": each["image_url"]}  # OpenInference's form
@@ -133,7 +133,7 @@ def shown_message(
 
 
 def shown_answer(response: LlmResponded) -> Shown:
-    """Return the assistant's message that an answer is, with the reasoning that it is not sent back with."""
+    """Return an answer as an assistant message, with its reasoning, which later prompts leave out."""
     text, thinking = clean(response.text), clean(response.thinking or "")
     wire: dict[str, Any] = {"role": "assistant", "content": (text or None) if response.tool_calls else text}
     if thinking:
@@ -143,7 +143,7 @@ def shown_answer(response: LlmResponded) -> Shown:
 
 
 def _shown(wire: dict[str, Any], text: Any, parts: Sequence[dict[str, Any]]) -> Shown:  # noqa: ANN401 - text, or parts
-    """Return a message in both forms; OpenInference puts text and parts under two names."""
+    """Return a message in both forms; OpenInference has separate names for text and for parts."""
     message: Any = {**wire, "content": text if isinstance(text, str) else None, "contents": parts}
     made = get_llm_input_message_attributes([message])
     attributes = {name.removeprefix(_FIRST): str(value) for name, value in made.items()}
@@ -169,7 +169,7 @@ def message_attributes(prefix: str, messages: Sequence[Shown]) -> dict[str, Any]
 
 @lru_cache(maxsize=4096)
 def attribute_names(prefix: str, number: int, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the attributes' names; most messages of a run have the same."""
+    """Return the attributes' full names; cached, because most messages of a run have the same names."""
     return tuple(f"{prefix}.{number}.{name}" for name in names)
 
 
@@ -194,7 +194,7 @@ def content_shown(content: Content, image: Image) -> Any:  # noqa: ANN401 - text
 
 
 def _calls_shown(calls: Sequence[ToolCall]) -> dict[str, Any]:
-    """Return calls in OpenAI's form; arguments that are no JSON are shown as the model wrote them."""
+    """Return calls in OpenAI's form; arguments that are not JSON are shown as the model wrote them."""
     said = []
     for call in calls:
         arguments = clean(call.raw_arguments or "") if call.arguments is None else shown(call.arguments)[0]

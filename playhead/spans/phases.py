@@ -52,9 +52,9 @@ class Phases:
     home: OpenSpan
     """The parent span of the phases."""
     declared: StrategyFacts
-    """What the strategy declares of itself."""
+    """The strategy's own description of itself."""
     open: dict[str, Phase] = field(default_factory=dict)
-    """By name, in the order in which they began."""
+    """Open phases by name, in the order in which they began."""
     counts: dict[str, int] = field(default_factory=dict)
     steps: dict[tuple[str, str], Any] = field(default_factory=dict)
     """The steps of plans, by plan and id."""
@@ -81,7 +81,7 @@ class Phases:
         return self.home if phase is None else phase.span
 
     def _phase(self, step: str | None) -> Phase | None:
-        """Return the phase of a step, else the newest that is no step: steps may run at once, and hold only their own calls."""
+        """Return the phase of a step, else the newest other phase: steps may run in parallel, and contain only their own calls."""
         newest = None
         for phase in self.open.values():
             if phase.step is not None and phase.step == step:
@@ -90,7 +90,7 @@ class Phases:
         return newest
 
     def answered(self, span: OpenSpan, purpose: str, text: str) -> None:
-        """Note an answer as the output of its phase, if its purpose is one that the strategy answers with."""
+        """Note an answer as the output of its phase, if the strategy declares its purpose as an answer."""
         answering = self.declared.answering
         for phase in self.open.values():
             counts = phase.step is not None or not answering or purpose in answering

@@ -1,8 +1,8 @@
-"""The export of one run: the spans that are left to deliver, the cursor that keeps its progress, and reports of problems.
+"""The export of one run: its undelivered spans, the cursor that stores its progress, and reports of problems.
 
-The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, written whole and readable by its owner only. It says
-that every span which closed up to the event `seq` is settled: accepted, or refused for good. A cursor that is missing, older or
-broken loses no span: spans that it does not mention are sent again, under the same ids.
+The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, written atomically and readable by its owner only. It
+states that every span that closed up to the event `seq` is settled: accepted, or permanently refused. A missing, old or broken
+cursor loses no span: unsettled spans are sent again with the same ids.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from playhead.trace.reader import Problem
 
 FOLDER: Final = ".export"
-"""Beside the traces."""
+"""The folder of cursors, beside the traces."""
 NOTHING: Final = -1
 _LARGEST: Final = 1024 * 1024
-"""Bytes of a cursor."""
+"""Largest size of a cursor in bytes."""
 _RUNS: Final = 3
-"""Runs that a command names; more are chosen by their time."""
+"""Largest number of runs that a command names; more runs are selected by time."""
 _PROBLEMS: Final = 3
-"""Problems of a file that are shown."""
+"""Largest number of a file's problems to show."""
 _REASONS: Final = 10
-"""Reasons of refusals that are shown."""
+"""Largest number of reasons for refusals to show."""
 _SPANS: Final = 5
-"""Spans of a refusal that are named."""
+"""Largest number of refused spans to name."""
 
 
 class Reached(BaseModel, strict=True):
@@ -70,17 +70,17 @@ class Reached(BaseModel, strict=True):
 
 
 class Cursor:
-    """The file that keeps the progress of a run."""
+    """The file that stores the progress of a run's export."""
 
     def __init__(self, trace_path: Path, destination: Destination) -> None:
         self._destination = destination
         self.path = trace_path.parent / FOLDER / destination.key / f"{checked_run_id(run_id_of(trace_path))}.json"
         self._saved = NOTHING
         self.error: str | None = None
-        """Why the last write failed; None when it did not."""
+        """Why the last write failed; None when it succeeded."""
 
     def load(self, first: str) -> Reached:
-        """Return how far the trace has come whose first event has this hash; nothing when the file is about another one."""
+        """Return the progress for the trace whose first event has this hash; no progress if the file is about another trace."""
         nothing = Reached(first=first, destination=self._destination.name)
         try:
             found = Reached.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
@@ -92,7 +92,7 @@ class Cursor:
         return found
 
     def save(self, reached: Reached) -> None:
-        """Write down how far the run has come, never less than before; errors are kept, as a full disk may have room later."""
+        """Save the progress, which never decreases. An error is stored, not raised, because a full disk may have space later."""
         if reached.seq < self._saved:
             return
         try:
@@ -105,12 +105,12 @@ class Cursor:
 
     @property
     def warning(self) -> str:
-        """The sentence about a cursor that could not be written."""
+        """The warning about a cursor that could not be written."""
         return f"what was sent cannot be written down: {self.error}: {self.path}"
 
 
 def _make(folder: Path) -> None:
-    """Make the folder for its owner only; raises `OSError` when others can write into it."""
+    """Create the folder for its owner only; raises `OSError` when others can write to it."""
     for each in (folder.parent, folder):
         with suppress(FileExistsError):
             each.mkdir(mode=0o700)
@@ -122,7 +122,7 @@ def _make(folder: Path) -> None:
 
 
 class Closed(NamedTuple):
-    """A span that is to be delivered."""
+    """A span to deliver."""
 
     run: RunExport
     seq: int
@@ -149,28 +149,28 @@ class RunExport:
         Args:
             run_id: the run.
             path: its trace; None when it has none.
-            open_source: opens where its records come from.
-            make_builder: makes the builder of its spans.
-            cursor: the file of what was settled; None: it is not kept.
-            resume: whether to leave out what the cursor says is settled.
+            open_source: opens the source of its records.
+            make_builder: creates the builder of its spans.
+            cursor: the file that stores the progress; None: progress is not stored.
+            resume: whether to skip the spans that are settled by the cursor.
             next_seq: returns the number of the event that the run records next; for runs of this process.
         """
         self.run_id, self.path, self.cursor = run_id, path, cursor
         self.next_seq = next_seq
         self.reached = Reached()
-        """What is settled by now."""
+        """The progress so far."""
         self.accepted = 0
         """Spans that this export delivered."""
         self.refused: list[tuple[str, str]] = []
         """Names and ids of the spans that the destination refused in this export, and why."""
         self.skipped = self.refused_before = 0
-        """Spans that were settled before; of these, the ones that were refused."""
+        """Spans that were settled before this export, and how many of them were refused."""
         self.interrupted = 0
         """Spans that were still open when the run was over."""
         self.left_out = 0
         """Events that are part of no span."""
         self.failure: str | None = None
-        """Why the trace cannot be read; None while it can."""
+        """Why the trace cannot be read; None if it can."""
         self._open_source, self._make_builder, self._resume = open_source, make_builder, resume
         self._source: Source | None = None
         self._builder: SpanBuilder | None = None
@@ -194,7 +194,7 @@ class RunExport:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What is wrong with the file."""
+        """The problems of the file."""
         return () if self._source is None else self._source.problems
 
     def has_settled(self, seq: int) -> bool:
@@ -213,7 +213,7 @@ class RunExport:
             return self._under_way[-1]
 
     def settle(self, count: int, refused: Sequence[tuple[ReadableSpan, str]]) -> None:
-        """Note that the first `count` of the spans that were taken are settled: accepted, but for those refused."""
+        """Note that the first `count` taken spans are settled: accepted, except for the refused ones."""
         for _ in range(count):
             self._under_way.popleft()
         self.refused += [(_name_of(span), reason) for span, reason in refused]
@@ -223,9 +223,9 @@ class RunExport:
         self._note_settled()
 
     def count_rest(self, late_at: float) -> int | None:
-        """Return how many spans are not settled, with those that are open; the run is not delivered any further.
+        """Return the number of unsettled spans, including open ones; the run's delivery stops.
 
-        None when some of its events were lost or cannot be read, or reading them takes beyond `late_at`, in monotonic seconds.
+        None when some of its events were lost or cannot be read, or when reading them takes past `late_at`, in monotonic seconds.
         """
         with self._lock:
             self._counted = True
@@ -237,12 +237,12 @@ class RunExport:
                     if not closed:
                         open_now = self._builder.interrupted() if self._builder and not self._drained else ()
                         return None if self.lost else number + len(open_now)
-            except Exception:  # noqa: BLE001 - what cannot be read cannot be counted
+            except Exception:  # noqa: BLE001 - unreadable events cannot be counted
                 return None
         return None
 
     def close(self) -> None:
-        """Drop the builder; what is not settled by then is for another export."""
+        """Drop the builder; unsettled spans are left to another export."""
         if self.cursor is not None and self.cursor.error is not None:
             self.cursor.save(self.reached)
         self._builder = self._reading = None
@@ -250,7 +250,7 @@ class RunExport:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def _read_on(self) -> Sequence[Closed]:
-        """Return what the next events close; nothing when there is nothing now, or nothing more."""
+        """Return the spans that the next events close; empty when there are no more events now."""
         closed = () if self._reading is None else next(self._reading, ())
         if closed is None:
             return ()
@@ -258,7 +258,7 @@ class RunExport:
         return closed
 
     def _closings(self) -> Iterator[Sequence[Closed] | None]:
-        """Yield what each event closes, and at the end what is still open; None while nothing more has come."""
+        """Yield the spans that each event closes, and at the end the open spans; yield None while there are no new events."""
         source = self._source = self._open_source()
         builder = self._builder = self._make_builder()
         while True:
@@ -282,7 +282,7 @@ class RunExport:
             yield closed
 
     def _begin(self, first: str) -> bool:
-        """Load how far the run has come whose first event has this hash; return whether anything is left."""
+        """Load the progress of the run whose first event has this hash; return whether anything is left."""
         if self.cursor is None:
             return True
         loaded = self.cursor.load(first)
@@ -295,7 +295,7 @@ class RunExport:
         return not self.reached.complete
 
     def _left_of(self, spans: Sequence[ReadableSpan], seq: int, *, is_settled: bool) -> list[Closed]:
-        """Return what is left to deliver of the spans that an event closed."""
+        """Return the spans that an event closed and that are not settled yet."""
         self.skipped += len(spans) if is_settled else 0
         return [] if is_settled else [Closed(self, seq, span) for span in spans]
 
@@ -327,7 +327,7 @@ def _name_of(span: ReadableSpan) -> str:
 
 
 def notices(run: RunExport, destination: str) -> Iterator[str]:
-    """Yield the problems of a run that is done: of its file, and of spans that were refused, left out or lost."""
+    """Yield the problems of a finished export: of the run's file, and of refused, omitted or lost spans."""
     yield from map(str, run.problems[:_PROBLEMS])
     if len(run.problems) > _PROBLEMS:
         yield f"and {len(run.problems) - _PROBLEMS:,} more problems; `playhead check` says where"
@@ -352,20 +352,20 @@ def _count(spans: int) -> str:
 
 
 class Undelivered(NamedTuple):
-    """Spans of runs that did not arrive."""
+    """Undelivered spans of runs."""
 
     runs: tuple[RunExport, ...]
     """Their runs, in the order in which they began."""
     spans: int
-    """How many were counted."""
+    """How many spans were counted."""
     all_counted: bool
-    """Whether that is all of them."""
+    """Whether all undelivered spans were counted."""
 
 
 def resend_command(paths: Sequence[Path], options: str, *, and_later: bool = False) -> str:
-    """Return what sends these traces, the earliest first, with the options of `playhead export`: for each folder a command.
+    """Return the `playhead export` commands that send these traces, one for each folder; the earliest trace comes first.
 
-    A few are named. More of them, or these `and_later` ones, are chosen by the time at which the first began.
+    A few traces are named one by one. More traces, or these `and_later` ones, are selected by the start of the first.
     """
     folders: dict[Path, list[Path]] = {}
     for path in paths:
@@ -394,7 +394,7 @@ def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
 
 
 def message(undelivered: Undelivered, destination: str, reason: str | None, options: str) -> str:
-    """Return the sentence about undelivered spans, with the command that sends them."""
+    """Return the warning about undelivered spans, with the command that sends them."""
     runs = undelivered.runs
     spans = (
         f"{'' if undelivered.all_counted else 'at least '}{_count(undelivered.spans)}" if undelivered.spans else "spans"

@@ -1,4 +1,4 @@
-"""The records of a run: from its file, also while it is written, or from a queue for a run without a file."""
+"""Sources of a run's records: its file, even while it is being written, or a queue for a run without a file."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 MAX_QUEUED: Final = 5_000
-"""Events of a run without a file that wait; later ones are lost and counted."""
+"""Largest number of waiting events of a run without a file; later events are lost and counted."""
 
 
 class TraceSource:
-    """A run's file, read as far as it is written. It is closed between two reads, as an agent needs the descriptors."""
+    """Reads a run's file as it grows. The file is closed between reads, because an agent needs the descriptors."""
 
     def __init__(self, path: Path, ended: Callable[[], bool] | None = None) -> None:
         """Read a trace.
 
         Args:
             path: the file.
-            ended: returns whether a run has ended whose end is not in the file; None: its lock tells.
+            ended: returns whether the run has ended, for a file without `run-completed`; None: use the run's lock.
 
         Raises:
-            TraceNotFoundError: there is no such file, or it cannot be read.
+            TraceNotFoundError: the file does not exist, or cannot be read.
         """
         self._has_ended = ended or (lambda: is_over(path))
         self._file = _TraceFile(path)
@@ -41,13 +41,13 @@ class TraceSource:
         self._end_is_read = False
         self.lost = 0
         self.over = False
-        """Whether everything was read that will ever be there."""
+        """Whether the run has ended and its file was read to the end."""
         self.problems: list[Problem] = []
         """Problems of the file; at most 1,000."""
 
     def new(self) -> Iterator[Record]:
-        """Yield the records of the lines that are whole by now; raises like `playhead.trace.reader.scan`."""
-        ended = self._end_is_read or self._has_ended()  # before reading: what is written until then is read
+        """Yield the records of the new complete lines; raises like `playhead.trace.reader.scan`."""
+        ended = self._end_is_read or self._has_ended()  # before reading, so that all lines written until then are read
         yield from self._records(self._lines.new())
         if self._file.failure is not None:
             raise self._file.failure
@@ -66,7 +66,7 @@ class TraceSource:
 
 
 class _TraceFile(io.BufferedIOBase):
-    """A trace that grows. Each read opens it; an error is kept in `failure`."""
+    """A growing trace. Each read opens the file; an error is kept in `failure`."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._offset = path, 0
@@ -75,7 +75,7 @@ class _TraceFile(io.BufferedIOBase):
         self._read(0)
 
     def read1(self, size: int = -1, /) -> bytes:
-        """Return what comes next."""
+        """Return the next bytes."""
         try:
             content = self._read(size)
         except PlayheadError as error:
@@ -98,17 +98,17 @@ class QueueSource:
     """The records of a run without a file: a bounded queue; records that do not fit are lost and counted."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
-        """Begin with nothing; `is_over` returns whether the run has ended."""
+        """Create an empty queue; `is_over` returns whether the run has ended."""
         self._records: deque[Record] = deque()
         self._is_over = is_over
         self.next_seq = 0
-        """The number of the event that comes next."""
+        """The number of the next event."""
         self.problems: Sequence[Problem] = ()
         self.lost = 0
-        """Events that did not fit. Spans that closed before the first of them are delivered, none after it."""
+        """Events that did not fit. Only spans that closed before the first lost event are delivered."""
 
     def put(self, record: Record) -> None:
-        """Take one more record, in the agent's thread."""
+        """Add a record, in the agent's thread."""
         self.next_seq = record.seq + 1
         if self.lost or len(self._records) >= MAX_QUEUED:
             self.lost += 1
@@ -116,7 +116,7 @@ class QueueSource:
             self._records.append(record)
 
     def new(self) -> Iterator[Record]:
-        """Yield what is in the queue."""
+        """Yield the records in the queue."""
         while self._records:
             yield self._records.popleft()
 
@@ -134,15 +134,15 @@ Source = TraceSource | QueueSource
 
 
 def is_over(path: Path, *, assume_dead: bool = False) -> bool:
-    """Return whether a run has ended; `assume_dead`: also if this machine cannot tell."""
+    """Return whether a run has ended; `assume_dead`: the result when this machine cannot tell."""
     alive = is_alive(path)
     return alive is False or (alive is None and assume_dead)
 
 
 def unseen_host(path: Path) -> str | None:
-    """Return the other host on which a run may still be running; None if its lock tells whether it does.
+    """Return the other host on which a run may still be running; None if the run's lock shows its state.
 
-    Not every machine that sees the file sees its lock, and a restarted container has another host name.
+    Another machine may see the file but not its lock, and a restarted container has another host name.
     """
     from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where there are no locks
 

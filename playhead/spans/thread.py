@@ -1,4 +1,4 @@
-"""The thread of one owner: it is written once, and requests name their messages by id."""
+"""The thread of one owner: each message is recorded once, and requests refer to messages by id."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SpanThread:
         self._offered: dict[tuple[Range, ...], Offered] = {}
 
     def add(self, added: MessageAdded) -> None:
-        """Add a message; it is empty if the records do not hold its content."""
+        """Add a message; it is empty if the records do not contain its content."""
         if added.id in self._messages:
             return
         self._messages[added.id] = self._answer_sent(added) or self._shown(added)
@@ -80,7 +80,7 @@ class SpanThread:
         return content and REDACTED_VALUE if is_hidden else content
 
     def _describes(self, content: Content) -> bool:
-        """Return whether a prompt lists tools in words: whether it holds the description of one, however its lines are broken."""
+        """Return whether a prompt describes a tool in words, regardless of line breaks."""
         texts = [content] if isinstance(content, str) else [part.text for part in content if part.type == "text"]
         return any(said in " ".join(text.split()) for text in texts for said in self._told)
 
@@ -93,14 +93,14 @@ class SpanThread:
         return not self._masking.results(self.tool(name), ok=result is None or result.ok)
 
     def _answer_sent(self, added: MessageAdded) -> Shown | None:
-        """Return the converted answer that an assistant message sends back; not one with reasoning, which is not sent back."""
+        """Return the converted answer that an assistant message repeats; None with reasoning, which is not sent back."""
         if added.ref is None or added.ref.request not in self._answers or added.role != "assistant":
             return None
         answer, shown = self._answers[added.ref.request]
         return None if answer.thinking else shown
 
     def _content_of(self, added: MessageAdded) -> tuple[Content, tuple[ToolCall, ...]]:
-        """Return the content and the calls of a message, also where it refers to an answer or a result."""
+        """Return the content and the calls of a message, resolving a reference to an answer or a result."""
         ref = added.ref
         if ref is not None and ref.request is not None:
             known = self._answers.get(ref.request)
@@ -163,7 +163,7 @@ class SpanThread:
             for first, last in ranges
             for number in ids[bisect_left(ids, first) : bisect_right(ids, last)]
         )
-        found = tuple(islice(asked, len(ids)))  # however often a hostile file names them
+        found = tuple(islice(asked, len(ids)))  # a hostile file may repeat ids without end
         shown = [shown_tool(tool) for tool in found]
         return Offered(tool_attributes(shown), f"[{','.join(shown)}]", found)
 
@@ -179,7 +179,7 @@ def _as_told(tool: ToolSpec) -> str:
 
 
 class Opening:
-    """The texts that a run begins with, which later prompts may repeat.
+    """The texts at the start of a run, which later prompts may repeat.
 
     Plans, critiques, summaries and corrections are user or system messages, and nothing marks what they quote. So a message
     counts as quoting outputs unless there was nothing to quote when its text first appeared.
@@ -197,7 +197,7 @@ class Opening:
     def holds(self, added: e.MessageAdded, content: Content) -> bool:
         """Note a message; return whether it cannot quote answers and results."""
         if added.ref is not None or added.role not in {"system", "user"}:
-            self._over = True  # turns that were there before: examples, and those of a chat
+            self._over = True  # earlier turns: examples, and those of a chat
             return False
         if not self._over:
             self._texts.add(content)

@@ -36,7 +36,7 @@ OK: Final = Status(StatusCode.OK)
 OURS: Final = "playhead"
 """The key of Playhead's own metadata."""
 THEIRS: Final = "application.playhead"
-"""The key of the application's metadata that uses Playhead's key."""
+"""The key that replaces Playhead's key when the application's own metadata uses it."""
 INTERRUPTED: Final = "playhead.interrupted"
 """Marks a span that did not end by itself."""
 _NOT_ENDED: Final = "it had not ended when {name} did"
@@ -55,9 +55,9 @@ class OpenSpan:
     """Nanoseconds since the Unix epoch."""
     kind: Kind
     attributes: dict[str, Any]
-    """None: not known, and left out."""
+    """Attributes; a None value is not known, and is left out."""
     metadata: dict[str, Any]
-    """Facts without an attribute of their own; None as above."""
+    """Facts that have no attribute; a None value is left out."""
     links: tuple[Link, ...] = ()
     events: list[Event] = field(default_factory=list)
     below: dict[int, OpenSpan] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class SpanTree:
         *,
         gen_ai: bool,
     ) -> None:
-        """Begin the spans of a run; each carries the `common` attributes and the `metadata` of the application."""
+        """Begin the spans of a run; each has the `common` attributes and the `metadata` of the application."""
         self._run_id, self._trace_id, self._resource = run_id, trace_id, resource
         self._common, self._gen_ai = common, gen_ai
         self._metadata = {THEIRS if name == OURS else name: value for name, value in metadata.items()}
@@ -112,7 +112,7 @@ class SpanTree:
     def close(
         self, span: OpenSpan, now: int, status: Status = OK, attributes: dict[str, Any] | None = None
     ) -> list[ReadableSpan]:
-        """Close a span; return it behind those inside it that were still open."""
+        """Close a span and the open spans inside it; return them all, innermost first."""
         span.attributes.update(present(attributes or {}))
         inside = self._inside(span)
         closed = [self._cut_off(each, now, _NOT_ENDED.format(name=span.name)) for each in inside]
@@ -170,7 +170,7 @@ class SpanTree:
 
 
 def failed(span: OpenSpan, kind: str, message: str, now: int, masking: Masking) -> Status:
-    """Add an error to a span as an event, and return the status that says it."""
+    """Add an error to a span as an event, and return the span's error status."""
     kind, message = clean(kind), masking.word(clean(message))
     noted(span, "exception", now, **{EXCEPTION_TYPE: kind, EXCEPTION_MESSAGE: message})
     return Status(StatusCode.ERROR, f"{kind}: {message}")
@@ -199,7 +199,7 @@ def span_id_of(run_id: str, operation: str) -> int:
 
 
 def _hashed(text: str, size: int) -> int:
-    """Return the first bytes of a SHA-256 as a number; never 0, which is no id."""
+    """Return the first bytes of a SHA-256 as a number; never 0, which is not a valid id."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]) or 1
 
 
@@ -210,13 +210,13 @@ def root_span_of(run_id: str, trace_id: str | None = None) -> SpanContext:
 
 
 def context_of(trace_id: str | None, span_id: str | None, *, remote: bool) -> SpanContext | None:
-    """Return the span that two ids in hexadecimal digits name; None when they name none."""
+    """Return the span with these two hexadecimal ids; None when an id is not valid."""
     trace, span = parsed(trace_id), parsed(span_id, 16)
     return SpanContext(trace, span, is_remote=remote, trace_flags=SAMPLED) if trace and span else None
 
 
 def parsed(number: str | None, digits: int = 32) -> int:
-    """Return an id of so many hexadecimal digits as a number; 0, which is no id, for anything else."""
+    """Return an id of this many hexadecimal digits as a number; 0, which is not a valid id, for anything else."""
     return int(number, 16) if number and re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", number) else 0
 
 
