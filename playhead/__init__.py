@@ -1,18 +1,18 @@
 """Playhead: a flight recorder and time machine for LLM agents.
 
-The rooms, each importing only from those before it:
+The packages, each importing only from those before it:
 
     errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← replay ← cli
 
-`trace` is what happened, `diagnose` reads it, `kernel` is the loop that makes it happen, `compose` what may change or stop
-it, `agent` the one way to run, to follow a run and to talk with an agent, `replay` runs a recording again; `mcp` has the tools of
-other servers. (The function `replay` is in `playhead.replay`: here its name would be the room's.) They stand in one package because
-a top-level package called `trace` would be shadowed by the standard library's.
+`trace` is the record of a run, `diagnose` reads it, `kernel` is the agent loop, `compose` holds hooks, policies and
+killswitches, `agent` is the entry point for runs, streams and chats, `replay` runs recordings again, and `mcp` provides
+the tools of MCP servers. The function `replay` is in `playhead.replay`, because `playhead.replay` is the subpackage.
+They share one package because the standard library would shadow a top-level package called `trace`.
 
-Warnings (a trace that cannot be written, a subscriber that fails) go to the logger `playhead`. It has no handler of its
-own, so that they reach stderr in a program that has not configured logging.
+Warnings (a trace that cannot be written, a failing subscriber) go to the logger `playhead`. It has no handler of its
+own, so warnings reach stderr in programs that have not configured logging.
 
-The public names stand in `__init__.pyi`, and are loaded when they are first used: importing Playhead costs next to nothing.
+The public names are declared in `__init__.pyi` and loaded on first use, so importing Playhead is fast.
 """
 
 from __future__ import annotations

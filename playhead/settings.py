@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "PLAYHEAD_"
 _OTHERS: Final = {"DEBUG", "GOLDEN", "RECORD", "TEST_API_BASE", "TEST_MODEL"}
-"""Variables of the command line and of the tests; no settings."""
+"""Environment variables of the command line and of the tests that are not settings."""
 
 
 class Settings(BaseSettings):
@@ -40,11 +40,12 @@ class Settings(BaseSettings):
     trace_dir: Path = Field(default_factory=lambda: Path.home() / ".playhead" / "traces")
     """Folder of the traces."""
     durability: Literal["write", "group", "fsync"] = "write"
-    """What a written event survives: the process, the machine up to 0.1 s before its crash, the machine."""
+    """What written events survive: a crash of the process; a crash of the machine, except for the last 0.1 s; any crash
+    of the machine."""
     on_trace_error: Literal["continue", "stop"] = "continue"
-    """What a run does when an event cannot be written."""
+    """What a run does if an event cannot be written."""
     stream_density: Literal["tokens", "full"] = "tokens"
-    """What the events of a run tell, where neither the call nor the agent says it."""
+    """The default detail of streamed events."""
 
     @classmethod
     def settings_customise_sources(
@@ -52,7 +53,7 @@ class Settings(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - a .env of somebody else is not ours to read
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - another program's .env file is not read
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the sources, the strongest first."""
@@ -60,10 +61,10 @@ class Settings(BaseSettings):
 
 
 def load_settings() -> Settings:
-    """Return the settings that hold here and now: in this folder, with these environment variables.
+    """Return the current settings, from the environment and the current folder.
 
     Raises:
-        SettingsError: one of them has a value that is not valid, or a name that is not known.
+        SettingsError: a setting has an invalid value or an unknown name.
     """
     names = sorted(name for name in os.environ if name.upper().startswith(_PREFIX))
     return _settings_for(os.getcwd(), tuple((name, os.environ.get(name, "")) for name in (*names, "HOME")))  # noqa: PTH109 - for each run
@@ -71,7 +72,7 @@ def load_settings() -> Settings:
 
 @lru_cache(maxsize=64)
 def _settings_for(_folder: str, environment: tuple[tuple[str, str], ...]) -> Settings:
-    """Read the settings once for each folder and environment: a run must not parse a pyproject.toml every time."""
+    """Cache the settings per folder and environment, so that not every run parses a pyproject.toml."""
     _require_known(name for name, _ in environment if name != "HOME")
     try:
         return Settings()
@@ -80,7 +81,7 @@ def _settings_for(_folder: str, environment: tuple[tuple[str, str], ...]) -> Set
 
 
 def _require_known(names: Iterable[str]) -> None:
-    """Refuse a variable that would be ignored."""
+    """Reject an unknown `PLAYHEAD_*` variable, which would be silently ignored."""
     settings = {_PREFIX + name.upper() for name in Settings.model_fields}
     for name in names:
         if name.upper() not in settings and name.removeprefix(_PREFIX) not in _OTHERS:

@@ -1,4 +1,4 @@
-"""For tests of agents: a scripted model, a clock that ticks, and assertions that say what they saw."""
+"""Helpers for testing agents: a scripted model, a deterministic clock, and assertions with clear messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Match = str | re.Pattern[str]
 _WORD = re.compile(r"\s*\S+|\s+")
-"""A word with the space before it, or the space at the end."""
+"""A word with the space before it, or trailing space."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Turn:
     error: ModelError | None = None
     """Raised instead of answering."""
     match: Match | None = None
-    """Answer only a request in which this stands: a substring, or a compiled pattern. The longest match wins."""
+    """Answer only requests that contain this substring or match this compiled pattern. The longest match wins."""
     delay_s: float = 0.0
-    """Seconds before the answer."""
+    """Delay before the answer, in seconds."""
     usage: Usage | None = None
-    """Tokens, also those that a failure cost; of an answer by default one per message in and one per word out."""
+    """Tokens used, also by a failure. The default for an answer is one per message in and one per word out."""
     finish_reason: str | None = None
     """`stop` or `tool_calls` by default."""
 
@@ -52,7 +52,7 @@ TurnLike = Turn | Callable[[Request], Turn]
 
 
 def text(content: str, **fields: Any) -> Turn:  # noqa: ANN401 - fields of Turn
-    """Return a turn that says something."""
+    """Return a turn with text."""
     return Turn(text=content, **fields)
 
 
@@ -67,26 +67,26 @@ def calls(*turns: Turn, **fields: Any) -> Turn:  # noqa: ANN401 - fields of Turn
 
 
 def error(message: str, *, retryable: bool = False, **fields: Any) -> Turn:  # noqa: ANN401 - fields of Turn
-    """Return a turn in which the provider fails; a retryable failure is tried again."""
+    """Return a turn in which the provider fails. The agent retries a retryable failure."""
     return Turn(error=ModelUnavailableError(message) if retryable else ModelRequestError(message), **fields)
 
 
 @dataclass
 class ScriptedModel:
-    """Answers from a list of turns, in order.
+    """A model that answers from a list of turns, in order.
 
-    A turn with a `match` answers every request that it matches, whatever its place in the list. A turn may be a function
-    from the request to a turn. When the list is used up the model fails, loudly.
+    A turn with a `match` answers every matching request, regardless of its position. A turn may also be a function
+    from the request to a turn. The model raises an error when no turns are left.
     """
 
     turns: Sequence[TurnLike]
     name: str = "scripted/model"
     tool_format: ToolFormat = "native"
-    """How it is told of tools."""
+    """How tools are sent: `native` or `text`."""
     requests: list[Request] = field(default_factory=list)
-    """Every request so far, for tests to look at."""
+    """All requests so far, for inspection in tests."""
     keep_requests: bool = True
-    """Each request holds the whole thread, so keeping them takes memory by the square of the steps."""
+    """Whether to keep requests. Each holds the whole thread, so memory grows with the square of the steps."""
 
     def __post_init__(self) -> None:
         self._matching = [turn for turn in self.turns if isinstance(turn, Turn) and turn.match is not None]
@@ -100,11 +100,11 @@ class ScriptedModel:
         return {}
 
     async def prices(self) -> Prices | None:
-        """Return that nothing costs anything."""
+        """Return a price of zero."""
         return Prices(input_usd=0.0, output_usd=0.0)
 
     async def complete(self, request: Request) -> Completion:
-        """Return the next turn, or the one that matches the request best."""
+        """Answer with the turn that matches the request best, or with the next turn."""
         turn = self._turn_for(request)
         if turn.delay_s:
             await anyio.sleep(turn.delay_s)
@@ -124,7 +124,7 @@ class ScriptedModel:
         )
 
     async def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
-        """Return the same, word by word; what a subclass does in `complete` is done here, too."""
+        """Stream the answer of `complete` word by word, including a subclass's override."""
         completion = await self.complete(request)
         for word in _WORD.findall(completion.text):
             yield TextPiece(word)
@@ -159,12 +159,12 @@ def _match_length(match: Match | None, messages: tuple[Message, ...]) -> int:
 
 
 def with_match(turn: Turn, match: Match) -> Turn:
-    """Return the turn, to be given whenever a request matches."""
+    """Return the turn, which may be used again for the next matching request."""
     return replace(turn, match=match)
 
 
 class TickingClock:
-    """A clock that moves by the same step each time it is read, so that two runs have the same times."""
+    """A clock that advances by a fixed step on each read, so that runs have reproducible times."""
 
     def __init__(self, start_us: int = 1_790_000_000_000_000, step_us: int = 1_000) -> None:
         self._now_us = start_us - step_us
@@ -177,20 +177,20 @@ class TickingClock:
 
 
 def assert_tool_called(result: RunResult, name: str, *, times: int | None = None) -> None:
-    """Fail unless the run called this tool, exactly `times` times when that is given."""
+    """Assert that the run called this tool, exactly `times` times if given."""
     called = [step.tool for step in result.steps if step.type == "action"]
     count = called.count(name)
     assert count > 0 if times is None else count == times, f"{name} was called {count} times; calls: {called}"  # noqa: S101
 
 
 def assert_step_count(result: RunResult, *, minimum: int = 0, maximum: int | None = None) -> None:
-    """Fail unless the run took this many steps."""
+    """Assert that the run took this many steps."""
     count = len(result.steps)
     assert count >= minimum and (maximum is None or count <= maximum), f"the run took {count} steps"  # noqa: S101, PT018
 
 
 def assert_cost_under(result: RunResult, usd: float) -> None:
-    """Fail unless the run cost less; a cost that is not known is not under anything."""
+    """Assert that the run cost less than this. An unknown cost fails the assertion."""
     cost, unknown = result.cost_usd, result.cost_unknown
     said = f"the run cost {cost_text(cost, unknown) or 'nobody knows what'}"
     assert cost is not None and not unknown and cost < usd, said  # noqa: S101, PT018
@@ -202,13 +202,13 @@ def assert_stream(
     end: type[StreamEnd] = StreamCompleted,
     text: str | None = None,
 ) -> None:
-    """Fail unless these are all events of one run, with one end, which comes last.
+    """Assert that these are the complete events of one run, with exactly one final event at the end.
 
     Args:
-        events: the events, as `playhead.agent.streaming.collect` gives them.
-        kinds: classes of events that came, each after the one before; others may have come between.
-        end: the class of the last one: `StreamCompleted`, `StreamError` or `StreamCancelled`.
-        text: what the root agent said; None: whatever it said.
+        events: the events, as returned by `playhead.agent.streaming.collect`.
+        kinds: event classes that must occur in this order; other events may occur in between.
+        end: the class of the final event: `StreamCompleted`, `StreamError` or `StreamCancelled`.
+        text: the expected text of the root agent; None accepts any text.
     """
     found = list(events)
     names = [type(event).__name__ for event in found]
@@ -217,7 +217,7 @@ def assert_stream(
     assert isinstance(found[-1], end), f"it ended with {found[-1]}, not with {end.__name__}"  # noqa: S101
     rest = iter(found)
     for kind in kinds:
-        # Takes what comes before the event, too: the next kind is looked for after it.
+        # `in` consumes the iterator up to the event, so the next kind is searched after it.
         assert any(isinstance(event, kind) for event in rest), f"no {kind.__name__} came in its place; it was: {names}"  # noqa: S101
     said = text_of(found)
     assert text is None or said == text, f"the agent said {said!r}, not {text!r}"  # noqa: S101

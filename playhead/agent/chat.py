@@ -150,7 +150,7 @@ class ChatLog:
 
 
 def _append(path: Path, descriptor: int, content: bytes) -> None:
-    """Write a line whole, or nothing of it: what follows half a line could not be read either."""
+    """Write a whole line or nothing: lines after a partial line could not be read."""
     ours = os.fstat(descriptor)
     if not (path.exists() and os.path.samestat(ours, path.stat())):  # most editors replace the file
         raise ChatError(f"the chat {path} was removed or replaced meanwhile; begin a session anew")

@@ -1,7 +1,7 @@
-"""Where killswitches would have stopped a recorded run, and what that would have saved.
+"""Find where killswitches would have stopped a recorded run, and what that would have saved.
 
-The guards of a live run see the recorded requests, calls and answers in their order. What a recording cannot tell makes the
-verdict `unknown`: what a model would have answered to another request, or how long a request would have waited.
+The killswitches' guards process the recorded requests, calls and answers in order. The verdict is `unknown` if it depends
+on something that the recording cannot show, such as a model's answer to a different request or a request's waiting time.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ if TYPE_CHECKING:
 
 
 Verdict = Literal["untouched", "stopped", "unknown"]
-"""`untouched`: no switch fires. `stopped`: one does. `unknown`: the recording does not say enough, or a switch would have
-sent the run another way without ending it."""
+"""`untouched`: no switch fires. `stopped`: a switch fires. `unknown`: the recording lacks information, or a switch would
+have changed the run without ending it."""
 
 
 class Figures(BaseModel, frozen=True):
-    """What a run took, or would not have taken."""
+    """The resources that a run used or would have saved."""
 
     tokens: int | None = 0
     """Tokens of prompts and answers; None if no count is known."""
     usage_unknown: int = 0
-    """Answers whose tokens are not, or not all, known: `tokens` is at least that."""
+    """The number of answers with unknown tokens. If it is not 0, `tokens` is a lower bound."""
     cost_usd: float | None = 0.0
-    """US dollars, as far as prices are known; None if no price is."""
+    """The known cost in US dollars; None if no price is known."""
     cost_unknown: int = 0
-    """Answers whose price is not known: `cost_usd` is at least that."""
+    """The number of answers with an unknown price. If it is not 0, `cost_usd` is a lower bound."""
     requests: int = 0
     """Attempts at requests."""
     calls: int = 0
-    """Tool calls that reached their tool."""
+    """Tool calls that reached the tool."""
     seconds: float = 0.0
     """Seconds."""
 
     @classmethod
     def of(cls, **sums: Any) -> Figures:  # noqa: ANN401 - the fields
-        """Return these figures; a sum of which nothing is known is None."""
+        """Return these figures. A sum without known values is None."""
         for name, unknown in (("tokens", "usage_unknown"), ("cost_usd", "cost_unknown")):
             if sums[unknown] and not sums[name]:
                 sums[name] = None
         return cls(**sums)
 
     def __add__(self, other: Figures) -> Figures:
-        """Return the sum of what is known."""
+        """Return the sum of the known figures."""
         mine, others = self.model_dump(), other.model_dump()
         return Figures.of(**{name: (mine[name] or 0) + (others[name] or 0) for name in mine})
 
 
 class RunBacktest(BaseModel, frozen=True):
-    """What the switches would have done in one run."""
+    """The effect that the switches would have had on one run."""
 
     kind: Literal["run"] = "run"
     run_id: str
@@ -71,29 +71,29 @@ class RunBacktest(BaseModel, frozen=True):
     path: str
     """Its file."""
     status: str | None
-    """`done` or `failed` as recorded; None if the file has no end."""
+    """The recorded status, `done` or `failed`; None if the file has no end."""
     ended_by: str | None
-    """The reason code of that end."""
+    """The recorded reason code of the end."""
     ended_well: bool = False
-    """Whether the model gave an answer."""
+    """Whether the run ended with the model's answer."""
     verdict: Verdict
-    """What the switches would have done."""
+    """The effect of the switches."""
     stop: Stop | None = None
-    """Where the run would have stopped."""
+    """The point at which the run would have stopped."""
     why_unknown: str | None = None
-    """Why the verdict is `unknown`."""
+    """The reason for an `unknown` verdict."""
     lost: bool = False
-    """Whether the run ended well, and would have been stopped before."""
+    """Whether the run ended well but would have been stopped."""
     took: Figures = Figures()
     """What the run took."""
     saved: Figures = Figures()
-    """What of that began after the stop. What was in flight then does not count."""
+    """The part of `took` that began after the stop. Work in flight at the stop does not count."""
     notes: tuple[str, ...] = ()
-    """What else a reader must know."""
+    """Further notes on the result."""
 
 
 class Summary(BaseModel):
-    """What the switches would have done in all runs added: figures only, however many runs there are."""
+    """The total effect of the switches on all added runs. It stores only figures, so its size is constant."""
 
     kind: Literal["summary"] = "summary"
     switches: tuple[str, ...]
@@ -101,19 +101,19 @@ class Summary(BaseModel):
     runs: int = 0
     """Runs added."""
     untouched: int = 0
-    """Runs in which no switch fires."""
+    """The number of runs in which no switch fires."""
     stopped: int = 0
-    """Runs that would have been stopped."""
+    """The number of runs that would have been stopped."""
     unknown: int = 0
-    """Runs whose outcome cannot be told."""
+    """The number of runs with an unknown outcome."""
     ended_well: int = 0
-    """Runs that ended well, among those that could be judged."""
+    """The number of judged runs that ended well."""
     lost: int = 0
-    """Runs of these that would have been stopped before."""
+    """The number of those that would have been stopped."""
     took: Figures = Figures()
-    """What all judged runs took."""
+    """The resources that all judged runs used."""
     saved: Figures = Figures()
-    """What the stopped ones would have saved."""
+    """The resources that the stopped runs would have saved."""
 
     def add(self, run: RunBacktest) -> None:
         """Count a run."""
@@ -127,9 +127,9 @@ class Summary(BaseModel):
 
 
 def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunBacktest:
-    """Return what these killswitches, stacked in this order on the root agent, would have done in a recorded run.
+    """Compute the effect of these killswitches, stacked in this order on the root agent, on a recorded run.
 
-    What the run's own switches and hooks did stays as recorded.
+    The effects of the run's own switches and hooks stay as recorded.
 
     >>> backtest(load_recording("latest"), [parse_switch("budget_limit(max_tokens=20000)")])  # doctest: +SKIP
     """
@@ -179,7 +179,7 @@ def _notes(guarded: GuardedRecording) -> Iterator[str]:
 
 
 def _figures(guarded: GuardedRecording, seq: int = 0, after_s: float = 0.0) -> Figures:
-    """Return the figures of what began at or after an event, at this time after the start."""
+    """Return the figures for everything that began at or after an event, at this time after the start."""
     spent, requests, calls = Spent(), set[Attempt](), 0
     for record in guarded.recording.records[seq:]:
         owner, event = record.owner, record.event

@@ -1,4 +1,4 @@
-"""Mode `replay`: run a recording again with something changed, on a live model and frozen tools."""
+"""Mode `replay`: run a recording again with changes, on a live model and frozen tools."""
 
 from __future__ import annotations
 
@@ -59,64 +59,66 @@ class ReplayResult:
     """The outcome of `replay`."""
 
     run: RunResult
-    """The replay's own run, also when it failed or was stopped."""
+    """The result of the replay's own run, also if it failed or was stopped."""
     recording: Recording
-    """The replay's own events; in its trace too, unless it was not traced."""
+    """The replay's own events. They are also in its trace, if it was traced."""
     diff: RunDiff
     """The recorded run compared with the replay."""
     verdict: Verdict
-    """`same` or `changed`: output, calls, turns and switches of strategy; `inconclusive` when the replay cannot tell.
+    """`same` or `changed`, by output, calls, turns and strategy switches; `inconclusive` if the replay cannot tell.
 
-    `changed` does not say that the override is the cause: a live model may answer otherwise the next time.
+    `changed` does not prove that the override is the cause: a live model may answer differently each time.
     """
     grounded: float | None
-    """Share of the calls that got an answer which was recorded for them in the same state of the world, 0 to 1; None
-    when the replay made no call."""
+    """Share of calls answered from the recording in the same state of the world, 0 to 1; None if the replay made no
+    calls."""
     rungs: Mapping[str, int]
     """Number of calls by rung; see `playhead.trace.events.tools.Rung`."""
     stopped: str | None
-    """Why the replay ended before its agent did, or None."""
+    """The reason the replay stopped early, or None."""
     notes: tuple[str, ...]
-    """Further facts about the replay, a sentence each."""
+    """Notes about the replay, one sentence each."""
 
 
 async def replay(
     recording: Recording | str | Path, overrides: OverridesLike = None, **options: Unpack[ReplayOptions]
 ) -> ReplayResult:
-    """Run a recording again with something changed: the model is live, tools and approvals answer as recorded.
+    """Run a recording again with changes: the model is live, tools and approvals answer from the recording.
 
-    Nothing else is real: no tool's body runs, nobody is asked for approval, nothing is sent but the model's requests.
-    What a tool's body spent on a model of its own is not spent again, and costs nothing here. The replay is itself
-    recorded, as a run of its own with `replay_of`.
+    Nothing else is real: no tool body runs, no approver is called, and only model requests are sent. Model requests
+    that a tool's body made are not repeated and cost nothing. The replay is recorded as a new run whose `replay_of`
+    names the original.
 
     Args:
         recording: the recording, or a reference to it.
-        overrides: what to change, as `Overrides` or a dict of the same names; nothing by default.
-        on_missing: what a call gets that the recording has no answer to: `strict` stops the replay there, `lenient`
-            tells the model so, a function from `MissedCall` to a result simulates it, and `live` runs it, if `agent=`
-            gives its code and declares it `read_only`. A dict says it tool by tool, `{"convert_time": "live"}`: then `live`
-            runs a tool also when it has side effects; tools that are not named are `strict`. An answer that was recorded in
-            another state of the world counts as none, but for `lenient`, which serves it as `stale`.
-        read_only: names of tools that have no side effects, as the caller knows and the recording (mostly an import) does not
-            say: other results are not stale after theirs. Of tools that `agent=` brings, the code's declaration holds.
-        agent: the agent from code, for what a recording cannot hold: a strategy, the model object. What its tools declare
-            counts instead of what was recorded, and each difference is a note; their bodies do not run.
-        api_base: address of the provider of the models that the overrides name, or of the root's recorded model.
-        rebind: values for redacted places of prompts, by the name that stands there (`[redacted:NAME]`); they are kept
-            out of the replay's trace.
-        trace: folder of traces, in whose folder `replays` the replay's own trace is; None for none; by default the
-            settings' folder.
-        min_grounded: share of calls that need a recorded answer of the same state, below which the verdict is
-            `inconclusive`.
-        on_record: called with every record of the replay.
+        overrides: the changes, as `Overrides` or a dict of its fields; by default none.
+        on_missing: how to answer a call without a recorded result. `strict` stops the replay; `lenient` tells the model
+            that there is no recording; a function from `MissedCall` to a result simulates the call; `live` runs the
+            tool, if `agent=` provides its code and declares it `read_only`. A dict sets this per tool, such as
+            `{"convert_time": "live"}`: there, `live` also runs tools with side effects, and unnamed tools are `strict`.
+            A result recorded in another state of the world counts as missing, except that `lenient` serves it as
+            `stale`.
+        read_only: names of tools without side effects that the recording (usually an import) does not declare
+            read-only. Their calls do not make other results stale. For tools from `agent=` the code's declaration
+            applies.
+        agent: the agent from code, for parts that a recording cannot hold, such as a custom strategy or model object.
+            Its tool declarations replace the recorded ones, and each difference becomes a note. Tool bodies do not run.
+        api_base: the provider address for the models named in the overrides, or for the root's recorded model.
+        rebind: values for redacted parts of prompts, by placeholder name (`[redacted:NAME]`). They are kept out of the
+            replay's trace.
+        trace: the folder of traces; the replay's own trace is written to its subfolder `replays`. None disables
+            tracing; the default is the folder in the settings.
+        min_grounded: the minimum share of calls that must have a recorded answer from the same state. Below it, the
+            verdict is `inconclusive`.
+        on_record: a function called with every record of the replay.
 
     Returns:
-        What became of it, also when the replay was stopped or the model failed: see `stopped`.
+        The outcome, also if the replay was stopped or the model failed: see `stopped`.
 
     Raises:
-        UsageError: an override or another argument is not valid; a model, its key or the strategy cannot be had.
-        NotReplayableError: the recording is damaged, a prompt is redacted, or it was imported and lacks what a replay serves.
-        TraceError: the reference names no readable trace, or the replay's own trace cannot be written as asked.
+        UsageError: an override or another argument is not valid, or a model, its key or the strategy is not available.
+        NotReplayableError: the recording is damaged, a prompt is redacted, or an imported run lacks required data.
+        TraceError: the reference does not name a readable trace, or the replay's own trace cannot be created.
     """
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     plan, agent = make_plan(recording, Overrides.of(overrides), options), options.get("agent")
@@ -132,7 +134,7 @@ async def replay(
     run, stopped = await _run(plan, world, folder, [records.append, *filter(None, [options.get("on_record")])])
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
-    # what the caller answered himself is in no doubt
+    # results given by the caller count as grounded
     judged = grounded_share({rung: count for rung, count in rungs.items() if rung != "override"}, stops)
     is_sure = stopped is None and not plan.doubtful and not _silent_models(own)
     is_sure = is_sure and (judged is None or judged >= min_grounded)
@@ -151,12 +153,12 @@ async def replay(
 def replay_sync(
     recording: Recording | str | Path, overrides: OverridesLike = None, **options: Unpack[ReplayOptions]
 ) -> ReplayResult:
-    """Replay a recording and wait for the result; see `replay`."""
+    """Replay a recording and block until the result; see `replay`."""
     return run_blocking(lambda: replay(recording, overrides, **options))
 
 
 async def _run(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]) -> tuple[RunResult, str | None]:
-    """Return the run, and why it was stopped, if it was."""
+    """Return the run's result, and the reason if it was stopped."""
     model, agent = plan.cast.root_model, None if plan.agent is None else plan.agent.as_tool()
     try:
         result = await record_run(
@@ -208,7 +210,7 @@ def _open(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]
 
 
 def _silent_models(own: Recording) -> list[str]:
-    """Return the agents below the root whose model did not answer: what they would have said is not known."""
+    """Return notes on sub-agents whose model did not answer, so their answers are unknown."""
     ended = ((owner.owner, owner.completed) for owner in own.owners.values() if owner.owner != "root")
     return [owner for owner, completed in ended if completed is not None and completed.terminated_by == "llm_error"]
 
@@ -225,16 +227,16 @@ def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
 
 
 class ReplayWorld(World):
-    """Serves a recording. One replay, one world."""
+    """Serves a recording to one replay."""
 
     def __init__(self, plan: Plan, passed: Passed | None) -> None:
-        """Serve a recording; `passed` are the payloads that its hooks saw, None where there are none to repeat."""
+        """Serve a recording. `passed` holds the payloads that its hooks saw, None if there is nothing to repeat."""
         self._plan = plan
         self._passed = passed
         self._facts = facts_of(plan.recording)
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
-        """Notes made while the replay ran."""
+        """Notes made during the replay."""
         results = plan.overrides.tool_results
         self.answers = Answers(plan.recording, plan.past, plan.on_missing, results)
 
@@ -244,33 +246,33 @@ class ReplayWorld(World):
         infos: Sequence[FallbackInfo],  # noqa: ARG002
         models: Sequence[Model],  # noqa: ARG002
     ) -> list[tuple[FallbackInfo, Model]]:
-        """Return none: a replay is about the model that it names, and stops where that one does not answer."""
+        """Return no fallbacks: a replay tests the model that it names, and stops if that model does not answer."""
         return []
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
-        """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
+        """Return this owner's tools: agents are entered, built-in tools run, all others answer from the recording."""
         restored = self._plan.rebinding.restored_model
         return {spec.name: self._tool(restored(spec), tools.get(spec.name)) for spec in self.specs(owner, tools)}
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
-        """Return the hooks themselves, when code was given; else what they did when this was recorded, and the policies."""
+        """Return the code's hooks if code was given; otherwise their recorded effects, and the policies."""
         if self._has_code:
             return hooks
         return joined(self._repeated(session.owner), made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
-        """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
+        """Return the code's killswitches if code was given; otherwise those recorded as data."""
         if not self._has_code:
             makers = [each.make for each in made_again(session.header.hooks).guards()]
         return super().guards_for(session, makers)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
-        """Return what was recorded for the same question, or for the approval of the same call; nobody is asked.
+        """Return the recorded answer to the same question or approval. Nothing is asked again.
 
         Raises:
-            UnrecordedCallError: it was never asked then.
+            UnrecordedCallError: the recording has no answer to it.
         """
-        if name == SEED:  # what is emitted at the start stands in the recording, or comes from code
+        if name == SEED:  # emissions at the start are in the recording or come from code
             return answer()
         serving = self.answers.decided(owner, key) if name == "approval" else None
         place = self.answers.places.of(owner)
@@ -282,7 +284,7 @@ class ReplayWorld(World):
             source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
         answers = self._facts[source, name, key]
         if not answers and name in (HOOK, POLICY) and self._has_code:
-            return await super().fact(owner, name, key, answer)  # it only looks at what the replay did
+            return await super().fact(owner, name, key, answer)  # it only observes what the replay did
         if not answers:
             raise UnrecordedCallError(
                 f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
@@ -291,11 +293,11 @@ class ReplayWorld(World):
         return answers.popleft()
 
     def specs(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
-        """Return what an agent's tools are: as code says, when it was given, else as they were recorded."""
+        """Return the specifications of an agent's tools: from code if given, otherwise as recorded."""
         return [each.spec for each in tools.values()] if self._has_code else self.answers.places.tools(owner)
 
     async def enter(self, given: Tool | None, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run an agent's loop on its live model and on what was recorded of its tools."""
+        """Run an agent's loop on its live model and its recorded tool results."""
         code = given if isinstance(given, AgentTool) else None
         recorded = self.answers.places.header(context.child_owner) if code is None else code.header
         assert recorded is not None  # noqa: S101 - `decided` has seen to it
@@ -324,7 +326,7 @@ class ReplayWorld(World):
 
 
 class ReplayTool:
-    """A tool of the recorded run: a function has no body any more, only answers; an agent is entered, its model is live."""
+    """A tool of the recorded run. A function only answers from the recording; an agent is entered with a live model."""
 
     def __init__(self, world: ReplayWorld, spec: ToolSpec, given: Tool | None) -> None:
         self.spec = spec
@@ -332,7 +334,7 @@ class ReplayTool:
         self._given = given
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Check the call: as the code does, where it was given, else as it was checked then."""
+        """Validate the call: with the code if given, otherwise as recorded."""
         if self.spec.kind == "agent":
             problem = check_agent_call(self.spec.name, arguments, context)
             if problem is not None:
@@ -340,7 +342,7 @@ class ReplayTool:
         return self._world.answers.check(self.spec, arguments, context, self._given)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Return what is decided, or enter the agent."""
+        """Return the chosen answer, or enter the agent."""
         answers = self._world.answers
         if self.spec.kind == "agent":
             serving = answers.decided(context.owner, context.call_id)

@@ -1,4 +1,4 @@
-"""From a reference to a recording that can be run again; recordings that no replay takes."""
+"""Load recordings for replay, and refuse those that cannot be replayed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -> Recording:
-    """Return the recording that a reference means; see `playhead.load_recording`."""
+    """Load a recording by reference; see `playhead.load_recording`."""
     folder = Path(trace_dir) if trace_dir is not None else load_settings().trace_dir
     return read_recording(TraceStore(folder.expanduser()).resolve(reference))
 
 
 def require_sound(recording: Recording) -> None:
-    """Refuse a file that is not what was written.
+    """Refuse a file that was changed after it was written.
 
     Raises:
-        NotReplayableError: it is damaged.
+        NotReplayableError: the file is damaged.
     """
     if recording.status == "damaged":
         first = next(problem for problem in recording.problems if problem.kind != "truncated")
@@ -36,10 +36,10 @@ def require_sound(recording: Recording) -> None:
 
 
 def require_own(recording: Recording, what: str) -> None:
-    """Refuse a run of which not all events could come again, where that is needed; `what` an import cannot do.
+    """Refuse a run whose events cannot all be reproduced; `what` names what an import cannot do.
 
     Raises:
-        NotReplayableError: it was imported, or a hook of the caller's asked the model: only its code could ask again.
+        NotReplayableError: the run was imported, or a user's hook asked the model, which only its code can do again.
     """
     for owner in recording.owners.values():
         if any(each.requested.purpose == HOOK for each in owner.exchanges):
@@ -55,10 +55,10 @@ def require_own(recording: Recording, what: str) -> None:
 
 
 def require_replayable(recording: Recording) -> None:
-    """Refuse an imported run that lacks what a replay serves.
+    """Refuse an imported run that lacks the data to replay it.
 
     Raises:
-        NotReplayableError: its report says so.
+        NotReplayableError: the import report says that the run cannot be replayed.
     """
     imported = recording.header.imported
     if imported is not None and imported.replayability == "not":

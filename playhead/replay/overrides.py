@@ -1,4 +1,4 @@
-"""What a replay changes. Whatever is not named here stays as recorded."""
+"""The changes that a replay makes. Everything else stays as recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PromptPatch(TypedDict, total=False):
     prepend: Text
     """Text before it."""
     replace: tuple[Text, Text]
-    """A text in it, and the text in its place."""
+    """The text to replace, and its replacement."""
 
 
 OverridesLike: TypeAlias = "Overrides | Mapping[str, Any] | None"
@@ -52,12 +52,12 @@ _PATCH: TypeAdapter[PromptPatch] = TypeAdapter(PromptPatch)
 
 
 def _checked_prompt(change: object) -> object:
-    """Validate a mapping as a patch: the union below would report each of its members."""
+    """Validate a mapping as a patch, because the union below would report an error for each of its members."""
     return dict(_PATCH.validate_python(change)) if isinstance(change, Mapping) else change
 
 
 def _listed_results(given: object) -> object:
-    """Return the results as a list; a dict is one answer per tool."""
+    """Return the results as a list. A dict holds one answer per tool."""
     return [{"tool": tool, "result": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
 
 
@@ -72,7 +72,7 @@ class _Strict(BaseModel):
         """Validate the fields.
 
         Raises:
-            UsageError: a name or a value is not valid.
+            UsageError: a field name or value is not valid.
         """
         fields = type(self).model_fields
         for name in given:
@@ -84,23 +84,23 @@ class _Strict(BaseModel):
             raise UsageError(first_problem(error)) from None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return what was given, as it is recorded: a model by its name."""
+        """Return the given fields in their recorded form, a model by its name."""
         return self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
 
 class ResultOverride(_Strict):
-    """This call answers that, whatever was recorded; its body does not run, and no approval is requested."""
+    """Sets the result of matching calls. Their body does not run, and no approval is requested."""
 
     tool: Annotated[str, Field(min_length=1)]
-    """The tool, or the agent that is called as one."""
+    """The name of the tool, or of the agent that is called as a tool."""
     arguments: Annotated[dict[str, Any] | None, PlainSerializer(to_json)] = None
-    """Only calls with these arguments, among others; None for all calls of the tool."""
+    """Match only calls that include these arguments; None matches all calls of the tool."""
     result: Annotated[Any, PlainSerializer(to_json)] = None
     """What it answers."""
     error: str | None = None
-    """What the model reads as its failure, instead of a result."""
+    """The error message that the model sees instead of a result."""
     nth: Annotated[int, Field(ge=0, strict=True)] | None = None
-    """Only this one of the calls that fit, from 0; None for all of them."""
+    """The index of the one matching call to override, from 0; None overrides all matching calls."""
 
     def __init__(self, tool: str = "", arguments: Mapping[str, Any] | None = None, **given: Any) -> None:  # noqa: ANN401
         super().__init__(tool=tool, arguments=arguments, **given)
@@ -108,7 +108,7 @@ class ResultOverride(_Strict):
             raise UsageError(f"tool_results: {self.tool} is given a result and an error; a call has one of them")
 
     def fits(self, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether a call is meant, by its tool and its arguments."""
+        """Return whether this override matches a call's tool and arguments."""
         wanted = self.arguments or {}
         return tool == self.tool and all(
             name in arguments and canonical_json(value) == canonical_json(from_json(arguments[name]))
@@ -117,25 +117,25 @@ class ResultOverride(_Strict):
 
 
 class AgentOverrides(_Strict):
-    """What can be changed of each agent."""
+    """The fields of an agent that can be changed."""
 
     system_prompt: Annotated[Text | dict[str, Any] | None, BeforeValidator(_checked_prompt)] = None
-    """The prompt in place of the recorded one, or a change of it: `{"append": text}`, `{"prepend": text}`,
+    """A new prompt, or a change of the recorded one: `{"append": text}`, `{"prepend": text}`,
     `{"replace": [old, new]}`."""
     model: Annotated[str | InstanceOf[Model] | None, PlainSerializer(_name_of)] = None
-    """The model in place of the recorded one; the root's also for every agent below that was on it."""
+    """The model to use. The root's model also applies to every sub-agent that used the same recorded model."""
     temperature: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
     """Short for `parameters={"temperature": …}`."""
     parameters: Annotated[
         dict[str, Any], AfterValidator(checked_parameters), PlainSerializer(recorded, return_type=Any)
     ] = {}
-    """Request parameters to set; None removes one."""
+    """Request parameters to set. A value of None removes the parameter."""
     max_iterations: Annotated[int, Field(ge=1, strict=True)] | None = None
     """Maximum number of turns of the loop."""
 
     @property
     def merged_parameters(self) -> dict[str, JsonValue]:
-        """The parameters to set, the temperature among them; None removes one."""
+        """The parameters to set, including the temperature. A value of None removes the parameter."""
         return {**self.parameters, **({} if self.temperature is None else {"temperature": self.temperature})}
 
 
@@ -153,25 +153,25 @@ class Changes(TypedDict, total=False):
 
 
 class Overrides(AgentOverrides):
-    """What a replay changes of the root agent; for agents below it see `agents`."""
+    """The changes to the root agent. `agents` holds the changes to sub-agents."""
 
     task: Annotated[Content, BeforeValidator(checks.checked_task)] | None = None
     """Another task."""
     tool_results: Annotated[tuple[ResultOverride, ...], BeforeValidator(_listed_results)] = ()
-    """Calls that answer something else; a dict is short for one answer per tool."""
+    """Results to override. A dict is short for one result per tool."""
     agents: dict[str, AgentOverrides] = {}
-    """Changes of agents below the root, by name."""
+    """Changes to sub-agents, by name."""
 
-    if TYPE_CHECKING:  # what is accepted, beside what the fields hold
+    if TYPE_CHECKING:  # the accepted argument types, which are wider than the fields' types
 
         def __init__(self, **changes: Unpack[Changes]) -> None: ...
 
     @staticmethod
     def of(given: OverridesLike) -> Overrides:
-        """Return overrides that may be given as a dict.
+        """Return `Overrides` from an instance, a dict or None.
 
         Raises:
-            UsageError: a name or a value is not valid; the message says which.
+            UsageError: a field name or value is not valid; the message names it.
         """
         if isinstance(given, Overrides):
             return given
@@ -181,10 +181,10 @@ class Overrides(AgentOverrides):
 
 
 def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - text or a validated `PromptPatch`
-    """Return the prompt as the change leaves it.
+    """Return the changed prompt.
 
     Raises:
-        UsageError: it replaces a text that the prompt does not hold.
+        UsageError: the text to replace is not in the prompt.
     """
     if isinstance(change, str):
         return change

@@ -1,4 +1,4 @@
-"""Decides everything about a replay before it starts: what runs, on which models, and the notes known in advance."""
+"""Plan a replay before it starts: what runs, on which models, and the notes known in advance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ReplayOptions(TypedDict, total=False):
-    """The options of `replay`, which says what each means."""
+    """The options of `replay`, documented there."""
 
     on_missing: OnMissing
     read_only: Collection[str]
@@ -54,7 +54,7 @@ class Plan:
     """A replay that is ready to start."""
 
     recording: Recording
-    """With the tools as the caller declares them."""
+    """The recording, with the tools that the caller declared read-only."""
     past: Past
     """Its calls."""
     overrides: Overrides
@@ -62,22 +62,22 @@ class Plan:
     agent: Agent | None
     """The agent from code, when one was given."""
     cast: Cast
-    """Who answers for which agent."""
+    """The agents and their models."""
     rebinding: Rebinding
     header: AgentHeader
-    """The root agent as it is to run; its prices are not known yet."""
+    """The root agent's header for the replay, without prices."""
     task: Content
     notes: tuple[str, ...]
     """The notes known before the replay."""
     doubtful: bool
-    """Whether the recording is such that nothing can be concluded from a replay."""
+    """Whether no conclusion can be drawn from a replay of this recording."""
 
 
 def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions) -> Plan:
     """Return the plan of a replay.
 
     Raises:
-        UsageError, NotReplayableError: it cannot be; as `replay` says.
+        UsageError, NotReplayableError: as for `replay`.
     """
     for name in options:
         if name not in ReplayOptions.__annotations__:
@@ -98,7 +98,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     past = read_past(rebinding.restored_recording(declared), code)
     cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
-        strategy_of(each)  # which refuses one that is not registered
+        strategy_of(each)  # raises if the strategy is not registered
     _require_known_tools(overrides, on_missing, [*past.specs.values(), *code.values()])
     if rebinding.values:
         said = (each.event.model_dump(mode="json") for each in recording.records)
@@ -120,7 +120,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
 
 
 def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task: Content) -> dict[str, Any]:
-    """Return what live models are going to be sent that stands in the recording, by the name of its field."""
+    """Return the recorded texts that live models will receive, by field name."""
     texts = {"task": _as_json(task), **live_texts("", header, specs)}
     for below in cast.below:
         changed, _ = cast.agent(below, has_tools=True)
@@ -143,13 +143,13 @@ def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON
 
 
 HOOKS = ("hook-fired", "emission-changed", "emission-suppressed")
-"""Kinds that say that somebody's code changed or ended the recorded run."""
+"""Event kinds which show that user code changed or ended the recorded run."""
 
 
 def _notes_before(
     recording: Recording, past: Past, cast: Cast, agent: Agent | None, read_only: Collection[str]
 ) -> Iterator[str]:
-    """Yield what is known before the replay starts."""
+    """Yield the notes known before the replay starts."""
     if recording.status != "closed":
         yield f"the recording is {recording.status}: how its run would have ended is not known"
     imported = recording.header.imported
@@ -202,7 +202,7 @@ def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
     """Return the recording with these tools declared read-only.
 
     Raises:
-        UsageError: there is no such tool, or it is recorded with what it writes.
+        UsageError: the tool does not exist, or the recording declares what it writes.
     """
     specs = (spec for owner in recording.owners.values() for spec in owner.own_tools.values())
     writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
@@ -226,7 +226,7 @@ def _declaring(record: Record, names: Collection[str]) -> Record:
 
 
 def _specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[str, ToolSpec]]:
-    """Return what code declares of the tools of an agent and of all below it, by the agents' paths."""
+    """Return the code's tool declarations of an agent and its sub-agents, by agent path."""
     found = {path: {name: tool.spec for name, tool in tools.items()}}
     for name, tool in tools.items():
         if isinstance(tool, AgentTool):
@@ -235,7 +235,7 @@ def _specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[s
 
 
 def _changed_tools(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
-    """Yield how each tool of the code differs from the recorded one."""
+    """Yield a note for each tool whose code differs from the recorded tool."""
     said: set[str] = set()
     for owner, recorded in recording.owners.items():
         path = agent_path(owner)

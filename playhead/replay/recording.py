@@ -1,4 +1,4 @@
-"""A recording that can be run again: `load_recording("latest").replay(system_prompt="Be brief.")`."""
+"""Recordings that can be replayed: `load_recording("latest").replay(system_prompt="Be brief.")`."""
 
 from __future__ import annotations
 
@@ -22,51 +22,51 @@ if TYPE_CHECKING:
 
 
 class Again(ReplayOptions, Changes, total=False):
-    """What a replay changes, as `Overrides` says it, and how it is done, as `ReplayOptions` does."""
+    """The fields of `Overrides` and of `ReplayOptions` as keyword arguments."""
 
 
 class Recording(trace.Recording):
-    """A trace that has been read, and the ways to run it again. Each is awaited; its twin `…_sync` waits for the result."""
+    """A loaded trace that can be replayed, reproduced or resumed. Each method is async; its `…_sync` variant blocks."""
 
     async def replay(self, **changes: Unpack[Again]) -> ReplayResult:
-        """Run it again with something changed: the model is live, tools and approvals answer as recorded.
+        """Run the recording again with changes: the model is live, tools and approvals answer from the recording.
 
         Raises:
-            UsageError: there is no such change or option, or a value is not valid.
+            UsageError: an override or option is unknown or has an invalid value.
             NotReplayableError, UnrecordedCallError, StaleResultError: see `playhead.replay.replay`.
         """
         overrides, options = _split(changes)
         return await replay(self, overrides, **options)
 
     def replay_sync(self, **changes: Unpack[Again]) -> ReplayResult:
-        """Replay it and wait for the result."""
+        """Replay the recording and block until the result."""
         overrides, options = _split(changes)
         return replay_sync(self, overrides, **options)
 
     async def reproduce(self, *, agent: Agent | None = None) -> Reproduction:
-        """Run it again with model, tools and facts frozen, and compare every event: see `playhead.replay.reproduce`."""
+        """Run the recording again with everything frozen and compare every event: see `playhead.replay.reproduce`."""
         return await reproduce(self, agent=agent)
 
     def reproduce_sync(self, *, agent: Agent | None = None) -> Reproduction:
-        """Reproduce it and wait for the outcome."""
+        """Reproduce the recording and block until the outcome."""
         return reproduce_sync(self, agent=agent)
 
     async def resume(self, agent: Agent, **options: Unpack[ResumeOptions]) -> RunResult:
-        """Go on with a run that died, with the real model and tools: see `playhead.replay.resume`."""
+        """Resume an interrupted run with the live model and tools: see `playhead.replay.resume`."""
         return await resume(agent, self, **options)
 
     def resume_sync(self, agent: Agent, **options: Unpack[ResumeOptions]) -> RunResult:
-        """Go on with a run that died, and wait for the result."""
+        """Resume an interrupted run and block until the result."""
         return resume_sync(agent, self, **options)
 
 
 def load_recording(reference: str | Path, trace_dir: str | Path | None = None) -> Recording:
-    """Return the recording that a reference means: a run id or its unique prefix, `latest`, `latest~2`, or a path.
+    """Load a recording by a run id or its unique prefix, `latest`, `latest~2`, or a path.
 
-    A damaged file loads too: `Recording.status` and `Recording.problems` say what is wrong, and replays refuse it.
+    A damaged file loads too: `Recording.status` and `Recording.problems` describe the damage, and replays refuse it.
 
     Raises:
-        TraceNotFoundError, AmbiguousRunError, RunIdError: no run, or more than one, or no possible id.
+        TraceNotFoundError, AmbiguousRunError, RunIdError: no run matches, several match, or the id is not valid.
         NotATraceError, TraceFormatError: the file cannot be read as a trace.
     """
     read = read_reference(reference, trace_dir)
@@ -74,6 +74,6 @@ def load_recording(reference: str | Path, trace_dir: str | Path | None = None) -
 
 
 def _split(changes: Again) -> tuple[dict[str, Any], Any]:
-    """Return what is changed, and how it is done; a name that is neither counts as a change, whose error names the nearest."""
+    """Split keyword arguments into overrides and options. Unknown names count as overrides, which report them."""
     options = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
     return {name: value for name, value in changes.items() if name not in options}, options

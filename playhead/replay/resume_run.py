@@ -1,8 +1,8 @@
-"""Mode `resume`: continue a run that died, from its trace.
+"""Mode `resume`: continue an interrupted run from its trace.
 
-Everything that was recorded is served: answers of models, results of tools, facts, approvals, what hooks did. Where the
-recording ends the run goes on with the real model and the real tools. It is a run of its own, which names the one that it
-continues, and holds all that happened in both.
+Everything recorded is served: model answers, tool results, facts, approvals and the effects of hooks. Where the
+recording ends, the run continues with the live model and tools. The result is a new run that names the one it continues
+and holds the events of both.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ log = logging.getLogger("playhead")
 
 
 class ResumeOptions(TypedDict, total=False):
-    """The options of `resume`, which says what each means."""
+    """The options of `resume`, documented there."""
 
     unresolved: Mapping[str, ResultOverride | NotHappened] | None
     rebind: Mapping[str, str] | None
@@ -63,45 +63,46 @@ class ResumeOptions(TypedDict, total=False):
 
 
 async def resume(agent: Agent, ref: Recording | str | Path, **options: Unpack[ResumeOptions]) -> RunResult:
-    """Go on with a run that died, or was ended from outside, with the real model and the real tools.
+    """Resume a run that died or was ended from outside, with the live model and tools.
 
-    Nothing that was answered is asked again, and no call that has a result runs a second time. Before anything is live the
-    code has to do again, event by event, what was recorded; if it does something else nothing happens at all. Requests and
-    read-only calls that were under way are made again. A call that may have a side effect and was under way is never
-    repeated by itself: the caller has to say what became of it.
+    No answered request is sent again, and no call with a result runs a second time. Before anything is live, the code
+    must reproduce the recorded events exactly; if it does not, nothing is run. Unanswered requests and unfinished
+    read-only calls are made again. An unfinished call that may have a side effect is never repeated automatically: the
+    caller must say how it ended.
 
-    What the dead run spent, called and failed counts for killswitches; their times begin anew. Hooks are asked from the
-    point of death on, what they did before that is done again without them.
+    Killswitches count the tokens, calls and failures of the interrupted run; time limits start again. Hooks are called
+    only for new events; their earlier effects are repeated from the recording.
 
     Args:
-        agent: the agent from code, with its model and tools: the same as then. Only limits may be others.
-        ref: the recording of the dead run, or a reference to it.
-        unresolved: what became of calls with side effects that were under way, by the id of the call:
-            `ResultOverride(tool, result=…)`, `ResultOverride(tool, error="…")`, or `DID_NOT_HAPPEN`, and it runs.
-        rebind: values for redacted places, by the name that stands there (`[redacted:NAME]`): a live model must not be
-            sent a text with holes in it.
-        again: resume a run that has been resumed already.
-        trace: folder of the new run's trace; None for none; by default the folder of the recording.
-        trace_dir: folder in which `ref` is looked for; by default the settings' folder.
-        run_id: the new run's id, a new ULID by default.
-        on_record: called with every record of the new run, the served ones too.
+        agent: the agent from code, with the same model and tools as in the recording. Only limits may differ.
+        ref: the recording of the interrupted run, or a reference to it.
+        unresolved: the outcomes of unfinished calls with side effects, by call id: `ResultOverride(tool, result=…)`,
+            `ResultOverride(tool, error="…")`, or `DID_NOT_HAPPEN`, which runs the call.
+        rebind: values for redacted text, by placeholder name (`[redacted:NAME]`), so that the live model does not get
+            placeholders.
+        again: allow resuming a run that was already resumed.
+        trace: the folder for the new run's trace; None disables tracing; the default is the recording's folder.
+        trace_dir: the folder in which to look up `ref`; by default the folder in the settings.
+        run_id: the new run's id; by default a new ULID.
+        on_record: a function called with every record of the new run, including served ones.
 
     Returns:
-        What the whole run reached; its tokens and turns are those of both parts.
+        The result of the whole run; its tokens and turns include both parts.
 
     Raises:
-        UnresolvedCallError: a call with a side effect was under way and `unresolved` says nothing of it. Nothing was run.
-        DivergedError: the code does something else than was recorded. Nothing was run.
-        NotReplayableError: the recording is damaged, imported, over, of a replay, or redacted where a live model has to read it.
-        UsageError: the run still goes on or has been resumed already; or an argument is not valid.
-        TraceError: the reference names no readable trace.
-        RunError: the run failed, as `Agent.run` says.
+        UnresolvedCallError: a call with a side effect is unfinished and not in `unresolved`. Nothing was run.
+        DivergedError: the code behaves differently from the recording. Nothing was run.
+        NotReplayableError: the recording is damaged, imported, complete, itself a replay, or redacted in text that a
+            live model needs.
+        UsageError: the run is still running or was already resumed, or an argument is not valid.
+        TraceError: the reference does not name a readable trace.
+        RunError: the run failed, as for `Agent.run`.
     """
     return await _resume(agent, ref, None, options)
 
 
 def resume_sync(agent: Agent, ref: Recording | str | Path, **options: Unpack[ResumeOptions]) -> RunResult:
-    """Go on with a run that died and wait for the result; see `resume`."""
+    """Resume an interrupted run and block until the result; see `resume`."""
     waiting = Waiting()
     with listening():
         return run_blocking(lambda: _resume(agent, ref, waiting, options), waiting)
@@ -110,7 +111,7 @@ def resume_sync(agent: Agent, ref: Recording | str | Path, **options: Unpack[Res
 async def _resume(
     agent: Agent, ref: Recording | str | Path, waiting: Waiting | None, options: ResumeOptions
 ) -> RunResult:
-    """Check everything that can be checked before the run is live, and continue it."""
+    """Validate everything before the run is live, then continue the run."""
     for name in options:
         if name not in ResumeOptions.__annotations__:
             raise UsageError(f"resume has no option {name!r}.{nearest(name, ResumeOptions.__annotations__)}")
@@ -125,7 +126,7 @@ async def _resume(
     require_own(recording, "only that program can go on with it")
     strategy_of(recording.header.agent)  # which refuses one that is not registered
     with claimed(recording, again=options.get("again", False)):
-        recording = read_recording(recording.path)  # it may have gone on until it was held
+        recording = read_recording(recording.path)  # the run may have continued until it was locked
         require_sound(recording)
         prefix = prefix_of(recording)
         rebinding = Rebinding.of(options.get("rebind"))
@@ -142,10 +143,10 @@ async def _resume(
 
 
 async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
-    """Run the recorded part once with nothing live, and require that it comes out the same.
+    """Run the recorded part once with nothing live, and require the same events.
 
     Raises:
-        DivergedError: it does not.
+        DivergedError: an event differs.
     """
     follower, redactor = PrefixFollower(prefix), redactor_of(agent.as_tool())
     for name, value in secrets:
@@ -156,11 +157,11 @@ async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterab
 
 
 def _whole_task(prefix: Prefix, rebinding: Rebinding) -> Content:
-    """Return the task; refuse a recording that would have a live model read redacted places.
+    """Return the task. Refuse a recording that would send redacted text to a live model.
 
     Raises:
-        NotReplayableError: there are some that `rebind` gives no value for.
-        UsageError: `rebind` names what stands nowhere.
+        NotReplayableError: `rebind` has no value for a redacted place.
+        UsageError: `rebind` names a placeholder that does not occur.
     """
     task = prefix.recording.header.task
     given: Any = task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
@@ -172,7 +173,7 @@ def _whole_task(prefix: Prefix, rebinding: Rebinding) -> Content:
 
 
 def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
-    """Yield what a live model will read of the recording."""
+    """Yield the recorded texts that a live model will see."""
     for record in prefix.recording.records:
         if isinstance(record.event, ANSWERS):
             yield f"line {prefix.lines[record.seq]}", record.event.model_dump(mode="json", exclude={"before"})
@@ -180,10 +181,10 @@ def _served_texts(prefix: Prefix) -> Iterator[tuple[str, Any]]:
 
 @contextmanager
 def claimed(recording: Recording, *, again: bool) -> Iterator[None]:
-    """Hold a dead run, so that nobody else resumes it at the same time.
+    """Lock an interrupted run, so that no other process resumes it at the same time.
 
     Raises:
-        UsageError: it is not dead, or has been resumed already.
+        UsageError: the run is still running or was already resumed.
     """
     release = _hold(recording)
     try:
@@ -195,12 +196,12 @@ def claimed(recording: Recording, *, again: bool) -> Iterator[None]:
 
 
 def _hold(recording: Recording) -> Callable[[], None]:
-    run = recording.path.with_name(f"{recording.run_id}.jsonl")  # whatever a copy is called, it is this run
+    run = recording.path.with_name(f"{recording.run_id}.jsonl")  # a copy under any name is still this run
     try:
         from playhead.kernel.lifecycle.own_control import OwnControl  # noqa: PLC0415 - for POSIX
 
         return OwnControl.create(run).close
-    except ImportError:  # Windows, where files are locked otherwise
+    except ImportError:  # Windows locks files differently
         return lambda: None
     except OSError as error:
         if error.errno in (errno.EBUSY, errno.EEXIST):
@@ -213,10 +214,10 @@ def _hold(recording: Recording) -> Callable[[], None]:
 
 
 def require_first(recording: Recording) -> None:
-    """Refuse to resume a run a second time, or from a copy that was made before the run was over.
+    """Refuse to resume a run a second time, or from a copy that was made before the run ended.
 
     Raises:
-        UsageError: the traces beside it say so.
+        UsageError: a trace in the same folder shows that this is the case.
     """
     for path in TraceStore(recording.path.parent).paths():
         if path == recording.path:
@@ -240,7 +241,7 @@ AGAIN: Final = "To resume this one all the same, pass again=True (--again)"
 
 
 def _was_live(path: Path) -> bool:
-    """Return whether a resumption went on from where the dead run stopped, or cannot be read."""
+    """Return whether a resumed run became live, or cannot be read."""
     try:
         found = read_recording(path)
     except PlayheadError:
@@ -249,7 +250,7 @@ def _was_live(path: Path) -> bool:
 
 
 def _header_of(path: Path) -> dict[str, Any]:
-    """Return what the first line of a trace says; nothing when it says nothing that can be read."""
-    with suppress(Exception):  # a file may hold anything, and each way of compression has its own errors
+    """Return the first line of a trace as an object; empty if it cannot be read."""
+    with suppress(Exception):  # a file may hold anything, and each compression format raises its own errors
         return dict(json.loads(ends_of(path)[0])["data"])
     return {}
