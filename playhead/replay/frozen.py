@@ -1,4 +1,4 @@
-"""A world that serves a recording: every owner gets its own answers back, and nothing real runs."""
+"""A frozen world: every owner gets its recorded answers, and nothing real runs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class FrozenWorld(World):
-    """Serves a recording. With `tools_from_code` agents have the tools of their code, even if it has none; else the recorded ones."""
+    """Serves a recording. With `tools_from_code`, agents have the tools of their code; otherwise the recorded ones."""
 
     def __init__(self, recording: Recording, *, tools_from_code: bool, passed: Passed | None = None) -> None:
         self.recording = recording
         self.is_open = recording.status in ("open", "truncated")
         """Whether the recording may end before the run does."""
         self.after_end: list[str] = []
-        """Owners that asked for something after the end of the recording."""
+        """Owners that made a request after the end of the recording."""
         self._passed = passed
         self._tools_from_code = tools_from_code
         self._facts = facts_of(recording)
@@ -75,7 +75,7 @@ class FrozenWorld(World):
         infos: Sequence[FallbackInfo],
         models: Sequence[Model],  # noqa: ARG002
     ) -> list[tuple[FallbackInfo, Model]]:
-        """Return the recorded answers of this owner, under the names of those who took over."""
+        """Return the recorded answers of this owner's fallback models, under their names."""
         return [(info, self.answers_of(owner, info.model)) for info in infos]
 
     def answers_of(self, owner: str, name: str) -> FrozenModel:
@@ -83,13 +83,13 @@ class FrozenWorld(World):
         return FrozenModel(self, self.of(owner), name)
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
-        """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
+        """Return this owner's tools: agents are entered, built-in tools run, all others answer from the recording."""
         given = [tool.spec for tool in tools.values()]
         specs = given if self._tools_from_code else list(self.of(owner).own_tools.values())
         return {spec.name: self._tool(spec, tools.get(spec.name)) for spec in specs}
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
-        """Return what this owner's hooks did, in their place, and its policies."""
+        """Return stand-ins that repeat the recorded effects of this owner's hooks, and its policies."""
         recorded = self.recording.owners.get(session.owner)
         if recorded is None:
             return None
@@ -97,29 +97,29 @@ class FrozenWorld(World):
         return joined(None if hooks.idle else hooks, made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
-        """Return guards that repeat what this owner's killswitches did."""
+        """Return guards that repeat the recorded effects of this owner's killswitches."""
         recorded = self.recording.owners.get(session.owner)
         return () if recorded is None else recorded_guards(session, recorded, self._inside)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
-        """Return the recorded answer, in the order in which this question was asked."""
+        """Return the next recorded answer to this question."""
         answers = self._facts[owner, name, key]
         if not answers:
             raise self.unanswered(owner, f"{owner} asked for the fact {name!r} once more than it is recorded")
         return answers.popleft()
 
     async def sleep(self, seconds: float) -> None:
-        """Return at once: the time has passed."""
+        """Return at once, because recorded waits need no time."""
 
     def of(self, owner: str) -> OwnerRecording:
-        """Return what was recorded of an owner."""
+        """Return an owner's recording."""
         found = self.recording.owners.get(owner)
         if found is None:
             raise self.unanswered(owner, f"{owner} is entered, which the recording does not hold")
         return found
 
     def call_at(self, context: ToolContext) -> RecordedCall | None:
-        """Return the call that this owner made at this place of this turn, if it is this one."""
+        """Return the recorded call of this owner, turn and place, if it is the same call."""
         call = self._calls.get((context.owner, context.iteration, context.position))
         same = call is not None and (call.started.tool, call.started.args_hash) == (context.tool, context.args_hash)
         return call if same else None
@@ -129,33 +129,33 @@ class FrozenWorld(World):
         return (context.owner, context.call_id) in self._approvals
 
     def was_served(self, context: ToolContext, call: RecordedCall) -> bool:
-        """Return whether a replay, of which this is the recording, ended the call before anything was asked or entered."""
+        """Return whether the recording is of a replay that ended the call before anything was asked or entered."""
         done = call.completed
         ended = done is None or done.rung is not None or done.ended == "cancelled"
         return ended and self.recording.header.replay_of is not None and not self.was_asked_about(context)
 
     def declared(self, context: ToolContext, agent: AgentTool, then: AgentHeader) -> AgentHeader:
-        """Return the header of an agent that code declares, with its hooks; how its own code differs is noted."""
+        """Return the header of an agent from code, with its hooks, and note differences of its code."""
         hooks = self.hooks[context.child_owner] = agent.hooks_below(self.hooks.get(context.owner))
         header = agent.declared(hooks)
         self.sources[context.child_owner] = header.sources
         return as_declared(header, then)
 
     def enters(self, owner: str) -> bool:
-        """Return whether an agent runs again; all else is served as a whole."""
+        """Return whether an agent runs again; if not, it is served as a whole."""
         return owner in self.recording.owners and owner not in self.races.inside
 
     def inside(self, scope: str) -> Sequence[EventBase]:
-        """Return what was spent inside a call that is served as a whole, and the killswitches that fired there."""
+        """Return the spending and the fired killswitches inside a call that is served as a whole."""
         return self._inside.get(scope, ())
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
-        """Return the error for an answer that the recording ends before."""
+        """Return the error for an answer after the end of the recording."""
         self.after_end.append(owner)
         return RecordingEndedError(message)
 
     def unanswered(self, owner: str, message: str) -> PlayheadError:
-        """Return the error for an answer that is not recorded: the recording ends before it, or the run differs."""
+        """Return the error for a missing answer: the recording ends before it, or the run differs."""
         if self.is_open or any(is_within(owner, each) for each in self.races.until):
             return self.ended(owner, f"{message}: the recording ends before that")
         return UnrecordedCallError(message)

@@ -77,7 +77,7 @@ def recorded_guards(
 
 
 def _add_approvals(session: Session, owner: OwnerRecording, found: dict[tuple[str, str, int], Outcomes]) -> None:
-    """Add which calls each switch wanted approved."""
+    """Record which calls each switch required approval for."""
     requested = (record.event for record in owner.records if isinstance(record.event, ApprovalRequested))
     asked = Counter((event.switch, event.call_id) for event in requested)
     for (switch, call_id), times in asked.items():
@@ -94,7 +94,7 @@ def _nobody(request: ApprovalRequest) -> bool:  # noqa: ARG001
 
 
 class RecordedGuard(Guard):
-    """Gives the recorded outcome of each question that is asked at the ports: of one killswitch, or of none."""
+    """Repeats the recorded decisions of one killswitch, or of none, at the ports."""
 
     def __init__(self, ends: Session, name: str, outcomes: Outcomes) -> None:
         super().__init__(ends)
@@ -113,7 +113,7 @@ class RecordedGuard(Guard):
         return tuple(self._outcomes.get(("reserved", request.number, request.attempt), ()))
 
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:  # noqa: ARG002
-        """Refuse or stop the call where it was refused or stopped."""
+        """Refuse or stop the call if it was refused or stopped in the recording."""
         return self._outcomes.get(("call", planned.call.id))
 
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
@@ -121,11 +121,11 @@ class RecordedGuard(Guard):
         return ("wants", planned.call.id) in self._outcomes
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
-        """End the agent if that ended it."""
+        """End the agent if the recorded switch did."""
         return self._outcomes.get(("approval", planned.call.id))
 
     def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
-        """End the agent where it ended it; of what a switch ended inside this call, the event stands in the recording alone."""
+        """End the agent if the recorded switch did. An ending inside this call appears only in the recording."""
         if isinstance(event, (LlmFailed, LlmResponded)):
             return self._outcomes.get(("response", event.request, event.attempt))
         if not isinstance(event, ToolCallCompleted):
@@ -137,13 +137,13 @@ class RecordedGuard(Guard):
 
 
 def ending_of(event: KillswitchFired) -> Stop | Terminate:
-    """Return what a killswitch answered."""
+    """Return a killswitch's recorded answer."""
     ending = Stop if event.on_trigger == "stop" else Terminate
     return ending(event.reason, event.switch, event.terminated_by or event.switch)
 
 
 def _above(session: Session, owner: str) -> Session:
-    """Return the session of this owner, which is this one or one above it."""
+    """Return this owner's session: the given one or one of its parents."""
     found: Session | None = session
     while found is not None and found.owner != owner:
         found = found.parent
@@ -151,18 +151,18 @@ def _above(session: Session, owner: str) -> Session:
 
 
 class Races:
-    """Where killswitches ended agents at a moment: from outside, or while several of their calls ran.
+    """Agents that killswitches ended at an arbitrary moment: from outside, or during parallel calls.
 
-    What such an agent still did before it noticed is timing, and so is how far several running calls had come. If the agent
-    above continued, a frozen run serves it as a whole, like the body of a tool. Otherwise it is compared up to the moment
-    that the switch fired, or up to where the calls that ran then began.
+    What such an agent did before it noticed depends on timing, and so does the progress of parallel calls. If its parent
+    continued, a frozen run serves the agent as a whole, like a tool body. Otherwise the agent is compared up to the moment
+    when the switch fired, or up to the start of the calls that were running then.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.inside = inside_bodies(recording)
-        """The owners that a frozen run does not enter, each with the outermost call that is served in its place."""
+        """The owners that a frozen run does not enter, each with the outermost call that is served instead."""
         self.until: dict[str, int] = {}
-        """The agents that are compared in part, each with the last `seq` that is."""
+        """The agents that are compared in part, each with the last `seq` to compare."""
         fired = _racing(recording) if recording.counts().get("killswitch-fired") else {}
         calls = {name: entering(recording, name) for name in fired}
         whole = {
@@ -189,7 +189,7 @@ def _racing(recording: Recording) -> dict[str, int]:
             case ToolCallStarted():
                 running[owner][event.call_id] = record.seq
             case MessageAdded():
-                running[owner].pop(event.tool_call_id or "", None)  # its result has joined the thread
+                running[owner].pop(event.tool_call_id or "", None)  # its result is already in the thread
             case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
                 racing |= {ends for ends in fired if is_within(owner, ends)}
             case KillswitchFired(at=at) if at != "phase":
@@ -206,7 +206,7 @@ def _racing(recording: Recording) -> dict[str, int]:
 
 
 class RecordedStops(Steering):
-    """Stops agents where the holder of the run's handle stopped them. A pause is time, and a replay has none."""
+    """Stops agents where the user stopped them through the run's handle. Pauses are not repeated."""
 
     def __init__(self, recording: Recording) -> None:
         self._stops = {
@@ -217,5 +217,5 @@ class RecordedStops(Steering):
         }
 
     def stops(self, session: Session, before: str) -> str | None:
-        """Return why it was stopped before this turn or request, if it was."""
+        """Return the reason of a recorded stop before this turn or request, if any."""
         return self._stops.get((session.owner, before))

@@ -1,7 +1,7 @@
-"""Repeats what hooks did in a recorded run, without their code.
+"""Repeats the recorded effects of hooks, without their code.
 
-`reproduce` repeats every change and every answer of a phase hook at its recorded place. `replay` repeats a change where the
-same payload comes again, and reports what the hooks would have to look at anew: `RepeatedHooks`.
+`reproduce` repeats every change and every phase hook's answer at its recorded place. `replay` repeats a change if the
+same payload occurs again, and reports payloads that the hooks have not seen: `RepeatedHooks`.
 """
 
 from __future__ import annotations
@@ -46,40 +46,40 @@ if TYPE_CHECKING:
     from playhead.trace.types import HookInfo
 
 Payload: TypeAlias = Any
-"""What passes under a tag."""
+"""The payload of a tag."""
 Emission = EmissionChanged | EmissionSuppressed
 Made: TypeAlias = "Sequence[Emission | HookFailed]"
-"""What hooks made of a payload; a required one that failed at it is the last."""
+"""The changes that hooks made to a payload; the failure of a required hook is the last entry."""
 CALL: Final = "tool.call"
 RESPONSE: Final = "llm.response"
 UNSEEN: Final = "hooks that may change calls have not seen this one, and what they would make of it is not known"
 NOTICES: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
-"""Tags whose payload nothing but hooks uses."""
+"""Tags whose payload only hooks use."""
 ABOUT_RESULTS: Final = frozenset({"tool.result", "message.tool-result", "observation.tool-result"})
-"""Tags that pass when it is known which recorded call answered."""
+"""Tags emitted when the answering recorded call is known."""
 
 
 class Passed:
-    """The payloads that passed the chokepoints of a recorded run, changed or not."""
+    """The payloads emitted in a recorded run, changed or not."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
 
     def add(self, owner: str, tag: str, key: str, payload: Payload) -> None:
-        """Take in a payload of an owner."""
+        """Add a payload of an owner."""
         self._places[owner, tag, _name(tag, payload)].append(key)
 
     def places(self, owner: str, tag: str, key: str | None, payload: Payload) -> list[str]:
-        """Return the keys of equal payloads: this key alone, if the payload was there."""
+        """Return the keys of equal payloads; only this key if the payload was there."""
         places = self._places.get((owner, tag, _name(tag, payload)), [])
         return [key] if key is not None and key in places else places
 
 
 class RecordedHooks(Hooks):
-    """Repeats every change and every answer at its recorded place, whatever the payload is."""
+    """Repeats every change and answer at its recorded place, for any payload."""
 
     def __init__(self, owner: OwnerRecording, passed: Passed | None = None) -> None:
-        """Repeat what an owner's hooks did; `passed` takes in every payload that they could see."""
+        """Repeat the effects of an owner's hooks. `passed` collects every payload that they could see."""
         self._passed = passed
         self._made = _made_by_callers(owner)
         self._fired: dict[tuple[str, int | None], deque[HookFired | HookFailed]] = defaultdict(deque)
@@ -91,20 +91,20 @@ class RecordedHooks(Hooks):
                 case HookFailed(ends=(_, *_), policy=None) as event:
                     self._fired[event.where, record.iteration].append(event)
         self.tags = {tag for tag, _ in self._made}
-        """The tags under which anything happened."""
+        """The tags at which hooks had an effect."""
         self._phases = {where.split(" ")[-1] for where, _ in self._fired}
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do again."""
+        """Whether there is nothing to repeat."""
         return self._passed is None and not (self.tags or self._phases or self._seeds)
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
-        """Return what was emitted when the agent started."""
+        """Return the recorded emissions at the agent's start."""
         return self._seeds
 
     def wants(self, tag: str) -> bool:
-        """Return whether a hook did anything under this tag."""
+        """Return whether a hook had an effect at this tag."""
         return tag in self.tags or self._passed is not None
 
     async def offer(
@@ -115,7 +115,7 @@ class RecordedHooks(Hooks):
         key: str,
         details: Mapping[str, Any],  # noqa: ARG002
     ) -> Payload:
-        """Return what the hooks made of the payload."""
+        """Return the payload as the hooks changed it."""
         if self._passed is not None:
             self._passed.add(session.owner, tag, key, payload)
         for event in self.made(session, tag, payload, key):
@@ -131,11 +131,11 @@ class RecordedHooks(Hooks):
         return payload
 
     def made(self, session: Session, tag: str, payload: Payload, key: str) -> Made:  # noqa: ARG002
-        """Return what was made of the payload at this place, whatever it is; that is compared."""
+        """Return the recorded changes at this place, for any payload; the result is compared with the recording."""
         return self._made.pop((tag, key), ())
 
     def at_phase(self, phase: PhaseName) -> bool:
-        """Return whether anything was said at this phase."""
+        """Return whether a hook answered at this phase."""
         return phase in self._phases
 
     async def ask(
@@ -146,29 +146,29 @@ class RecordedHooks(Hooks):
         state: KernelState,
         error: Exception | None = None,  # noqa: ARG002
     ) -> Said | None:
-        """Return what was said here."""
+        """Return the recorded answer at this phase."""
         fired = self._fired.get((f"{timing} {phase}", session.iteration))
         while fired:
             event = fired.popleft()
             if isinstance(event, HookFailed):
                 _fail_again(session, event)
             said = _said_again(event, state)
-            if said is None:  # what this version does not know
+            if said is None:  # an answer that this version does not know
                 return None
             if self.is_said(session, said, phase, timing) and not await is_taken_up(said, phase, timing, session):
                 return said
         return None
 
     def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:  # noqa: ARG002
-        """Return whether it holds here."""
+        """Return whether the recorded answer applies here."""
         return True
 
 
 class RepeatedHooks(RecordedHooks):
-    """Repeats a change where the same payload comes again, and a stop in the same turn.
+    """Repeats a change if the same payload occurs again, and a stop in the same turn.
 
-    What hooks would make of another payload is not known. That is reported; where a required hook would have to look at it,
-    the replay stops.
+    The effect of hooks on any other payload is unknown. This is reported, and if a required hook would have to process
+    the payload, the replay stops.
     """
 
     def __init__(
@@ -180,14 +180,14 @@ class RepeatedHooks(RecordedHooks):
         is_owner: bool,
         notes: list[str],
     ) -> None:
-        """Repeat what the hooks of a recorded agent did.
+        """Repeat the effects of a recorded agent's hooks.
 
         Args:
-            sources: the agent's own recording or, for a task that was never recorded, those of agents of its name.
+            sources: the agent's own recording or, for an unrecorded task, the recordings of agents with its name.
             passed: the payloads that the recorded hooks saw.
-            answers: knows which recorded call answers a call, and takes in the calls whose real arguments are not known.
-            is_owner: whether it is its own recording.
-            notes: takes sentences about what is not known.
+            answers: maps calls to recorded calls, and collects calls whose real arguments are unknown.
+            is_owner: whether `sources` is the agent's own recording.
+            notes: collects notes about unknown effects.
         """
         super().__init__(sources[0])
         self._sources = {each.owner: _made_by_callers(each) for each in sources}
@@ -207,16 +207,16 @@ class RepeatedHooks(RecordedHooks):
         return super().idle and not any(hook.required for hook in self._hooks)
 
     def wants(self, tag: str) -> bool:
-        """Return whether a hook did anything under this tag, or a required hook looked at it."""
+        """Return whether a hook had an effect at this tag, or a required hook processed it."""
         return tag in self.tags or self._required_at(tag) is not None
 
     async def offer(
         self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
     ) -> Payload:
-        """Return what the hooks made of the same payload.
+        """Return the payload as the hooks changed the same payload in the recording.
 
         Raises:
-            NotReplayableError: the payload is new, and a required hook has to look at it; or the hook failed at it.
+            NotReplayableError: the payload is new and a required hook must process it, or the hook failed on it.
         """
         payload = await super().offer(session, tag, payload, key, details)
         if isinstance(payload, Request):
@@ -224,7 +224,7 @@ class RepeatedHooks(RecordedHooks):
         return payload
 
     def made(self, session: Session, tag: str, payload: Payload, key: str) -> Made:
-        """Return what the hooks made of the same payload; report a payload that they have not seen."""
+        """Return the recorded changes of the same payload; report a payload that the hooks have not seen."""
         made = self._find(session.owner, tag, payload, key)
         if made is None:
             self._report_new(session, tag)
@@ -245,10 +245,10 @@ class RepeatedHooks(RecordedHooks):
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
     ) -> Said | None:
-        """Return what a hook answered in the same turn; what it would do with an error is not known.
+        """Return a hook's recorded answer in the same turn. Its reaction to an error is unknown.
 
         Raises:
-            NotReplayableError: a required hook has to be called here.
+            NotReplayableError: a required hook must be called here.
         """
         if error is not None:
             return None
@@ -258,7 +258,7 @@ class RepeatedHooks(RecordedHooks):
         return await super().ask(session, phase, timing, state)
 
     def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:
-        """Return whether the answer holds in the replay, too; report it in either case."""
+        """Return whether the recorded answer also applies in the replay, and report it in either case."""
         what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
         if isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete":
             self._say(session, f"{what} in the recorded run, and was not called for the answer of the replay")
@@ -267,7 +267,7 @@ class RepeatedHooks(RecordedHooks):
         return True
 
     def _find(self, owner: str, tag: str, payload: Payload, key: str) -> Made | None:
-        """Return what became of the payload at its place, or of all equal ones if that was the same; None if it is new."""
+        """Return the changes of the payload at its place, or of all equal payloads if they agree; None if it is new."""
         if tag in NOTICES:
             return [each for each in self._made.get((tag, key), ()) if isinstance(each, HookFailed)]
         place = self._answers.source_of(owner, key) if tag in ABOUT_RESULTS else key
@@ -284,7 +284,7 @@ class RepeatedHooks(RecordedHooks):
         return next(gates, None)
 
     def _find_required(self, tag: str) -> HookInfo | None:
-        """Return the required hook that has to look at a tag."""
+        """Return the required hook that must process a tag."""
         if tag in NOTICES:
             return None
         hooks = (hook for hook in self._hooks if hook.required and hook.role in ("on", "tap") and _listens(hook, tag))
@@ -323,13 +323,13 @@ def _listens(hook: HookInfo, tag: str) -> bool:
 
 
 def _same(one: Made, other: Made) -> bool:
-    """Return whether the same became of two payloads."""
+    """Return whether hooks changed two payloads in the same way."""
     left, right = ([event.model_dump(exclude={"key", "before"}) for event in events] for events in (one, other))
     return left == right
 
 
 def _name(tag: str, payload: Payload) -> str:
-    """Return what tells a payload from others; ids are new in every run, and no part of it."""
+    """Return a payload's identity, without ids, which are new in every run."""
     if not isinstance(payload, Request):
         return json_hash(before_of(tag, payload))
     messages = [
@@ -343,7 +343,7 @@ def _name(tag: str, payload: Payload) -> str:
 
 
 def _made_by_callers(owner: OwnerRecording) -> dict[tuple[str, str], Made]:
-    """Return what the caller's hooks made of each payload of an owner, by tag and key; policies are made again."""
+    """Return the effects of user hooks on an owner's payloads, by tag and key. Policies are rebuilt instead."""
     found: dict[tuple[str, str], Made] = {}
     for record in owner.records:
         match record.event:
@@ -387,7 +387,7 @@ def _switch(why: str, given: dict[str, Any]) -> SwitchTo:
 
 
 def _said_again(event: HookFired, state: KernelState) -> Said | None:
-    """Return what a phase hook said, or None for what this version does not know."""
+    """Return a phase hook's answer, or None if this version does not know it."""
     if event.action == "recover":
         return Said(event.hook, Recover(apply_changes(state, event.changes or {}), event.reason or ""))
     answer = _ANSWERS.get(event.action)
@@ -395,10 +395,10 @@ def _said_again(event: HookFired, state: KernelState) -> Said | None:
 
 
 def apply_emission(event: EmissionChanged, payload: Payload) -> Payload:
-    """Return the payload as it was changed.
+    """Return the changed payload.
 
     Raises:
-        NotReplayableError: the recorded change is none that this payload can have.
+        NotReplayableError: the recorded change does not fit this payload.
     """
     try:
         return chokepoint(event.tag).read(payload, event.after)
@@ -409,6 +409,6 @@ def apply_emission(event: EmissionChanged, payload: Payload) -> Payload:
 
 
 def before_of(tag: str, payload: Payload) -> Payload:
-    """Return a payload as the recording of a change to it has it."""
+    """Return a payload in the form in which changes record it."""
     before, _ = chokepoint(tag).written(payload, payload)
     return before

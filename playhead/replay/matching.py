@@ -1,10 +1,10 @@
-"""Finds the recorded call for a call of a replay. Nothing runs here, and no match is a guess.
+"""Find the recorded call that answers a call of a replay. Nothing runs here, and no match is a guess.
 
-In order: the call of the same owner, place, tool and arguments (`exact`); one of the same owner, tool and arguments
-(`reordered`); one of the same owner and tool that the tool's declared `key` says is the same (`normalised`). Each only when
-it was answered in the state that the replay is in now; as long as the replay does exactly what was recorded, the call of
-the same place is the answer, whatever it was. If there is none, but one of another state, or one of which redaction hides
-whether its arguments are the same, that one is `stale`. Each recorded call is served once.
+Candidates in order: a call of the same owner, place, tool and arguments (`exact`); of the same owner, tool and arguments
+(`reordered`); of the same owner and tool with an equal declared `key` (`normalised`). A candidate must have been answered
+in the replay's current state of the world. As long as the replay does exactly what was recorded, the call of the same
+place always matches. A call from another state, or one whose arguments redaction hides, is `stale`. Each recorded call is
+served once.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an agent of the replay stands in the recording."""
+    """The recorded counterpart of an agent of the replay."""
 
     sources: tuple[str, ...]
     """The recorded owners whose answers it may get."""
     is_owner: bool
-    """Whether that is its own recording; else they are agents of its name, and it has a task that none of them had."""
+    """Whether this is its own recording. If not, its task is new, and these are other agents of the same name."""
 
 
 class Match(NamedTuple):
-    """A recorded call for a call of the replay."""
+    """The recorded call that matches a call of the replay."""
 
     call: Call
     rung: Rung
     why: str | None = None
-    """Why it is stale, where that is not the state of the world."""
+    """The reason why it is stale, if that is not the state of the world."""
 
 
 NOWHERE: Final = Place((), is_owner=False)
@@ -58,7 +58,7 @@ HIDDEN: Final = (
 
 
 class Matcher:
-    """Gives every call of a replay its recorded one, each once."""
+    """Assigns recorded calls to the calls of a replay, each at most once."""
 
     def __init__(self, past: Past) -> None:
         self._past = past
@@ -79,12 +79,12 @@ class Matcher:
             self._alike[call.owner, call.started.tool, call.started.args_hash].append(call)
 
     def at(self, asked: Call, place: Place) -> Call | None:
-        """Return the recorded call of exactly this place, answered or not, if it looks the same and is left."""
+        """Return the recorded call of exactly this place, answered or not, if it looks the same and is unused."""
         found = self._at.get((place.sources[0], asked.iteration, asked.started.position)) if place.is_owner else None
         return found if found is not None and self._is_left(found) and _looks_same(found, asked) else None
 
     def on_course(self, asked: Call, place: Place) -> Call | None:
-        """Return the recorded call of this place when the replay has done exactly what was recorded, up to this; it is taken."""
+        """Take the recorded call of this place, if the replay has done exactly what was recorded so far."""
         found = self.at(asked, place)
         if found is None or found.course != asked.course or found.doubt or not (found.served or found.denied):
             return None
@@ -94,10 +94,10 @@ class Matcher:
         return self._take(found)
 
     def take(self, asked: Call, place: Place, now: str | None) -> Match | None:
-        """Return the recorded call that was answered in this state, or else in another one, and never again.
+        """Take the recorded call that was answered in this state, or else in another state.
 
         Raises:
-            AmbiguousResultError: agents of the same name were given different answers, and nothing says whose is right.
+            AmbiguousResultError: agents of the same name got different answers, so the right one is unknown.
         """
         found = self._fresh(asked, place, now) or self._stale(asked, place)
         if found is not None:
@@ -105,9 +105,10 @@ class Matcher:
         return found
 
     def enter(self, asked: Call, place: Place) -> list[Call]:
-        """Return the recorded call of an agent: of this place, or else the first of the same owner, agent and task.
+        """Return the recorded call of an agent: of this place, or the first of the same owner, agent and task.
 
-        When the caller has no recording of its own, it is the first of each of its sources; one alone is taken.
+        If the caller has no recording of its own, return the first call of each of its sources, and take it if only one
+        is found.
         """
         here = self.at(asked, place)
         found = [here] if here is not None else list(self._firsts(asked, place))
@@ -144,10 +145,10 @@ class Matcher:
         return None if found is None else Match(found, "normalised")
 
     def _of_key(self, asked: Call, place: Place, now: str) -> list[Call]:
-        """Return of each owner the first call that the key says is the same; they have to have been answered the same.
+        """Return each owner's first call with an equal key. All of them must have the same answer.
 
         Raises:
-            AmbiguousResultError: they were not, so the key does not say what the answer is.
+            AmbiguousResultError: the answers differ, so the key does not determine the answer.
         """
         alike = [[call for call in each if _is_fresh(call, now)] for each in self._same_key(asked, place)]
         for one, other in ((each[0], other) for each in alike for other in each):
@@ -171,12 +172,12 @@ class Matcher:
         return Match(found, "stale", found.doubt or (HIDDEN if hidden else None))
 
     def _hidden(self, asked: Call, place: Place) -> Call | None:
-        """Return the first call that redaction made look the same."""
+        """Return the first call that looks the same because of redaction."""
         same = self.same(asked, place) if self._redacted or asked.started.args_fingerprint is not None else []
         return next((call for call in same if _is_answer(call) and self._is_left(call)), None)
 
     def _only(self, asked: Call, found: Iterable[Call]) -> Call | None:
-        """Return the first of the calls that have an answer; of several owners' all have to have been answered the same."""
+        """Return the first answered call. If the calls have several owners, their answers must be the same."""
         calls = [call for call in found if _is_answer(call)]
         different = next((call for call in calls[1:] if not _same_answer(calls[0], call)), None)
         if different is not None:
@@ -188,7 +189,7 @@ class Matcher:
         return calls[0] if calls else None
 
     def _firsts(self, asked: Call, place: Place, *state: str) -> Iterator[Call]:
-        """Yield of each owner the first call of the same tool and arguments that is left, and is of this state if one is given."""
+        """Yield each owner's first unused call of the same tool and arguments, and of this state if one is given."""
         for owner in place.sources if asked.identity is not None else ():
             queue = self._left.get((owner, asked.started.tool, asked.identity, *state))
             while queue and not self._is_left(queue[0]):
@@ -197,7 +198,7 @@ class Matcher:
                 yield queue[0]
 
     def _same_key(self, asked: Call, place: Place) -> list[list[Call]]:
-        """Return the answered calls of each owner that the tool's key says are the same; none where it has no key."""
+        """Return each owner's answered calls with an equal key; none if the tool has no key."""
         key, started = _key(asked), asked.started
         if not key or started.args_fingerprint is not None:
             return []
@@ -214,8 +215,8 @@ class Matcher:
 class Places:
     """Finds the recording of each agent of a replay.
 
-    An owner is named by the calls that led to it. In a replay an agent may be entered at another turn or place, so its name
-    says nothing by itself: its recording is found through the call that enters it.
+    An owner's name consists of the calls that led to it. Because a replay may enter an agent at another turn or place, its
+    recording is found through the call that enters it, not by name.
     """
 
     def __init__(self, recording: Recording, past: Past, matcher: Matcher) -> None:
@@ -229,17 +230,18 @@ class Places:
                 self._agents[call.owner, call.started.tool].append(call.child)
 
     def of(self, owner: str) -> Place:
-        """Return where an owner of the replay stands; an agent with a new task gets nothing of those found again themselves."""
+        """Return an owner's recorded counterpart. An agent with a new task cannot use recordings that have their own
+        counterpart in the replay."""
         place = self._places.get(owner, NOWHERE)
         if place.is_owner:
             return place
         return Place(tuple(name for name in place.sources if name not in self._claimed), is_owner=False)
 
     def enter(self, asked: Call) -> list[Call]:
-        """Find the recording of an agent that is about to be entered; return the recorded calls of it.
+        """Find the recording of an agent that is about to be entered, and return its recorded calls.
 
-        That is the call of this place, or else the first of the same parent, agent and task. An agent with another task
-        may get what agents of its name got under the same parent.
+        The call of this place is used, or the first with the same parent, agent and task. An agent with a new task may
+        use the answers of agents of the same name under the same parent.
         """
         above = self.of(asked.owner)
         calls = self._matcher.enter(asked, above)
@@ -251,17 +253,17 @@ class Places:
         return calls
 
     def recorded(self, owner: str) -> OwnerRecording | None:
-        """Return what was recorded of an agent, or of the first of its name."""
+        """Return the recording of an agent, or of the first agent of its name."""
         place = self._places.get(owner, NOWHERE)
         return self._recording.owners[place.sources[0]] if place.sources else None
 
     def tools(self, owner: str) -> list[ToolSpec]:
-        """Return the tools that an agent had."""
+        """Return an agent's recorded tools."""
         recorded = self.recorded(owner)
         return [] if recorded is None else list(recorded.own_tools.values())
 
     def header(self, owner: str) -> AgentHeader | None:
-        """Return the header that an agent had."""
+        """Return an agent's recorded header."""
         recorded = self.recorded(owner)
         return None if recorded is None or recorded.started is None else recorded.started.agent
 
@@ -271,22 +273,22 @@ class Places:
 
 
 def says_tools(owner: OwnerRecording) -> bool:
-    """Return whether the recording goes on long enough to know which tools an agent had."""
+    """Return whether the recording is long enough to show an agent's tools."""
     return bool(owner.own_tools or owner.messages or owner.completed)
 
 
 def _is_answer(call: Call) -> bool:
-    """Return whether there is something to serve: what its body returned, or that somebody did not allow it."""
+    """Return whether there is something to serve: the body's result, or a denial."""
     return call.answered or call.denied
 
 
 def _is_fresh(call: Call, now: str | None) -> bool:
-    """Return whether the call was answered in this state, and nothing else speaks against its answer."""
+    """Return whether the call's answer is valid: it was given in this state, and there is no other doubt."""
     return _is_answer(call) and now is not None and call.state == now and call.doubt is None
 
 
 def _looks_same(call: Call, asked: Call) -> bool:
-    """Return whether the call is one of this tool and these arguments, as far as redaction lets one see."""
+    """Return whether the call has this tool and these arguments, as far as redaction shows."""
     one, other = call.started, asked.started
     if (one.tool, one.args_hash) != (other.tool, other.args_hash):
         return False
@@ -313,15 +315,15 @@ def _key_hash(args: JsonValue, key: tuple[str, ...]) -> str:
 
 
 SHOWN: Final = 120
-"""Characters of arguments that an error message shows."""
+"""The maximum number of characters of arguments in an error message."""
 COMPARED: Final = 2000
-"""Characters of arguments that are compared to find the nearest call."""
+"""The maximum number of characters of arguments that are compared to find the nearest call."""
 COMPARED_CALLS: Final = 100
-"""Recorded calls that a message looks for the nearest one among: a replay of many misses must not take the square."""
+"""The maximum number of recorded calls searched for the nearest one, so that many misses do not take quadratic time."""
 
 
 def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Iterable[RecordedCall]) -> str:
-    """Return why a call has no recorded result: the nearest recorded call, and what differs."""
+    """Return the reason why a call has no recorded result, with the nearest recorded call and the difference."""
     calls = list(islice(recorded, COMPARED_CALLS))
     asked = name_call(context, arguments)
     if not calls:
@@ -331,7 +333,7 @@ def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Iterable
 
 
 def name_call(context: ToolContext, arguments: JsonValue) -> str:
-    """Return who calls what, where."""
+    """Return a description of the call and its place."""
     place = f"turn {context.iteration}, place {context.position}"
     return f"{context.owner} calls {context.tool}({_short(arguments)}) in {place}"
 

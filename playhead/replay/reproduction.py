@@ -1,6 +1,7 @@
-"""Mode `reproduce`: run a recording again with everything frozen, and see whether every event comes out the same.
+"""Mode `reproduce`: run a recording again with everything frozen, and compare every event.
 
-It proves that the code still behaves as recorded. It proves nothing about the model or the tools: neither is asked.
+A match proves that the code still behaves as recorded. It proves nothing about the model or the tools, which are not
+called.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, SourceInfo, SourceKind
 
 STOPPED: Final = "replay_stopped"
-"""How a run ends that is a replay and may not go on."""
+"""Reason codes of a stopped replay."""
 
 
 Change = Literal["code", "value", "added", "removed", "unknown"]
@@ -56,16 +57,16 @@ _SENTENCES: Final[dict[Change, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """Code that a reproduction does not run, and that has or may have changed."""
+    """Code that a reproduction does not run and that changed, or may have changed, since the recording."""
 
     owner: str
-    """Whose it is: `root`, or a sub-agent's owner."""
+    """The agent: `root`, or a sub-agent's owner."""
     kind: SourceKind
     """What it is for."""
     name: str
     """What it is called."""
     change: Change
-    """Its `code` differs, or a `value` that it holds; it was `added` or `removed`; or it is `unknown`."""
+    """What changed: its `code`, or a `value` that it holds; `added` or `removed`; or `unknown`."""
 
     def __str__(self) -> str:
         what = self.kind if self.kind == self.name else f"{self.kind} {self.name}"
@@ -79,50 +80,51 @@ class Reproduction:
     run_id: str
     """The recorded run."""
     identical: bool
-    """Whether every event of the agents came out the same, up to the end of the recording."""
+    """Whether every event of the agents is the same, up to the end of the recording."""
     events: int
-    """Recorded events that were compared."""
+    """The number of recorded events that were compared."""
     divergences: tuple[Divergence, ...]
-    """Where the code does something else than recorded; the first is the cause, later ones may follow from it."""
+    """Where the code behaves differently. The first divergence is the cause; later ones may follow from it."""
     status: RecordingStatus
     """`closed`, or `open` or `truncated` when the recording ends before the run did."""
     cut_short: bool
-    """Whether the recording does not answer every question of the run: it ends before the run did, or tells of a replay
-    that was stopped. How the agents ended is not compared then."""
+    """Whether the recording lacks answers, because it ends before the run did or is of a stopped replay. The agents'
+    endings are then not compared."""
     redacted: bool
-    """Whether rules of the user's were applied to the recording: where one changed a text that Playhead itself writes or
-    reads, the replay differs, and that proves nothing."""
+    """Whether user-defined redaction rules were applied to the recording. If a rule changed a text that Playhead itself
+    writes or reads, the replay differs, which proves nothing."""
     not_entered: tuple[str, ...]
-    """Owners that were served as a whole, and whose events were not compared: the bodies of tools, and agents that a switch
-    ended from outside, or while several of their calls ran."""
+    """Owners that were served as a whole and not compared: tool bodies, and agents that a killswitch ended from outside
+    or during parallel calls."""
     raced: tuple[str, ...]
-    """Agents that a switch ended in this way, and with them the run: they are compared up to there."""
+    """Agents whose ending in this way also ended the run. They are compared up to that point."""
     changed_sources: tuple[SourceChange, ...]
-    """With `agent=`: code that differs from that of the recording, or may, and that a reproduction does not run."""
+    """With `agent=`: code that a reproduction does not run and that differs, or may differ, from the recording."""
     not_compared: tuple[str, ...]
-    """Kinds and fields of events that this version does not know, and so could not compare, and request parameters of which
-    the recording holds a fingerprint that another key made, or none made."""
+    """What could not be compared: event kinds and fields that this version does not know, and request parameters
+    without a fingerprint or with one made with another key."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
-    """Run a recording again with its model, tools and facts frozen, and compare every event.
+    """Run a recording again with model, tools and facts frozen, and compare every event.
 
-    Nothing real is called: no model, no tool body, no approver. Without `agent` the recording itself says what ran.
+    Nothing real is called: no model, no tool body, no approver. Without `agent`, the agent is rebuilt from the
+    recording.
 
     Args:
         recording: the recording, or a reference to it.
-        agent: the agent that ran, when its tools or strategy are to be taken from code instead.
+        agent: the recorded agent, to take its tools and strategy from code.
 
     Raises:
         NotReplayableError: the recording is damaged or was imported.
-        UnknownStrategyError: its strategy is not registered.
-        TraceError: the reference names no readable trace.
+        UnknownStrategyError: the recording's strategy is not registered.
+        TraceError: the reference does not name a readable trace.
     """
     return await _reproduce(read_reference(recording) if isinstance(recording, (str, Path)) else recording, agent)
 
 
 async def payloads_of(recording: Recording) -> Passed:
-    """Return the payloads that the hooks of a recorded run saw, or could have seen; none if it does not come out the same."""
+    """Return the payloads that a recorded run's hooks could have seen; none if the run does not reproduce."""
     passed = Passed()
     with suppress(NotReplayableError):
         if (await _reproduce(recording, None, passed)).identical:
@@ -133,7 +135,7 @@ async def payloads_of(recording: Recording) -> Passed:
 async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed | None = None) -> Reproduction:
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
-    strategy_of(recording.header.agent)  # which refuses one that is not registered
+    strategy_of(recording.header.agent)  # raises if the strategy is not registered
     ending = recording.ending
     stopped = ending is not None and ending.terminated_by in (STOPPED, "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
@@ -160,14 +162,14 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
 
 
 def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
-    """Reproduce a recording and wait for the outcome; see `reproduce`."""
+    """Reproduce a recording and block until the outcome; see `reproduce`."""
     return run_blocking(lambda: reproduce(recording, agent=agent))
 
 
 class Follower:
-    """Compares the events of a frozen run as they come with those of its recording.
+    """Compares the events of a frozen run with its recording as they occur.
 
-    An error of the comparison itself is kept: the recorder only logs what a subscriber raises.
+    It stores an error of the comparison itself, because the recorder only logs errors of subscribers.
     """
 
     def __init__(self, recording: Recording, races: Races, *, open_ended: bool) -> None:
@@ -177,18 +179,18 @@ class Follower:
         self.error: Exception | None = None
 
     def __call__(self, record: Record) -> None:
-        """Compare the next event, and keep what goes wrong with that."""
+        """Compare the next event, and store an error of the comparison."""
         try:
             self.hear(record)
         except Exception as error:  # noqa: BLE001 - raised when the run is over
             self.error = self.error or error
 
     def is_given(self, record: Record) -> bool:
-        """Return whether a recorded event has to come again: not what is served as a whole, nor what came after a race."""
+        """Return whether a recorded event must recur: not if it is served as a whole or follows a race."""
         return record.owner not in self._races.inside and record.seq <= self._races.until.get(record.owner, record.seq)
 
     def compared(self, record: Record) -> Record:
-        """Return what is compared of a record."""
+        """Return the record in the form that is compared."""
         return record
 
     def hear(self, record: Record) -> None:
@@ -197,7 +199,7 @@ class Follower:
 
 
 class _Reproduced(Follower):
-    """Leaves out what agents write because their recording ends; what runs beside them may continue properly."""
+    """Ignores events that agents write because their recording ends; agents beside them may continue."""
 
     def __init__(self, world: FrozenWorld) -> None:
         super().__init__(world.recording, world.races, open_ended=world.is_open)
@@ -226,7 +228,7 @@ async def run_frozen(
         header, tools, parts = as_declared(agent.header, header), agent.tools, agent.as_tool()
         world.hooks[recording.root.owner] = parts.hooks()
         world.sources[recording.root.owner] = parts.sources()
-    with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
+    with suppress(PlayheadError):  # a recorded failure recurs; anything else shows as a divergence
         await record_run(
             run,
             header,

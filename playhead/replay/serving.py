@@ -1,7 +1,7 @@
-"""Answers the calls of a replay: with the recorded answer, an override, or as `on_missing` says.
+"""Answers the calls of a replay: with the recorded answer, an override, or according to `on_missing`.
 
-The answer is chosen when the call is about to run or to be approved, so a call that the kernel or a killswitch refuses takes
-none. Only a tool that `on_missing` lets run live runs here.
+The answer is chosen when the call is about to run or to be approved, so a call that the kernel or a killswitch refuses
+uses none. Only tools that are `live` under `on_missing` run here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
-"""Rungs that an answer keeps when a replay is itself replayed: the original run never gave it."""
+"""Rungs that an answer keeps when a replay is itself replayed, because the original run never gave it."""
 
 
 POLICIES: Final = ("strict", "lenient", "live")
@@ -50,22 +50,22 @@ POLICIES: Final = ("strict", "lenient", "live")
 
 @dataclass(frozen=True, slots=True)
 class MissedCall:
-    """A call that the recording has no answer to that holds now."""
+    """A call without a valid recorded answer."""
 
     tool: str
     """The tool."""
     arguments: dict[str, Any]
-    """What it is called with; a copy."""
+    """A copy of the arguments."""
     owner: str
-    """The agent that calls it, in the replay."""
+    """The calling agent in the replay."""
     iteration: int | None
-    """Turn of that agent's loop, from 0."""
+    """The turn of that agent's loop, from 0."""
     position: int
-    """Place of the call in its turn, from 0."""
+    """The position of the call in its turn, from 0."""
     why: str
-    """Why nothing recorded answers it, with the nearest recorded call."""
+    """The reason why there is no answer, with the nearest recorded call."""
     stale: JsonValue = None
-    """What was recorded for the same call in another state of the world, when that is why."""
+    """The result recorded for the same call in another state of the world, if that is the reason."""
 
 
 Simulate: TypeAlias = "Callable[[MissedCall], Any | Awaitable[Any]]"
@@ -74,10 +74,10 @@ OnMissing: TypeAlias = "Policy | Mapping[str, Policy]"
 
 
 def checked_policy(on_missing: Any, *, has_code: bool) -> OnMissing:  # noqa: ANN401 - checked here
-    """Return the policy, or the policies by tool.
+    """Return the validated policy, or policies by tool.
 
     Raises:
-        UsageError: there is no such policy, or tools are to run and their code was not given.
+        UsageError: a policy is unknown, or `live` is used without the tools' code.
     """
     by_tool = dict(on_missing) if isinstance(on_missing, Mapping) else {"": on_missing}
     for policy in by_tool.values():
@@ -93,7 +93,7 @@ def checked_policy(on_missing: Any, *, has_code: bool) -> OnMissing:  # noqa: AN
 
 
 def policy_of(on_missing: OnMissing, spec: ToolSpec) -> Policy:
-    """Return what becomes of calls of a tool; of tools that are not named `strict` holds."""
+    """Return the policy of a tool. Unnamed tools are `strict`."""
     named = isinstance(on_missing, Mapping)
     policy = on_missing.get(spec.name, "strict") if isinstance(on_missing, Mapping) else on_missing
     may_run = spec.kind == "function" and (named or spec.read_only)
@@ -101,7 +101,7 @@ def policy_of(on_missing: OnMissing, spec: ToolSpec) -> Policy:
 
 
 async def simulated(simulate: Policy, missed: MissedCall) -> Outcome:
-    """Return what the function answers; what it raises is a failed call, and a `ReplayError` stops the replay."""
+    """Return the function's answer. An exception becomes a failed call, but a `ReplayError` stops the replay."""
     assert callable(simulate)  # noqa: S101 - else nothing would be simulated
     try:
         value = simulate(missed)
@@ -119,46 +119,46 @@ class Serving(NamedTuple):
 
     rung: Rung
     call: Call | None = None
-    """The recorded call that answers it, or whose approval does."""
+    """The recorded call that provides the result or the approval."""
     outcome: Outcome | None = None
-    """The outcome, when it is known without a recorded call."""
+    """The outcome, if it is known without a recorded call."""
     missed: MissedCall | None = None
-    """The call that a function is to simulate."""
+    """The call that a function simulates."""
 
     @property
     def is_made_up(self) -> bool:
-        """Whether nothing recorded answers and nothing runs, so that nobody has to approve it."""
+        """Whether the call needs no approval, because it has no recorded answer and does not run."""
         return self.rung in ("simulated", "override", "synthetic-error")
 
 
 @dataclass(slots=True)
 class Asked:
-    """A call of the replay that is going to be approved or to run, unless something refuses it."""
+    """A call of the replay that will be approved or run, unless something refuses it."""
 
     call: Call
     place: Place
-    """Where its agent stands in the recording."""
+    """The recorded counterpart of its agent."""
     spec: ToolSpec
     arguments: dict[str, JsonValue]
     context: ToolContext
     given: Tool | None
-    """The tool of the code, where code was given."""
+    """The tool from code, if code was given."""
     state: str | None = None
     """The state in which it is answered."""
     serving: Serving | None = None
 
     @property
     def memory_key(self) -> tuple[str, str, str]:
-        """Where the agent's memory has the result of a cacheable call."""
+        """The key of a cacheable call's result in the agent's cache."""
         return self.context.owner, self.spec.name, content_hash(self.arguments)
 
     def __str__(self) -> str:
-        """Return who calls what, where."""
+        """Return a description of the call and its place."""
         return name_call(self.context, self.arguments)
 
 
 class Answers:
-    """Gives the calls of one replay their answers, and counts how."""
+    """Answers the calls of one replay, and counts the answers by rung."""
 
     def __init__(
         self,
@@ -168,17 +168,17 @@ class Answers:
         results: tuple[ResultOverride, ...],
     ) -> None:
         self.rungs: Counter[str] = Counter()
-        """How many calls got their answer in which way."""
+        """The number of calls by rung."""
         self.stops = 0
-        """Calls that got none, and so ended the replay."""
+        """Calls without an answer, which ended the replay."""
         self.fitted: Counter[int] = Counter()
-        """How many calls each of the overriding results fitted."""
+        """The number of calls that each result override matched."""
         self.used: set[int] = set()
-        """Those that answered one."""
+        """The overrides that answered a call."""
         self.foreign: Counter[str] = Counter()
-        """How many agents of each name had a task that was not recorded."""
+        """The number of agents with an unrecorded task, by name."""
         self.doubts: dict[tuple[str, str], str] = {}
-        """Why the real arguments, or the cached result, of a call are unknown: by owner, and by call or request."""
+        """The reasons why a call's real arguments or cached result are unknown, by owner and by call or request."""
         self._recording = recording
         self._past = past
         self._matcher = Matcher(past)
@@ -193,11 +193,11 @@ class Answers:
         self._results = results
 
     def source_of(self, owner: str, call_id: str) -> str | None:
-        """Return the id of the recorded call that answers a call, or None when none does."""
+        """Return the id of the recorded call that answers a call, or None."""
         return self._sources.get((owner, call_id))
 
     def note(self, record: Record) -> None:
-        """Take in that a call was made, whether or not it is refused."""
+        """Register a call, whether or not it is refused."""
         event = record.event
         if isinstance(event, ToolCallStarted):
             call = self._noted[record.owner, event.call_id] = Call(record.owner, event, record.iteration, record.seq)
@@ -208,7 +208,7 @@ class Answers:
     def check(
         self, spec: ToolSpec, arguments: dict[str, JsonValue], context: ToolContext, given: Tool | None
     ) -> ErrorInfo | Outcome | None:
-        """Return why a call cannot run: as the code says, where it was given, else as it was said of these arguments then."""
+        """Return the reason why a call cannot run: from the code if given, otherwise as recorded for these arguments."""
         call = self._noted.get((context.owner, context.call_id))
         if call is None:
             return ErrorInfo(type="Cancelled", message="the run had ended, so the call is not recorded")
@@ -225,11 +225,12 @@ class Answers:
         return problem
 
     def decided(self, owner: str, call_id: str) -> Serving | None:
-        """Return what an expected call gets; None for a call of the kernel's own tools.
+        """Return the answer of an expected call; None for a call of a built-in tool.
 
         Raises:
-            UnrecordedCallError, StaleResultError, RecordingEndedError: under `strict` there is nothing to serve.
-            AmbiguousResultError: there is more than one answer, whatever `on_missing` says.
+            UnrecordedCallError, StaleResultError, RecordingEndedError: there is nothing to serve, and the policy is
+                `strict`.
+            AmbiguousResultError: there are several different answers, under any policy.
         """
         asked = self._asked.get((owner, call_id))
         if asked is not None and asked.serving is None:
@@ -239,7 +240,7 @@ class Answers:
         return None if asked is None else asked.serving
 
     async def answer(self, owner: str, call_id: str) -> Outcome:
-        """Return what an expected call gets; raises as `decided`."""
+        """Return the answer of an expected call. Raises like `decided`."""
         serving, asked = self.decided(owner, call_id), self._asked.pop((owner, call_id))
         assert serving is not None  # noqa: S101 - it was expected
         recorded = serving.call
@@ -260,7 +261,7 @@ class Answers:
     # --- the choice ---------------------------------------------------------------------------------------------------
 
     def _served(self, asked: Asked) -> Serving:
-        """Return what a call of a function gets."""
+        """Return the answer of a function call."""
         asked.state = self._state.key(touched(asked.spec).depends)
         here = None if self._doubt(asked) else self._matcher.on_course(asked.call, asked.place)
         remembered = self._from_memory(asked) if here is None else None
@@ -279,7 +280,7 @@ class Answers:
         return Serving(recorded.rung if kept and recorded and recorded.rung else match.rung, match.call)
 
     def _entered(self, asked: Asked) -> Serving:
-        """Return what was recorded of the agent that a call enters."""
+        """Return the recording of the agent that a call enters."""
         calls, place = self.places.enter(asked.call), self.places.of(asked.call.child)
         if not place.sources and asked.given is None:
             return self._missed(asked, UnrecordedCallError(f"{asked}; the recording holds no run of this agent there"))
@@ -291,7 +292,7 @@ class Answers:
         return Serving("exact", calls[0] if calls else None)
 
     def _override_of(self, asked: Asked) -> Serving | None:
-        """Return what the call is told to answer, if it is; its recorded answer is used up by that."""
+        """Return the override of a call, if any, which also uses up its recorded answer."""
         rule = None
         for number, each in enumerate(self._results):
             if each.fits(asked.spec.name, asked.arguments):
@@ -312,10 +313,10 @@ class Answers:
         return Serving("override", found, failed or Outcome(ok=True, result=to_json(rule.result)))
 
     def _missed(self, asked: Asked, error: ReplayError, stale: JsonValue = None) -> Serving:
-        """Return what becomes of a call that nothing recorded answers.
+        """Return the answer of a call without a recorded answer.
 
         Raises:
-            ReplayError: the one given, under `strict`.
+            ReplayError: the given error, if the policy is `strict`.
         """
         why, policy, context = str(error), policy_of(self._on_missing, asked.spec), asked.context
         self._note_diverged(asked, why)
@@ -338,7 +339,7 @@ class Answers:
         return Serving("simulated", missed=missed)
 
     def _match(self, asked: Asked) -> Match | None:
-        """Return the recorded call, as stale where something speaks against it."""
+        """Return the recorded call, marked as stale if its answer is in doubt."""
         try:
             match = self._matcher.take(asked.call, asked.place, asked.state)
         except AmbiguousResultError as error:
@@ -349,14 +350,14 @@ class Answers:
         return match if match is None or doubt is None else match._replace(rung="stale", why=doubt)
 
     def _doubt(self, asked: Asked) -> str | None:
-        """Return why nobody knows what a call would really be, if that is so."""
+        """Return the reason why the real form of a call is unknown, if it is."""
         owner, started = asked.context.owner, asked.call.started
         return self.doubts.get((owner, started.call_id)) or self.doubts.get((owner, f"request {started.request}"))
 
     # --- the memory of cacheable tools --------------------------------------------------------------------------------
 
     def _from_memory(self, asked: Asked) -> Serving | None:
-        """Return what the agent's memory answers; it is worked out anew, as the kernel does it."""
+        """Return the answer from the agent's cache, computed as in the kernel."""
         if not asked.spec.cache or self._doubt(asked) or asked.memory_key not in self._memory:
             return None
         outcome, state = self._memory[asked.memory_key]
@@ -373,7 +374,7 @@ class Answers:
         return None
 
     def _remember(self, asked: Asked, serving: Serving, outcome: Outcome) -> None:
-        """Keep what the agent's memory has of a cacheable call from now on."""
+        """Store a cacheable call's result in the agent's cache."""
         if not asked.spec.cache or outcome.cached:
             return
         # Nobody knows whether what it held before would have answered, unless this answer is sure.
@@ -386,7 +387,7 @@ class Answers:
     # --- what an answer is, and does ----------------------------------------------------------------------------------
 
     def _follow(self, asked: Asked, serving: Serving) -> None:
-        """Take in what a call does, or may do, to the world."""
+        """Register the possible side effects of a call."""
         recorded, touches = serving.call, touched(asked.spec)
         agent = agent_path(asked.context.owner)
         if serving.rung in GROUNDED and asked.call.identity is not None:
@@ -399,7 +400,7 @@ class Answers:
         self._state.lose(writes, f"{asked.call} ({serving.rung}: what it did is not known)")
 
     async def _outcome(self, asked: Asked, serving: Serving) -> Outcome:
-        """Return what a call gets: what is known already, what a function makes up, or what the tool itself returns."""
+        """Return a call's outcome: a known one, a function's simulation, or the tool's own result."""
         done = None if serving.call is None else serving.call.completed
         if serving.outcome is not None:
             return serving.outcome
@@ -448,7 +449,8 @@ class Answers:
 
 
 def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
-    """Return what was said of arguments that did not fit their tool: without the code, that is all that is known of its checks."""
+    """Return the recorded message for invalid arguments, which is all that is known of a tool's validation without its
+    code."""
     refused = ((call, call.refusal) for call in past.calls if call.identity is not None)
     return {
         (call.owner, call.started.tool, call.identity): error
