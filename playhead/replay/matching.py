@@ -230,8 +230,7 @@ class Places:
                 self._agents[call.owner, call.started.tool].append(call.child)
 
     def of(self, owner: str) -> Place:
-        """Return an owner's recorded counterpart. An agent with a new task cannot use recordings that have their own
-        counterpart in the replay."""
+        """Return an owner's recorded counterpart. A new task cannot use recordings that are taken by their own agents."""
         place = self._places.get(owner, NOWHERE)
         if place.is_owner:
             return place

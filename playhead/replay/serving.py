@@ -449,8 +449,7 @@ class Answers:
 
 
 def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
-    """Return the recorded message for invalid arguments, which is all that is known of a tool's validation without its
-    code."""
+    """Return the recorded messages for invalid arguments: without code, nothing else is known of a tool's validation."""
     refused = ((call, call.refusal) for call in past.calls if call.identity is not None)
     return {
         (call.owner, call.started.tool, call.identity): error
