@@ -165,7 +165,7 @@ def _checked(address: str, where: str, error: type[UsageError]) -> SplitResult:
     except ValueError:
         is_sound = False
     if not is_sound:
-        raise error(f"{where} is no URL of a collector: it has to be like http://localhost:4318")
+        raise error(f"{where} is not the URL of a collector: it must be like http://localhost:4318")
     return parts
 
 
@@ -227,7 +227,7 @@ def _timeout() -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise SettingsError("OTEL_EXPORTER_OTLP_TIMEOUT is no time: it has to be like 10 (seconds) or 10000 (ms)")
+        raise SettingsError("OTEL_EXPORTER_OTLP_TIMEOUT is not a time: it must be like 10 (seconds) or 10000 (ms)")
     return value / 1000 if value >= _MILLISECONDS else value
 
 

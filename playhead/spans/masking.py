@@ -196,7 +196,7 @@ def masking_of_environment() -> TraceConfig:
     given = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith(PREFIX)}
     for name, value in given.items():
         if name not in _SWITCHES:
-            raise SettingsError(f"{name} is no switch of OpenInference.{did_you_mean(name, _SWITCHES)}")
+            raise SettingsError(f"{name} is not a switch of OpenInference.{did_you_mean(name, _SWITCHES)}")
         if value not in _YES | _NO:
             raise SettingsError(f"{name} is neither true nor false")
     return TraceConfig(**{_SWITCHES[name]: value in _YES for name, value in given.items()})  # type: ignore[arg-type]

@@ -144,7 +144,7 @@ def read_plain(path: Path, largest: int, owner: int | None = None) -> bytes:
     try:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
-            raise ValueError("is no plain file")
+            raise ValueError("is not a plain file")
         if owner is not None and info.st_uid not in (owner, 0):
             raise ValueError("belongs to another user")
         if info.st_size > largest:

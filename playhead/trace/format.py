@@ -56,7 +56,7 @@ def checked_run_id(run_id: str) -> str:
     """
     if not _RUN_ID.fullmatch(run_id):
         raise RunIdError(
-            f"{run_id[:80]!r} is no run id: letters, digits, '.', '_' and '-' only, first a letter or digit, "
+            f"{run_id[:80]!r} is not a run id: letters, digits, '.', '_' and '-' only, first a letter or digit, "
             "at most 128 characters. (A trace outside the trace folder is named by its path, ending in .jsonl)"
         )
     return run_id

@@ -149,7 +149,7 @@ def _event_of(kind: str, fields: dict[str, Any]) -> EventBase:
 def _parse_object(data: bytes) -> dict[str, Any]:
     value = from_json(data)
     if not isinstance(value, dict):
-        raise LineError("its data are no JSON object")
+        raise LineError("its data are not a JSON object")
     return value
 
 

@@ -169,9 +169,9 @@ class Following:
     def ending(self) -> Iterator[Record | Problem]:
         """Yield the problems at the end of the file; call it once the run has ended."""
         if unexplained := ", ".join(map(str, sorted(self._erased.keys() - self._erasures)[:10])):
-            self._add("chain", f"no event says who erased content of event {unexplained}")
+            self._add("chain", f"no event records the erasure of content in event {unexplained}")
         if self._has_unread:
-            self._add("bad-line", f"{MAX_PROBLEMS:,} problems stand up to here: the rest is not read")
+            self._add("bad-line", f"{MAX_PROBLEMS:,} problems up to here: the rest is not read")
         elif self._lines.rest or self._lines.broken:
             self._add_cut_off()
         elif not self._number:
@@ -217,9 +217,9 @@ class Following:
     def _add_disorder(self, seq: int, *, is_intact: bool) -> None:
         missing = seq - self._next_seq
         if seq == self._seen:
-            self._add("duplicate", f"event {seq} stands here again")
+            self._add("duplicate", f"event {seq} appears here again")
         elif missing < 0:
-            self._add("reordered", f"event {seq} stands after event {self._next_seq - 1}")
+            self._add("reordered", f"event {seq} comes after event {self._next_seq - 1}")
         elif is_intact:  # only the writer itself can skip events and still continue the chain
             self._lost += missing
             self._add("lost-events", f"{missing} events before event {seq} could not be written", missing)
@@ -233,7 +233,7 @@ class Following:
                 if self._erased.get(line.seq) != line.previous:
                     self._add("chain", f"event {line.seq} or a line before it is not what it was at the erasure")
         elif self._ended:
-            self._add("after-end", f"event {seq} stands after the end of the run")
+            self._add("after-end", f"event {seq} comes after the end of the run")
         if isinstance(event, RunCompleted):
             self._ended = True
             more = event.lost_events - self._lost
@@ -266,4 +266,4 @@ def _require_trace(line: bytes, name: str) -> None:
     """Refuse a file that is not a trace, or has another major format, before reading the rest of it."""
     require_format(name, line)
     if not _FIRST_LINE.match(line) and not line.endswith(TORN):
-        raise NotATraceError(f"{name} is not a Playhead trace: its first line is no event")
+        raise NotATraceError(f"{name} is not a Playhead trace: its first line is not an event")

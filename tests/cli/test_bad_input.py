@@ -44,8 +44,8 @@ def files(store: Path, home: Path) -> Path:
     [
         ("goood", 3, "Did you mean 'good'?"),
         ("latest~5", 3, "latest~5"),
-        ("/etc/passwd", 2, "no run id"),
-        ("a\x1b[2Jb", 2, "no run id"),
+        ("/etc/passwd", 2, "is not a run id"),
+        ("a\x1b[2Jb", 2, "is not a run id"),
         ("empty.jsonl", 3, "empty"),
         ("nul.jsonl", 3, "not a trace"),
         ("cut.jsonl", 3, "cut within its first line"),

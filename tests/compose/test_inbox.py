@@ -121,9 +121,9 @@ def given_away(path: Path) -> None:
 @pytest.mark.parametrize(
     ("plant", "why"),
     [
-        (lambda path: path.mkdir(), "is no plain file"),
+        (lambda path: path.mkdir(), "is not a plain file"),
         (lambda path: path.symlink_to("real"), "is a link"),
-        (os.mkfifo, "is no plain file"),
+        (os.mkfifo, "is not a plain file"),
         (lambda path: path.write_text(json.dumps(EXACT) + " " * 65_536), "is larger than 65,536 bytes"),
         (lambda path: path.write_bytes(b"[" * 60_000), "is not what Playhead writes"),
         (lambda path: path.write_text(json.dumps(EXACT)[:-1] + ', "approved": true}'), "is not what Playhead writes"),

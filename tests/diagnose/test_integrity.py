@@ -199,8 +199,8 @@ def test_problems_say_what_is_wrong(path: Path, lines: list[bytes]):
         "line 4: chain: event 5 or the line before it is not what was written",
         "line 4: gap: 2 events are missing before event 5",
         "line 19: chain: event 4 or the line before it is not what was written",
-        "line 19: reordered: event 4 stands after event 19",
-        "line 19: after-end: event 4 stands after the end of the run",
+        "line 19: reordered: event 4 comes after event 19",
+        "line 19: after-end: event 4 comes after the end of the run",
         "line 20: bad-line: it is not in the form of a trace event",
         "line 21: truncated: it ends after 1 bytes without a newline",
     ]
@@ -210,7 +210,7 @@ def test_problems_say_what_is_wrong(path: Path, lines: list[bytes]):
 def test_more_problems_than_anybody_reads(path: Path, lines: list[bytes]):
     """After a thousand a file is not read on, and that is said."""
     check = changed(path, [lines[0], *[b"\n"] * (MAX_PROBLEMS + 5_000), *lines[1:]])
-    assert str(check.problems[-1]) == "line 1001: bad-line: 1,000 problems stand up to here: the rest is not read"
+    assert str(check.problems[-1]) == "line 1001: bad-line: 1,000 problems up to here: the rest is not read"
     assert (len(check.problems), check.verdict, check.events) == (MAX_PROBLEMS + 1, "damaged", 1)
     assert read_recording(path).problems == check.problems
 
@@ -307,7 +307,7 @@ def test_an_erasure_that_no_event_names_is_damage(path: Path):
     """A line does not say of itself that it may be another one; nor is one erased that only an event calls so."""
     erase(path, 3, said=False)
     assert check_trace(path).verdict == "damaged"
-    assert read(path)[1][-1] == Problem("chain", 8, "no event says who erased content of event 3")
+    assert read(path)[1][-1] == Problem("chain", 8, "no event records the erasure of content in event 3")
     erase(path, 3)
     path.write_bytes(path.read_bytes().replace(b',"erased":true', b""))
     assert check_trace(path).verdict == "damaged"

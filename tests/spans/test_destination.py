@@ -143,7 +143,7 @@ def test_a_url_that_is_given_need_not_end_in_the_path(endpoint: str, address: st
 
 def test_what_is_no_url_is_refused() -> None:
     """The message says what it has to be like."""
-    with pytest.raises(UsageError, match="--to is no URL of a collector: it has to be like http://localhost:4318"):
+    with pytest.raises(UsageError, match="--to is not the URL of a collector: it must be like http://localhost:4318"):
         named("localhost:4318", argument="--to")
 
 

@@ -268,7 +268,7 @@ def test_words_for_yes_and_no(word: str, hides: bool, monkeypatch: pytest.Monkey
         (
             "INPUT",
             "true",
-            "OPENINFERENCE_HIDE_INPUT is no switch of OpenInference. Did you mean 'OPENINFERENCE_HIDE_INPUTS'?",
+            "OPENINFERENCE_HIDE_INPUT is not a switch of OpenInference. Did you mean 'OPENINFERENCE_HIDE_INPUTS'?",
         ),
     ],
 )

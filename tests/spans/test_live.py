@@ -109,7 +109,7 @@ def test_a_setting_that_cannot_be_is_said_once_and_hurts_no_run(
     for _ in range(2):
         assert agent(tmp_path).run_sync("Find it.").output == "done"
     (said,) = caplog.messages
-    assert said.startswith("spans are not exported: OTEL_EXPORTER_OTLP_ENDPOINT is no URL of a collector")
+    assert said.startswith("spans are not exported: OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector")
 
 
 @pytest.mark.parametrize(

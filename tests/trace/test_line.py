@@ -109,7 +109,7 @@ def test_a_field_that_is_no_json_is_still_written(value: Any):
         ("thought", b"[]", "its data do not fit 'thought': : Input should be"),
         ("thought", b"{", "its data do not fit 'thought': : Invalid JSON: EOF"),
         ("thought", b'{"request":1}}', "its data do not fit 'thought': : Invalid JSON: trailing"),
-        ("new-kind", b"[]", "its data are no JSON object"),
+        ("new-kind", b"[]", "its data are not a JSON object"),
         ("new-kind", b"{", "its data are not JSON: EOF"),
         ("new-kind", b'{"kind":"thought"}', "its data hold a 'kind'"),
         (

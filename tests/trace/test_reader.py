@@ -127,7 +127,7 @@ def test_garbage(tmp_path_factory: pytest.TempPathFactory, garbage: bytes, suffi
     ("garbage", "message"),
     [
         (b"", "run.jsonl is empty"),
-        (b'{"a": 1}\n{"a": 2}\n', "run.jsonl is not a Playhead trace: its first line is no event"),
+        (b'{"a": 1}\n{"a": 2}\n', "run.jsonl is not a Playhead trace: its first line is not an event"),
         (b'{"seq":0', "run.jsonl is not a trace that can be read: it was cut within its first line"),
         (b"\x00" * 5000, "run.jsonl is not a trace that can be read: it was cut within its first line"),
     ],
