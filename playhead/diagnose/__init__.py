@@ -1,1 +1,1 @@
-"""Reading what happened: projections of a trace for people. Nothing here runs anything."""
+"""Views of a trace for people: debrief, diff, statistics, timeline. Nothing here runs an agent."""

@@ -1,7 +1,7 @@
-"""Checks the deeds that an answer claims against the calls of its run, and stated reasons against their call's arguments.
+"""Checks claimed actions in an answer against the run's calls, and stated reasons against their call's arguments.
 
-A claimed deed needs a successful call of a tool that does such things, about the thing claimed. A claim is not flagged when
-its meaning is open, or when a successful call may have done it.
+A claimed action requires a successful call of a tool of that kind, about the claimed object. A claim is not flagged if it is
+ambiguous or if a successful call may have done it.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 _TEXT: Final = 20_000
-"""Characters of an answer that are read."""
+"""The maximum number of characters of an answer that are read."""
 _CLAIMS: Final = 100
-"""Claims and sentences of an answer that are judged."""
+"""The maximum number of claims and sentences of an answer that are judged."""
 _CALLS: Final = 100
 """Calls of a run in which what an answer says of each thing can be looked for."""
 
 Against = tuple[str, tuple[int, ...]]
-"""What the trace shows instead of a claim, and the events to look at."""
+"""What the trace shows instead of the claim, and the relevant events."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What the tools of a run do, and how their calls ended: the facts that claims are checked against."""
+    """The tools of a run and the outcomes of their calls: the facts for checking claims."""
 
     deeds: dict[str, frozenset[str]] = field(default_factory=dict)
     """What each tool that may have a side effect does."""
@@ -58,7 +58,7 @@ class Ledger:
     asked: str = ""
     """What users wrote."""
     has_past: bool = False
-    """Whether there was talk before this run, in which anything may have been done."""
+    """Whether there were earlier messages, in which anything may have been done."""
 
     def define(self, specs: Iterable[ToolSpec]) -> None:
         """Take in tools."""
@@ -72,15 +72,15 @@ class Ledger:
                 self.verbs[verb] = self.verbs.get(verb, frozenset()) | self.deeds[spec.name]
 
     def start(self, call: CallFacts) -> None:
-        """Take in a call; an undeclared tool may have a side effect."""
+        """Add a call. An undeclared tool may have side effects."""
         self.calls.append(call)
         if not call.spec.read_only and call.event.tool not in self.deeds:
             self.deeds[call.event.tool] = deeds_of_tool(call.event.tool, "")
 
     def judge(self, answer: str) -> tuple[tuple[tuple[str, Against], ...], int]:
-        """Return the claims of an answer that the trace does not support, each with what it shows instead, and how many it does."""
+        """Return the claims of an answer that the trace does not support, with its evidence, and the number supported."""
         answer = plain(answer[:_TEXT])
-        most = _CLAIMS * _CALLS // max(len(self.calls), _CALLS)  # the more calls to look through, the fewer
+        most = _CLAIMS * _CALLS // max(len(self.calls), _CALLS)  # many calls to search: fewer claims
         claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), most or 1))
         found = [(claim.sentence, against) for claim in claims if (against := self._against(claim, answer)) is not None]
         if not found and (unsaid := self._unsaid(answer)) is not None:
@@ -88,7 +88,7 @@ class Ledger:
         return (tuple(found), 0 if found else sum(self._has_support(claim) for claim in claims))
 
     def _unsaid(self, answer: str) -> Against | None:
-        """Return what an answer that admits nothing leaves out: calls that failed for good, or a requested deed without a call."""
+        """Return what an answer conceals: calls that finally failed, or a requested action without a call."""
         if any(admits(sentence) for sentence, _ in islice(sentences(answer), _CLAIMS)):
             return None
         failed = self._failed()[-_CALLS:]
@@ -102,7 +102,7 @@ class Ledger:
         return f"{why}, and it does not say so", seqs
 
     def _against(self, claim: Claim, answer: str) -> Against | None:
-        """Return what speaks against a claim."""
+        """Return the evidence against a claim."""
         if not claim.deeds or self._has_support(claim) or self._is_report(claim):
             return None
         tools = self._tools_for(claim)
@@ -112,7 +112,7 @@ class Ledger:
         return self._absence(tools) if failed or self._is_sure(claim, tools, answer) else None
 
     def _is_sure(self, claim: Claim, tools: list[str], answer: str) -> bool:
-        """Return whether a claim can only be about a deed that the user wanted done."""
+        """Return whether a claim can only concern an action that the user requested."""
         ordered = is_ordered(set(), claim.deeds, self.asked)
         if self.has_past or "```" in answer or (is_question(self.asked) and not ordered):
             return False
@@ -122,7 +122,7 @@ class Ledger:
         return is_ordered(self.acts.get(tool, set()), self.deeds[tool], self.asked)
 
     def _has_support(self, claim: Claim) -> bool:
-        """Return whether a call that succeeded can have done what is claimed."""
+        """Return whether a successful call can have done the claimed action."""
         tools = self._tools_for(claim)
         return any(call.event.tool in tools for call in self._succeeded())
 
@@ -134,7 +134,7 @@ class Ledger:
         )
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:
-        """Return whether a text repeats what only the call's failure said."""
+        """Return whether a text repeats words that occur only in the call's failure."""
         said = re.sub(r"\w+: (?:True|False|None)?", "", failed.failure)
         told = keys_and_words(said) - keys_and_words(f"{self.asked} {failed.arguments}")
         return not told.isdisjoint(keys_and_words(text))
@@ -169,7 +169,7 @@ _LABELS: Final = frozenset({"id", "number", "no", "nr", "key", "code", "ref", "n
 
 
 def contradiction(reason: str, spec: ToolSpec, arguments: object, tools: Mapping[str, ToolSpec]) -> str | None:
-    """Return how a call, or one of its arguments, contradicts its stated reason; None when neither does."""
+    """Return how a call or one of its arguments contradicts its stated reason; None if neither does."""
     reason = reason.lower()
     return _other_tool(reason, spec, tools) or next(_other_values(reason, spec, arguments), None)
 
@@ -201,7 +201,7 @@ def _is_labelled(key: str, parameter: str, reason: str) -> bool:
 
 
 def _other_tool(reason: str, spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> str | None:
-    """Return that the reason for a call with a side effect speaks of another tool, and not of this one."""
+    """Return a message if the reason for a call with a side effect names another tool and not this one."""
     if spec.read_only or is_named(deeds_of_tool(spec.name, spec.description), reason):
         return None
     own = set(words_of(spec.name))

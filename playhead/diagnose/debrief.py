@@ -1,7 +1,7 @@
 """A summary of a run's decisions: the task, the calls and their reasons, the ending, and unsupported claims.
 
-It is a fold over the events and nothing else: no model is asked, and no reason is made up. docs/guides/audit-a-decision.md
-says what a debrief does not prove.
+It is a pure fold over the events: no model is called, and no reason is invented. docs/guides/audit-a-decision.md
+describes what a debrief does not prove.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def build_debrief(recording: Recording) -> m.Debrief:
-    """Return the debrief of a run, whole or not; what the file lacks is among its `caveats`."""
+    """Return the debrief of a run. If the recording is incomplete, its `caveats` say what is missing."""
     fold = DebriefFold()
     for record in recording.records:
         fold.add(record)
@@ -36,16 +36,16 @@ def build_debrief(recording: Recording) -> m.Debrief:
 
 
 class DebriefFold:
-    """Takes events as they come and keeps decisions, not results: it can follow a running agent.
+    """Collects decisions from events in one pass, so it can follow a running agent.
 
-    One pass; memory grows with the calls and not with what they return.
+    Memory grows with the number of calls, not with the size of their results.
     """
 
     def __init__(self) -> None:
         self.facts = RunFacts()
 
     def add(self, record: Record) -> None:
-        """Take the next event of the run; events have to come in the order of the file."""
+        """Add the next event of the run, in file order."""
         self.facts.pass_time(record)
         self.facts.spending.add(record)
         self._take(record.event, record)
@@ -55,7 +55,7 @@ class DebriefFold:
             self._enter(record, entry)
 
     def result(self, recording: m.RecordingState | None = None, problems: tuple[str, ...] = ()) -> m.Debrief:
-        """Return the debrief of what has been taken in so far; `recording` and `problems` are those of the file."""
+        """Return the debrief of the events so far. `recording` and `problems` describe the file."""
         state = recording or ("closed" if self.facts.ending else "open")
         return account(self.facts, state, problems)
 
@@ -76,7 +76,7 @@ class DebriefFold:
 
     @singledispatchmethod
     def _take(self, event: e.EventBase, record: Record) -> None:
-        """Events without a signal about decisions add nothing."""
+        """Ignore events that say nothing about decisions."""
         if isinstance(event, e.UnknownEvent):
             self.facts.unknown.add(event.kind)
         elif isinstance(event, e.RationaleMissing):
@@ -211,7 +211,7 @@ class DebriefFold:
             self.facts.path.append(m.PathStep(**at(record), action=f"switch:{event.to_strategy}", ok=True))
 
     def _judge(self, agent: AgentFacts, answer: str) -> None:
-        """Hold the figures and the deeds of an answer against what the run was shown and did so far."""
+        """Compare the numbers and actions in an answer with what the run saw and did so far."""
         if agent.has_tools:
             figures = list(figures_of(own_words(answer)))
             unexplained = self.facts.operands.unexplained(figures, self.facts.numbers)

@@ -1,4 +1,4 @@
-"""The end of the fold: what the events add up to. Every sentence is made of facts of the trace."""
+"""The end of the fold: the debrief of the collected facts. Every sentence is based on the trace."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ ANSWERS: Final = {
     "output_rejected": ("last answer", "a review refused it"),
     "required_tools_missing": ("answer", "given without the tools that had to be called"),
 }
-"""What the output is where the model did answer, but the answer does not stand."""
+"""Descriptions of an output whose answer was not accepted."""
 
 
 def output_kind(outcome: m.Outcome, by: str | None) -> tuple[str, str]:
-    """Return what the output of a run that ended so is, and why it is no more than that; that is empty for an answer."""
+    """Return the kind of output for this ending, and the reason why it is not an answer; empty for an answer."""
     if outcome == "success":
         return "answer", ""
     return ANSWERS.get(by or "", ("best result so far", "the agent gave no answer of its own"))
 
 
 def account(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) -> m.Debrief:
-    """Return what the facts of a run add up to."""
+    """Return the debrief for the facts of a run."""
     flags = flags_of(run.agents.values())
     metrics, ended, outcome = _metrics(run), _termination(run), _outcome(run)
     confidence, basis = _confidence(run, state, flags)
@@ -126,7 +126,7 @@ def _honesty(run: RunFacts, flags: tuple[m.Flag, ...]) -> m.Honesty:
 
 
 def _confidence(run: RunFacts, state: m.RecordingState, flags: tuple[m.Flag, ...]) -> tuple[m.Level, tuple[str, ...]]:
-    """Return how far the trace supports the answer: the weakest of what it rests on."""
+    """Return how well the trace supports the answer: the weakest of its grounds."""
     outcome = _outcome(run)
     weak: list[tuple[m.Level, str]] = []
     if state == "damaged":
@@ -147,7 +147,7 @@ def _confidence(run: RunFacts, state: m.RecordingState, flags: tuple[m.Flag, ...
 
 
 def _found(run: RunFacts) -> tuple[str, ...]:
-    """Return what the trace supports of the root's answer; empty for nothing."""
+    """Return the supported parts of the root's answer; empty for none."""
     root = run.agents.get("root")
     numbers = ((root.figures, "figure"), (root.deeds, "deed")) if root else ()
     told = " and ".join(counted(number, noun) for number, noun in numbers if number)

@@ -1,4 +1,4 @@
-"""What a debrief makes of single events: the entries of its sections, and the facts of each call."""
+"""Convert single events into debrief entries and facts about calls."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 LAST_WORDS: Final = frozenset({"final-answer"})
-"""The kernel's own tool that ends a run with an answer."""
+"""The built-in tool that ends a run with an answer."""
 _LONGEST: Final = 20_000
-"""Characters of a call and its result that are kept."""
+"""The maximum number of characters kept of a call and its result."""
 _DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
-"""Fields of a result that are true, or not 0, when it did something."""
+"""Fields of a result that are true, or not 0, if the call had an effect."""
 
 
 # --- entries -----------------------------------------------------------------------------------------------------------
 
 
 def entry_of(record: Record, tool: str | None) -> Entry | None:
-    """Return an event as an entry; None for one that has no place among them. `tool` is that of the call that it is about."""
+    """Return an event as an entry; None if it is not part of any section. `tool` is the tool of its call."""
     event = record.event
     place = _place(event)
     if place is None:
@@ -122,9 +122,9 @@ class CallWords(NamedTuple):
 
     text: str = ""
     is_whole: bool = True
-    """Whether nothing was cut."""
+    """Whether the texts are complete."""
     failure: str | None = None
-    """What the result says went wrong, though the call returned it."""
+    """The problem that a returned result reports."""
 
 
 @dataclass(slots=True)
@@ -138,24 +138,24 @@ class CallFacts:
     expected: bool
     """Whether the model had been asked for a reason."""
     writes_before: int
-    """Side-effecting calls of the run that had ended when this one started."""
+    """The number of side-effecting calls of the run that had ended when this one started."""
     contradiction: str | None = None
-    """What its stated reason contradicts of its arguments."""
+    """How the stated reason contradicts the arguments."""
     end: e.ToolCallCompleted | None = None
-    """How it ended, without the result."""
+    """The end of the call, without the result."""
     digest: int = 0
     """Differs for different results."""
     words: CallWords = field(default_factory=CallWords)
-    """What it and its result say, in short."""
+    """The words of the call and its result, shortened."""
 
     @property
     def ok(self) -> bool | None:
-        """Whether it returned; None when its end is not in the file."""
+        """Whether it returned; None if its end is not in the file."""
         return None if self.end is None else self.end.ok
 
     @property
     def arguments(self) -> str:
-        """The arguments as in Python, in short."""
+        """The arguments as in Python, shortened."""
         return short(arguments(self.event.args))
 
     @property
@@ -165,7 +165,7 @@ class CallFacts:
 
     @property
     def failure(self) -> str:
-        """What went wrong, in the words of its result or its error; empty for nothing."""
+        """The problem, in the words of its result or error; empty for none."""
         error = self.end.error if self.end else None
         return self.words.failure or (short(error.message or error.type) if error else "")
 
@@ -187,14 +187,14 @@ class CallFacts:
         )
 
     def complete(self, event: e.ToolCallCompleted, result: str) -> None:
-        """Take in its end; of the result no more than its digest and its words."""
+        """Add its end, keeping only the digest and the words of the result."""
         self.end = event.model_copy(update={"result": None})
         self.digest = hash(result)
         self.words = call_words(self.event.args, event.result, ok=event.ok)
 
 
 def call_words(arguments: object, result: object, *, ok: bool) -> CallWords:
-    """Return what a call says."""
+    """Return the words of a call."""
     text = " ".join((*_scalars(arguments), *(_scalars(result) if ok else ())))
     return CallWords(text[:_LONGEST].lower(), len(text) <= _LONGEST, _failure_in(result) if ok else None)
 
@@ -215,7 +215,7 @@ def _scalars(value: Any, depth: int = 0) -> Iterator[str]:  # noqa: ANN401 - JSO
 
 
 def _failure_in(result: object) -> str | None:
-    """Return what a result says went wrong; None when it says nothing of the kind."""
+    """Return the problem that a result reports; None if it reports none."""
     if isinstance(result, str):
         return result[:100] if sign("failure").match(plain(result.strip())) else None
     if not isinstance(result, dict):

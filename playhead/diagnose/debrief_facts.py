@@ -1,4 +1,4 @@
-"""What a debrief keeps of each agent and of the run, from which its flags follow; small however large the results were."""
+"""The facts of each agent and of the run that flags are based on. Their size does not depend on the size of results."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ class AgentFacts:
     calls: list[CallFacts] = field(default_factory=list)
     by_id: dict[str, CallFacts] = field(default_factory=dict)
     repaired: dict[str, list[str]] = field(default_factory=dict)
-    """What was put right, by call."""
+    """Repairs, by call."""
     answering: frozenset[str] = frozenset()
-    """The purposes to which its model answers the task."""
+    """The request purposes whose answers answer the task."""
     answers: bool = False
-    """Whether its newest request had one of them."""
+    """Whether the last request had one of these purposes."""
     newest_answer: str | None = None
-    """Its newest answer that no critic has judged yet."""
+    """The last answer that no critic has judged yet."""
     missing: list[int] = field(default_factory=list)
-    """Events that say that a reason is missing."""
+    """Events that record a missing reason."""
     answer_seq: int | None = None
     """The event with the agent's own answer."""
     answer_confidence: str | None = None
     ungrounded: tuple[str, ...] = ()
-    """Numbers of the answer that nothing shown to the run holds, or gives in one step."""
+    """Numbers in the answer that neither occur in the run's inputs nor follow from them in one step."""
     unsupported: tuple[tuple[str, Against], ...] = ()
-    """What the answer says was done, and no call can have done."""
+    """Actions that the answer claims but no call can have done."""
     figures: int = 0
-    """Numbers of the answer that the run was shown, or that follow from such."""
+    """Numbers in the answer that occur in the run's inputs or follow from them."""
     deeds: int = 0
-    """Deeds that the answer claims and a successful call supports."""
+    """Claimed actions that a successful call supports."""
 
     @property
     def real_calls(self) -> list[CallFacts]:
@@ -63,11 +63,11 @@ class AgentFacts:
 
     @property
     def has_tools(self) -> bool:
-        """Whether it could have called anything."""
+        """Whether it had tools to call."""
         return any(spec.kind != "meta" for spec in self.tools.values())
 
     def start(self, record: Record, event: ToolCallStarted, writes_before: int) -> CallFacts:
-        """Take in a call that starts."""
+        """Add the start of a call."""
         spec = self.tools.get(event.tool) or ToolSpec(name=event.tool)
         expected = self.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
         call = CallFacts(record, event, spec, expected, writes_before)
@@ -79,13 +79,13 @@ class AgentFacts:
 
 
 class RunFacts:
-    """What is known of the run as a whole."""
+    """The facts of the whole run."""
 
     def __init__(self) -> None:
         self.header: RunStarted | None = None
         self.ending: tuple[int, RunCompleted] | None = None
         self.last_reason: Rationale | None = None
-        """Why it ended, in the model's or the strategy's words."""
+        """The reason for the end that the model or the strategy stated."""
         self.agents: dict[str, AgentFacts] = {}
         self.path: list[PathStep | CallFacts] = []
         self.entries: dict[Hashable, Entry] = {}
@@ -104,7 +104,7 @@ class RunFacts:
         self.last_iteration = -1
 
     def agent(self, owner: str) -> AgentFacts:
-        """Return what is known of an owner."""
+        """Return the facts of an owner."""
         if owner not in self.agents:
             self.agents[owner] = AgentFacts(owner, name=tool_of(owner))
         return self.agents[owner]
@@ -118,7 +118,7 @@ class RunFacts:
         return [call for call in self.all_calls() if call.spec.kind != "meta"]
 
     def pass_time(self, record: Record) -> None:
-        """Note when the run began, and how far it came."""
+        """Update the run's start time and progress."""
         self.first_us = record.ts if self.first_us is None else self.first_us
         self.last_us = max(self.last_us, record.ts)
         if record.owner == "root" and record.iteration is not None:

@@ -1,7 +1,6 @@
-"""What a debrief says: frozen values, ready for JSON. `docs/debrief.schema.json` is made from them.
+"""The data model of a debrief: frozen values, ready for JSON. `docs/debrief.schema.json` is generated from it.
 
-A text in a debrief is the beginning of what the trace holds, cut where a reader would stop; `seq` says which event holds
-all of it.
+Texts in a debrief are shortened; `seq` names the event with the full text.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Reason(Part):
     why: Text
     """The reason."""
     refs: tuple[Text, ...] = ()
-    """What it points to, as stated, such as `obs:1`."""
+    """The stated evidence, such as `obs:1`."""
     confidence: float | None = None
     """The stated confidence, 0 to 1; null when none was stated."""
 
@@ -39,13 +38,13 @@ class PathStep(Placed):
     action: Text
     """`tool:<name>`, `agent:<name>`, `switch:<strategy>` or `answer`."""
     ok: bool | None
-    """Whether it worked; null when the recording ends before that is known."""
+    """Whether it succeeded; null if the recording ends before that is known."""
     note: Text | None = None
-    """How it failed, or what was special about it: `cached`, `abandoned`, `repaired: …`, …"""
+    """The failure, or a special circumstance: `cached`, `abandoned`, `repaired: …`, …"""
     call_id: Text | None = None
     """The call's id."""
     arguments: Text | None = None
-    """The call's arguments, in short."""
+    """The call's arguments, shortened."""
     rationale: Reason | None = None
     """The reason that the model stated for it."""
 
@@ -54,38 +53,38 @@ class Entry(Placed):
     """One thing that was decided, assumed, rejected, judged, planned, allowed or steered."""
 
     section: SectionName
-    """What it belongs to: `reasons` are the stated reasons for calls and a controller's decisions."""
+    """The category: `reasons` are the stated reasons for calls and a controller's decisions."""
     kind: Text
-    """The kind of the event that says it."""
+    """The kind of the event."""
     by: Author
     """Who stated or did it."""
     what: Text
-    """The event in a sentence, the stated reason included."""
+    """The event in a sentence, including the stated reason."""
     tool: Text | None = None
-    """The tool, for what is about a call."""
+    """The tool, if the entry concerns a call."""
     call_id: Text | None = None
-    """The call that it is about."""
+    """The call that the entry concerns."""
     ok: bool | None = None
-    """The verdict: approved, satisfied, verified; null for what is no verdict."""
+    """The verdict: approved, satisfied, verified; null if the entry is not a verdict."""
     why: Reason | None = None
-    """The stated reason; null when none was stated."""
+    """The stated reason; null if there is none."""
 
 
 class ErrorSeen(Placed):
-    """An error, once for all its repetitions."""
+    """An error; repetitions are counted."""
 
     where: Text
     """`tool:<name>`, `model`, `answer` or `hook:<name>`."""
     type: Text
-    """Name of the error."""
+    """The name of the error."""
     message: Text
-    """What it said."""
+    """The error message."""
     count: int = 1
-    """How often it came."""
+    """The number of occurrences."""
 
 
 class Metrics(Spending):
-    """What the run took, sub-agents included."""
+    """The run's resource use, including sub-agents."""
 
     duration_ms: float
     """Milliseconds from start to end, or to the last event of a run without an end."""
@@ -96,15 +95,15 @@ class Metrics(Spending):
     model_failures: int
     """Attempts that failed."""
     tool_calls: int
-    """Tool calls, those of sub-agents included."""
+    """Tool calls, including those of sub-agents."""
     tool_failures: int
     """Tool calls that failed or were refused."""
     agents: int
-    """Agents that ran, the root included."""
+    """Agents that ran, including the root."""
     reasons_expected: int
-    """Calls for which the model had been asked to state a reason."""
+    """Calls for which the model was asked to state a reason."""
     reasons_stated: int
-    """Those of them that came with one."""
+    """Those of them with a stated reason."""
 
 
 class Termination(Part):
@@ -115,87 +114,87 @@ class Termination(Part):
     source: Text
     """Who ended it: `kernel`, `killswitch:<name>`, …"""
     meaning: Text
-    """What the code means, in a sentence."""
+    """The meaning of the code, in a sentence."""
     because: Text | None = None
-    """Why, in the words of the hook or switch that ended it."""
+    """The reason given by the hook or killswitch that ended the run."""
     rationale: Reason | None = None
-    """Why, in the model's or the strategy's words."""
+    """The reason stated by the model or the strategy."""
     error: Text | None = None
-    """What broke."""
+    """The error of a failed run."""
     seq: int
-    """The event that says so."""
+    """The event that records the end."""
 
 
 class Flag(Part):
-    """A place where a stated reason, or the claimed outcome, does not hold against the trace."""
+    """A stated reason or claimed outcome that the trace does not support."""
 
     rule: Text
-    """The rule that found it; the guide "audit a decision" says what each one checks."""
+    """The rule that raised the flag; the guide "audit a decision" describes each rule."""
     severity: Severity
     """`high`: the outcome itself is in doubt; `warning`: look at it; `info`: good to know."""
     owner: Text
-    """Whose decision it is."""
+    """The agent that made the decision."""
     text: Text
-    """What does not hold."""
+    """What the trace does not support."""
     seqs: tuple[int, ...]
     """The events to look at."""
 
 
 class Debrief(Part):
-    """An account of a run's decisions, made of nothing but its trace."""
+    """An account of a run's decisions, computed only from its trace."""
 
     version: Literal[3] = 3
-    """Version of this form; it grows when a reader of today would misread it."""
+    """The version of this format; it increases with each incompatible change."""
     run_id: Text
     """The run."""
     agent: Text
     """The agent's name."""
     model: Text
-    """`provider/model` as asked for."""
+    """The requested model, as `provider/model`."""
     recording: RecordingState
-    """Whether the trace is whole; see `caveats`."""
+    """Whether the trace is complete; see `caveats`."""
     replay_of: Text | None
-    """The run that it replays; null for a run of its own."""
+    """The replayed run; null if the run is not a replay."""
     resumed_from: Text | None
-    """The run that it continues."""
+    """The run that this one continues."""
     imported: Text | None
-    """The format of the spans that it was imported from; null for a run of Playhead's own. Tokens of 0 are not known then."""
+    """The span format of an imported run, whose token counts of 0 mean unknown; null if the run was not imported."""
     goal: Text
-    """What the agent was asked."""
+    """The task."""
     outcome: Outcome
-    """What the run ended as. `success` is the agent's claim: it ended with an answer of its own, right or wrong; `partial`: it was stopped before, and there is
-    something; `failed`: it broke, or was stopped with nothing; `unknown`: the trace has no end, or
-    was imported from spans that do not say how it ended."""
+    """The outcome. `success`: the run ended with the agent's own answer, right or wrong; `partial`: it was stopped before
+    an answer, but has some output; `failed`: it failed, or was stopped without output; `unknown`: the trace has no end,
+    or was imported from spans that do not record the ending."""
     honesty: Honesty
-    """`suspect`: a figure or a deed of an answer has nothing in the trace behind it; `consistent`: nothing that could be
-    compared speaks against the answer, which does not make it right; `unverified`: no tool call succeeded, so there was
-    little to compare; `no-claim`: it gave no answer that stands."""
+    """`suspect`: the trace does not support a number or an action in the answer; `consistent`: nothing comparable
+    contradicts the answer, which does not prove it right; `unverified`: no tool call succeeded, so there was little to
+    compare; `no-claim`: there is no valid answer."""
     confidence: Level
-    """How far the trace supports the answer: `high` takes a figure or a deed that was found in the trace, and no flag
-    above `info`. It is not the probability that the answer is right."""
+    """How well the trace supports the answer. `high` requires a number or an action that was found in the trace, and no
+    flag above `info`. It is not the probability that the answer is right."""
     confidence_basis: tuple[Text, ...]
-    """What `confidence` follows from."""
+    """The reasons for `confidence`."""
     answer: Text | None
-    """The output, in short."""
+    """The output, shortened."""
     strategy: Text
     """The agent's own strategy."""
     strategy_used: Text | None
-    """The strategy that made the output, where it is not the agent's own; null otherwise."""
+    """The strategy that produced the output, if it is not the agent's own; null otherwise."""
     path: tuple[PathStep, ...]
-    """What the agent and its sub-agents did, in order."""
+    """The actions of the agent and its sub-agents, in order."""
     entries: tuple[Entry, ...]
     """What was decided, assumed, rejected, judged, planned, allowed and steered, with every stated reason, in order."""
     agents: dict[Text, Text | None]
     """Sub-agents by their owner, and the reason code of each one's end; null without an end in the file."""
     flags: tuple[Flag, ...]
-    """Where a stated reason or the claimed outcome does not hold against the trace, the gravest first."""
+    """Stated reasons and claimed outcomes that the trace does not support, most severe first."""
     errors: tuple[ErrorSeen, ...]
-    """What went wrong on the way."""
+    """The errors during the run."""
     metrics: Metrics
     """What the run took."""
     termination: Termination | None
-    """How it ended; null when the trace has no end."""
+    """The ending; null if the trace has no end."""
     claim: Text
-    """What the agent claims, with the trace's support beside it, or how it ended without a claim; tokens, time and cost."""
+    """The agent's claim and the trace's support for it, or the ending without a claim; tokens, time and cost."""
     caveats: tuple[Text, ...]
-    """What the trace does not show, and what was left out here."""
+    """What the trace does not show, and what is omitted here."""

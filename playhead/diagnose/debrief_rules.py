@@ -1,7 +1,7 @@
-"""Where a stated reason, or the claimed outcome, does not hold against the trace: one small function for each rule.
+"""The rules that flag stated reasons and claimed outcomes which the trace does not support, one function each.
 
-A rule sees an agent's calls and its answer, never the world: so none says that something is wrong, only what the trace
-shows and does not show. `RULES` lists them all.
+A rule sees only an agent's calls and answer. It reports what the trace shows or lacks, never that something is wrong.
+`RULES` lists them all.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from playhead.diagnose.debrief_facts import AgentFacts
 
 Found = tuple[Severity, str, tuple[int | None, ...]]
-"""How grave it is, what does not hold, and the events to look at."""
+"""The severity, the unsupported statement, and the relevant events."""
 STUBBORN: Final = 3
-"""Equal calls that all failed, from which on it is a pattern."""
+"""The number of equal failed calls that makes a pattern."""
 
 
 def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
-    """The same call again after it had succeeded, with the same result, and without a reason of its own."""
+    """A successful call was repeated with the same result and without a reason of its own."""
     done: dict[tuple[str, str], CallFacts] = {}
     for call in agent.real_calls:
         key = (call.event.tool, call.event.args_hash)
@@ -41,7 +41,7 @@ def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
 
 
 def repeated_after_failure(agent: AgentFacts) -> Iterator[Found]:
-    """Equal calls that all failed or were denied: the trace shows nothing that was changed between them."""
+    """Equal calls all failed or were denied, and the trace shows no change between them."""
     failed: dict[tuple[str, str], list[CallFacts]] = defaultdict(list)
     for call in agent.real_calls:
         if call.ok is False:
@@ -57,7 +57,7 @@ def repeated_after_failure(agent: AgentFacts) -> Iterator[Found]:
 
 
 def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
-    """The answer of an agent with tools holds numbers that nothing shown to the run holds, rounds to or gives in one step."""
+    """The answer has numbers that the run's inputs do not contain, round to or yield in one arithmetic step."""
     if agent.ungrounded:
         numbers = short(", ".join(agent.ungrounded[:12]), 120) + (", …" if len(agent.ungrounded) > 12 else "")  # noqa: PLR2004
         them = "them" if len(agent.ungrounded) > 1 else "it"
@@ -70,7 +70,7 @@ def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
 
 
 def unsupported_claim(agent: AgentFacts) -> Iterator[Found]:
-    """The answer says that something was done, and no call that succeeded can have done it."""
+    """The answer claims an action that no successful call can have done."""
     for sentence, (why, seqs) in agent.unsupported[:12]:
         text = f'the answer says "{short(" ".join(sentence.split()), 120)}"; {short(why, 200)}'
         yield "high", text, (agent.answer_seq, *seqs)
@@ -84,7 +84,7 @@ def reason_contradicts_call(agent: AgentFacts) -> Iterator[Found]:
 
 
 def reason_missing(agent: AgentFacts) -> Iterator[Found]:
-    """Calls came without the reason that the model had been asked for."""
+    """Calls lack the reason that the model was asked for."""
     expected = sum(call.expected for call in agent.calls)
     if agent.missing:
         calls = max(expected, len(agent.missing))
@@ -103,12 +103,12 @@ RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Found]]]] = {
 """Every rule, by the name that its flags carry."""
 
 ABOUT_ANSWERS: Final = frozenset({"unsupported-claim", "ungrounded-numbers"})
-"""Rules about what an answer says."""
+"""Rules about the content of an answer."""
 _GRAVITY: Final = {"high": 0, "warning": 1, "info": 2}
 
 
 def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
-    """Return what every rule finds in every agent, the gravest first."""
+    """Return the flags of all rules for all agents, most severe first."""
     found = dict.fromkeys(
         Flag(rule=name, severity=severity, owner=agent.owner, text=text, seqs=tuple(dict.fromkeys(filter(None, seqs))))
         for agent in agents
@@ -119,11 +119,11 @@ def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
 
 
 def _is_needless(before: CallFacts, call: CallFacts) -> bool:
-    """Return whether nothing in the trace explains why the call was made again."""
+    """Return whether nothing in the trace explains the repeated call."""
     if call.ok is False or (call.ok and call.digest != before.digest):
-        return False  # it did not run, or brought something new
+        return False  # the call did not run, or returned something new
     if call.spec.read_only and call.writes_before > before.writes_before:
-        return False  # what it reads may have changed
+        return False  # the data it reads may have changed
     return call.event.rationale is None or (
         before.event.rationale is not None and call.event.rationale.why == before.event.rationale.why
     )

@@ -1,4 +1,4 @@
-"""A debrief as a document: what a stranger needs to follow a run's decisions in a minute, at 80 columns and without colour."""
+"""A debrief as a document that explains a run's decisions to a new reader, in 80 columns and without colour."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TITLES: Final[dict[m.SectionName, str]] = {
 
 
 def debrief_document(debrief: m.Debrief) -> Document:
-    """Return the sections, in the order of a story: what was asked, what was done and why, how it ended."""
+    """Return the sections in narrative order: the task, the actions and their reasons, the ending."""
     return Document((_head(debrief), *_story(debrief), _ending(debrief)))
 
 
@@ -75,7 +75,7 @@ def _story(debrief: m.Debrief) -> Iterator[Section]:
 
 
 def _ending(debrief: m.Debrief) -> Section:
-    """Return how far the trace supports the answer, how the run ended, and what the agent claims."""
+    """Return the trace's support for the answer, the ending, and the agent's claim."""
     rows = [_termination(debrief)]
     if debrief.outcome in {"success", "partial"}:
         rows.insert(
@@ -90,7 +90,7 @@ def _ending(debrief: m.Debrief) -> Section:
 
 
 def _path(debrief: m.Debrief) -> Iterator[Row]:
-    """Yield what each agent did, in one line of arrows: the sub-agents below the one that called them."""
+    """Yield each agent's actions as one line of arrows, with sub-agents below their caller."""
     by_owner: dict[str, list[m.PathStep]] = {"root": []}
     for owner in (*(step.owner for step in debrief.path), *debrief.agents):
         by_owner.setdefault(owner, [])
@@ -140,7 +140,7 @@ def _depth(owner: str) -> int:
 
 
 def _row(each: Placed, text: str) -> Row:
-    """Return a row that begins with whose it is and when it was."""
+    """Return a row that begins with the owner and the position."""
     who = "" if each.owner == "root" else f"{own_name(each.owner)} "
     when = f"iter {each.iteration}" if each.iteration is not None else f"event {each.seq}"
     return Row(text, f"{who}{when} ", _depth(each.owner))
@@ -161,7 +161,7 @@ def _reason(reason: m.Reason) -> str:
 
 
 def _unstated(debrief: m.Debrief) -> Iterator[Row]:
-    """Yield how many calls came without a reason, or why none did."""
+    """Yield the number of calls without a reason, or why there are no reasons."""
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
         told = "the call gave no reason" if expected == 1 else f"{expected - stated} of {expected} calls gave no reason"
@@ -174,7 +174,7 @@ def _unstated(debrief: m.Debrief) -> Iterator[Row]:
 
 
 def _strategy(debrief: m.Debrief, chosen: list[Row]) -> Iterator[Row]:
-    """Yield the strategy and what changed it; nothing for an agent that just used the usual one."""
+    """Yield the strategy and its changes; nothing for an agent that used only the default strategy."""
     if chosen or debrief.strategy not in {"", _USUAL} or debrief.strategy_used is not None:
         yield Row(debrief.strategy or "(not known)")
         yield from chosen

@@ -30,9 +30,9 @@ N = TypeVar("N", int, float)
 
 
 def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
-    """Return what differs between two runs; works on open, truncated and damaged recordings, and says what it could not.
+    """Compare two runs. Open, truncated and damaged recordings work too; the diff lists what could not be compared.
 
-    `replay` may be any run: a replay of the original, or another run that is compared with it.
+    `replay` may be a replay of the original or any other run.
     """
     calls = RunCalls(original), RunCalls(replay)
     alignment = Alignment(*calls)

@@ -1,4 +1,4 @@
-"""What a diff of two runs says: plain frozen data, as JSON without a loss."""
+"""The data model of a diff: plain frozen values that convert to JSON without loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playhead.trace.values import JsonValue, repair_json
 
 
 class ToolUse(NamedTuple):
-    """A tool call as the diff compares it: who called what with which arguments."""
+    """A tool call as the diff compares it: agent, tool and arguments."""
 
     owner: str
     """The agent's path without turns and places: `root`, `root/researcher`."""
@@ -29,41 +29,41 @@ class Difference(Part):
     """One place in a JSON value where the runs differ."""
 
     path: str
-    """Where, such as `parameters.temperature` or `tool_calls[0].arguments.key`; empty for the value as a whole."""
+    """The path, such as `parameters.temperature` or `tool_calls[0].arguments.key`; empty for the whole value."""
     change: Literal["changed", "added", "removed"]
     """`added`: only the replay has it; `removed`: only the original."""
     original: JsonValue = None
-    """What the original has there."""
+    """The original's value."""
     replay: JsonValue = None
-    """What the replay has there."""
+    """The replay's value."""
 
 
 class InputChange(Part):
-    """Something an agent was given that is not the same in both runs."""
+    """An input of an agent that differs between the runs."""
 
     agent: str
     """The agent's path: `root`, `root/researcher`."""
     name: str
-    """What: `system_prompt`, `task`, `model`, `parameters.temperature`, `tools.lookup.description`, `max_iterations` …"""
+    """The input: `system_prompt`, `task`, `model`, `parameters.temperature`, `tools.lookup.description`, …"""
     change: Literal["changed", "added", "removed"]
     """`added`: only the replay has it; `removed`: only the original."""
     original: JsonValue = None
-    """What the original was given."""
+    """The original's input."""
     replay: JsonValue = None
-    """What the replay was given."""
+    """The replay's input."""
     lines: tuple[str, ...] = ()
     """For a text, the lines that differ, each after `-`, `+` or a blank, and `@@` lines between places; at most 400, and
     then one after `…`."""
     decided: bool = False
-    """Whether a model decided it, as it does the task of a sub-agent: then it is no cause but an effect."""
+    """Whether a model chose it, such as the task of a sub-agent. It is then an effect, not a cause."""
 
 
 class ToolEdit(Part):
-    """One edit of the script that makes the replay's tool calls of the original's."""
+    """One edit of the script that turns the original's tool calls into the replay's."""
 
     kind: EditKind
-    """`arguments`: the same tool was called in this place with other arguments; `same`: a call that stayed, which is no
-    edit and only in `script`."""
+    """`arguments`: the same tool was called in this place with other arguments; `same`: an unchanged call, which occurs
+    only in `script`."""
     owner: str
     """The agent's path without turns and places."""
     tool: str
@@ -83,11 +83,11 @@ class ToolEdit(Part):
     replay_args: JsonValue = None
     """The replay's arguments; None for a call that was removed."""
     differences: tuple[Difference, ...] = ()
-    """For `arguments`: what differs in them."""
+    """For `arguments`: the differences."""
 
 
 class ResultChange(Part):
-    """The same call with the same arguments, and something else came back."""
+    """A call with the same arguments but a different result."""
 
     owner: str
     """The agent's path without turns and places."""
@@ -108,11 +108,11 @@ class ResultChange(Part):
     replay: JsonValue = None
     """What it returned, or the error's type and message."""
     rung: str | None = None
-    """How the replay came by it: `exact`, `override`, `live` …; None when it was no replay."""
+    """The rung of the replay's result: `exact`, `override`, `live` …; None if the run is not a replay."""
 
 
 class RationaleChange(Part):
-    """The same call, made for another stated reason."""
+    """The same call with a different stated reason."""
 
     owner: str
     """The agent's path without turns and places."""
@@ -129,15 +129,15 @@ class RationaleChange(Part):
 
 
 class FirstDivergence(Part):
-    """The first event after the header that is not the same in the other run."""
+    """The first event after the header that differs between the runs."""
 
     change: Literal["changed", "replaced", "extra", "missing"]
     """`changed`: the same event with other data; `replaced`: an event of another kind; `extra`: only the replay has it;
     `missing`: only the original has it."""
     kind: str
-    """Its kind: the original's, or the replay's for an extra event."""
+    """The event's kind: the original's, or the replay's for an extra event."""
     owner: str
-    """Whose event it is: the original's owner, or the replay's for an extra event."""
+    """The event's owner: the original's, or the replay's for an extra event."""
     iteration: int | None = None
     """Turn of its owner, from 0; None outside the loop."""
     original_seq: int | None = None
@@ -155,22 +155,22 @@ class FirstDivergence(Part):
     actual_text: str | None = None
     """The replay's event as a sentence; None for a missing event."""
     differences: tuple[Difference, ...] = ()
-    """Where the two differ, path by path, at most a hundred; empty for an extra and a missing event."""
+    """The differences by path, at most 100; empty for an extra or missing event."""
 
 
 class DecidedCall(Part):
-    """A call that a model asked for."""
+    """A call that a model requested."""
 
     tool: str
     """The tool, as the model wrote it."""
     args: JsonValue = None
-    """The arguments, or the model's text for them when that is no JSON object."""
+    """The arguments, or the model's text if it is not a JSON object."""
     why: str | None = None
     """The stated reason."""
 
 
 class Decision(Part):
-    """What a model decided, or answered, at one request."""
+    """A model's decision or answer at one request."""
 
     seq: int
     """`seq` of the `llm-responded` or `llm-failed`."""
@@ -183,23 +183,23 @@ class Decision(Part):
     calls: tuple[DecidedCall, ...] = ()
     """What it asked for."""
     error: str | None = None
-    """Why there is no answer, for a request that failed."""
+    """The error of a failed request."""
 
 
 class FirstDecision(Part):
-    """The first place where the model decided, or answered, something else."""
+    """The first request at which the model's decision or answer differs."""
 
     change: DecisionChange
-    """`calls`: other calls, or an answer in place of calls; `answer`: another answer; `failure`: one request failed;
-    `missing`, `extra`: only one of the runs came to ask."""
+    """`calls`: other calls, or an answer instead of calls; `answer`: another answer; `failure`: one request failed;
+    `missing`, `extra`: only one of the runs made the request."""
     what: str
     """The same as a sentence."""
     agent: str
     """The agent's path."""
     original: Decision | None = None
-    """The original's; None when it did not come to ask."""
+    """The original's decision; None if it did not make the request."""
     replay: Decision | None = None
-    """The replay's; None when it did not come to ask."""
+    """The replay's decision; None if it did not make the request."""
 
 
 class RunFigures(Spending):
@@ -218,9 +218,9 @@ class RunFigures(Spending):
     terminated_by: str | None = None
     """The reason code; None when the end is not recorded."""
     error: str | None = None
-    """What broke, for a failed run."""
+    """The error of a failed run."""
     iterations: int = 0
-    """Turns of the root agent; those that are recorded when the end is not."""
+    """Turns of the root agent; the recorded ones if the end is missing."""
     calls: int = 0
     """Tool calls of all agents."""
     switches: tuple[str, ...] = ()
@@ -237,59 +237,58 @@ class OutputDiff(Part):
     replay: JsonValue = None
     """The replay's."""
     equal: bool
-    """Whether they are the same; False where a recording has no end, and so no known answer."""
+    """Whether the answers are the same; False if a recording has no end, so its answer is unknown."""
 
 
 class RunDiff(Part):
     """The differences between a run and its replay, or between any two runs.
 
-    That two runs are `identical` says nothing of their times, tokens and cost, nor of what the tools returned:
-    `also_differs` names what else is not the same.
+    `identical` does not cover times, tokens, cost and tool results; `also_differs` names further differences.
     """
 
     original_run_id: str
-    """The run that is compared with."""
+    """The id of the original run."""
     replay_run_id: str
-    """The run that is compared."""
+    """The id of the run that is compared with it."""
     is_replay: bool
-    """Whether the second run is recorded as a replay of the first."""
+    """Whether the second run was recorded as a replay of the first."""
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
-    """What the second run was to change, according to its recording."""
+    """The overrides of the second run, according to its recording."""
     identical: bool
-    """Whether output, tool calls, iterations and switches of strategy are the same; never times, tokens or cost. False for a
-    recording that has no end, is cut off or damaged: what it held is not known."""
+    """Whether output, tool calls, iterations and strategy switches are the same. False if a recording has no end, is cut
+    off or is damaged, because its content is not fully known."""
     also_differs: tuple[str, ...] = ()
-    """What differs though it does not count for `identical`: `status`, `results`, `events`, `inputs`, `reasons`."""
+    """Differences that do not affect `identical`: `status`, `results`, `events`, `inputs`, `reasons`."""
     original: RunFigures
-    """What the original came to."""
+    """A summary of the original."""
     replay: RunFigures
-    """What the replay came to."""
+    """A summary of the replay."""
     iterations_delta: int
     """Turns of the replay minus those of the original."""
     tokens_delta: int | None
-    """Tokens, in and out, of the replay minus those of the original; None when a part of one is not known."""
+    """Tokens, in and out, of the replay minus those of the original; None if either is partly unknown."""
     cost_delta: float | None
-    """US dollars of the replay minus those of the original; None when one is not known."""
+    """US dollars of the replay minus those of the original; None if either is unknown."""
     duration_delta_ms: float
     """Milliseconds of the replay minus those of the original."""
     inputs: tuple[InputChange, ...] = ()
-    """What the agents were given, and differs: the cause, when there is one."""
+    """The inputs that differ; they are the possible causes."""
     first_divergence: FirstDivergence | None = None
-    """The first event that is not the same; None when all are."""
+    """The first event that differs; None if all are the same."""
     first_decision: FirstDecision | None = None
-    """The first place where the model decided or answered something else; None when it did not."""
+    """The first model decision or answer that differs; None if all are the same."""
     tool_sequence: tuple[ToolEdit, ...] = ()
-    """The edits that make the replay's tool calls of the original's."""
+    """The edits that turn the original's tool calls into the replay's."""
     results: tuple[ResultChange, ...] = ()
-    """Calls with the same arguments that something else came back from."""
+    """Calls with the same arguments but different results."""
     rationale_changes: tuple[RationaleChange, ...] = ()
     """Calls of both runs whose stated reason differs."""
     output: OutputDiff
-    """What the runs answered, and whether it is the same."""
+    """The answers of both runs, and whether they are the same."""
     remarks: tuple[str, ...] = ()
-    """What could not be compared, and why."""
+    """What could not be compared, with the reason."""
     script: tuple[ToolEdit, ...] = Field(default=(), exclude=True, repr=False)
-    """The edits with the calls that both runs made in the same place, as they are read; left out of the JSON."""
+    """The edits together with the unchanged calls, in reading order; not in the JSON."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the diff as strict JSON."""

@@ -1,4 +1,4 @@
-"""Where two runs stop being the same: the one comparison of events that `reproduce`, `resume` and `diff` share.
+"""Find where two runs diverge: the comparison of events that `reproduce`, `resume` and `diff` share.
 
 Events are laid side by side lane by lane (`LaneOrder`), so ids, times and the order in which concurrent calls finish
 do not count. Of each lane only the first difference is kept: what follows it follows from it.
@@ -51,7 +51,7 @@ Lane = tuple[str, str]
 
 
 class Placed(NamedTuple):
-    """A record in the lane that it belongs to."""
+    """A record and its lane."""
 
     lane: Lane
     record: Record
@@ -136,7 +136,7 @@ def _comparable(value: Any) -> Any:  # noqa: ANN401 - any field of any event
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first event of a lane that is not what was recorded."""
+    """The first event of a lane that differs from the recording."""
 
     owner: str
     """Whose event it is."""
@@ -145,26 +145,26 @@ class Divergence:
     what: str
     """What differs, as a sentence."""
     expected: JsonValue
-    """What the recording has there."""
+    """The recorded value."""
     actual: JsonValue
     """What the replay did."""
     seq: int | None
-    """`seq` of the recorded event; None when the replay did something more."""
+    """`seq` of the recorded event; None for an extra event of the replay."""
 
 
 class Parting(NamedTuple):
-    """The first place of a lane where two runs differ: both events there, or the only one."""
+    """The first difference of a lane: both events, or the only one."""
 
     recorded: Placed | None
     now: Placed | None
     after: Record | None
-    """For an extra event, the recorded event that was matched last before it."""
+    """For an extra event, the last matched recorded event before it."""
     left_out: AbstractSet[str]
     """Fields that are not compared."""
 
     @property
     def place(self) -> float:
-        """Its place in the recording; an extra event stands behind the event that it follows."""
+        """Its position in the recording; an extra event follows the last matched event."""
         return self.recorded.record.seq if self.recorded else (self.after.seq if self.after else -1) + 0.5
 
     def sides(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -198,7 +198,7 @@ class Parting(NamedTuple):
         return f"{of}{one} differs{besides}"
 
     def divergence(self) -> Divergence:
-        """Return it as a reproduction reports it."""
+        """Return the difference in the form that a reproduction reports."""
         placed = self.recorded or self.now
         assert placed is not None  # noqa: S101 - there is an event on one side at least
         found, (expected, actual) = self.differences(), self.sides()
@@ -209,9 +209,9 @@ class Parting(NamedTuple):
 
 
 class Comparison:
-    """Takes the events of a run as they come and compares each with what was recorded at its place.
+    """Compares each event of a run with the recorded one at its place, as the events occur.
 
-    They are not kept: a replay of a long run needs no more memory than the recording does.
+    Events are not stored, so a replay of a long run needs no more memory than the recording.
     """
 
     def __init__(
@@ -275,10 +275,10 @@ class Comparison:
         return sum(min(self._seen[lane], len(recorded)) for lane, recorded in self._lanes.items())
 
     def partings(self, *, cut_short: bool) -> list[Parting]:
-        """Return where the runs part, at most one place a lane, in the recording's order.
+        """Return the differences, at most one per lane, in the recording's order.
 
-        With `cut_short` the other run may lack what agents write because they end. Everything else that was recorded has
-        to come out again, whether the recording is whole or not.
+        With `cut_short`, the other run may lack events that agents write because they end. All other recorded events must
+        recur.
         """
         found = dict(self._found)
         for lane, recorded in self._lanes.items():
@@ -289,7 +289,7 @@ class Comparison:
         return sorted(found.values(), key=lambda each: each.place)
 
     def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
-        """Return where a replay is not what was recorded; see `partings`."""
+        """Return where a replay differs from the recording; see `partings`."""
         return tuple(each.divergence() for each in self.partings(cut_short=cut_short))
 
     def is_comparable(self, record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""Is a trace what was written? The chain, the order, the blobs, the end."""
+"""Verify the integrity of a trace: hash chain, order, blobs and end."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class Check:
     path: Path
     """The file."""
     run_id: str | None
-    """The run that the file says it holds."""
+    """The run id in the file."""
     verdict: Verdict
-    """`ok`: closed and unchanged. `open`: sound, but without an end. `other-run`: either of them, but not the run that
-    it should be. The others name what is wrong."""
+    """`ok`: closed and unchanged. `open`: sound, but without an end. `other-run`: `ok` or `open`, but not the expected
+    run. The other values name the problem."""
     events: int
-    """Events that could be read."""
+    """The number of readable events."""
     head: str | None
-    """Hash of the last event of a sound file; None for one that is damaged, cut off or not what it should be. Keep it
-    elsewhere: cutting off whole lines, or hashing a changed file anew, shows only against it."""
+    """The hash of the last event; None if the file is damaged, cut off or of another run. Store it elsewhere: without it,
+    removing whole lines from the end or rehashing a changed file cannot be detected."""
     lost: int
-    """Events that the writer could not write, as the file shows or says."""
+    """The number of events that could not be written, according to the file."""
     erased: int
-    """Lines of which something was erased on request."""
+    """The number of lines with content erased on request."""
     problems: tuple[Problem, ...]
-    """Everything that is wrong, in the order of the file; what stands behind 1,000 problems is not read."""
+    """All problems, in file order. Reading stops after 1,000 problems."""
 
     @property
     def ok(self) -> bool:
@@ -47,10 +47,10 @@ class Check:
 
 
 def check_trace(path: str | Path, head: str | None = None, expected_run: str | None = None) -> Check:
-    """Verify a trace; with `head`, that it ends in this hash; with `expected_run`, that it holds the run of this id.
+    """Verify a trace. `head` is the expected hash of the last event, `expected_run` the expected run id.
 
     Raises:
-        TraceNotFoundError, NotATraceError, TraceFormatError: it cannot be read as a trace at all.
+        TraceNotFoundError, NotATraceError, TraceFormatError: the file cannot be read as a trace.
     """
     path = Path(path).expanduser()
     problems: list[Problem] = []
@@ -77,7 +77,7 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
 
 
 _SOUND: Final = ("ok", "open", "lost-events")
-"""Verdicts on files in which every line is what was written."""
+"""Verdicts on files in which every line is unchanged."""
 _VERDICTS: Final[dict[tuple[ProblemKind, ...], Verdict]] = {
     ("truncated",): "truncated",
     ("erased",): "erased",
@@ -85,4 +85,4 @@ _VERDICTS: Final[dict[tuple[ProblemKind, ...], Verdict]] = {
     ("lost-events",): "lost-events",
     ("lost-events", "truncated"): "lost-events",
 }
-"""Verdicts on files in which no other kind of problem was found."""
+"""Verdicts on files without any other kind of problem."""

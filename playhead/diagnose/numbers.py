@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST: Final = 50_000
-"""Different numbers that are remembered; a trace with more is not checked, and says so."""
+"""The maximum number of different numbers to remember. A trace with more is not checked, and the debrief says so."""
 SMALL: Final = 12
-"""Whole numbers up to here are in every text, and have no source."""
+"""Whole numbers up to this limit are too common to need a source."""
 _LONGEST: Final = 40
 """Characters of a number; a longer run of digits is a key or a hash."""
 _GROUPS: Final = ",'’_\u00a0\u202f"  # noqa: RUF001 - marks that group digits
@@ -72,7 +72,7 @@ class Figure:
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
-        """Return how much it may be: a scaled number only as scaled, a share in percent as it is written."""
+        """Return the possible values: a scaled number only as scaled, a percentage as written."""
         half = len(self.readings) // 2
         if self.percent:
             return self.readings[:half]
@@ -80,7 +80,7 @@ class Figure:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a small whole number, or may be a year: every text has some, and they have no source."""
+        """Whether it is a small whole number or possibly a year. Such numbers are common and need no source."""
         return not self.percent and all(each == each.to_integral_value() and each <= SMALL for each in self.readings)
 
 
@@ -89,13 +89,13 @@ class SeenNumbers:
 
     def __init__(self) -> None:
         self.full = False
-        """Whether there were too many to remember: then nothing can be said about any."""
+        """Whether there were too many numbers to remember, so that none can be checked."""
         self._seen: set[Decimal] = set()
         self._sorted: list[Decimal] = []
-        """The same in order, as far as it was needed so."""
+        """The numbers in sorted order, updated on demand."""
 
     def add(self, text: str) -> None:
-        """Take in every number of a text."""
+        """Add every number in a text."""
         if self.full:
             return
         for match in _TOKEN.finditer(text):
@@ -106,7 +106,7 @@ class SeenNumbers:
                 return
 
     def meant(self, figure: Figure) -> Decimal | None:
-        """Return the reading of a figure that was seen, or to which a number rounds that was."""
+        """Return the reading of a figure that was seen, or that a seen number rounds to."""
         if self.full:
             return figure.readings[0]
         return next(filter(self._has, figure.readings), None)
@@ -142,7 +142,7 @@ def figures_of(text: str) -> Iterator[Figure]:
 
 
 def _all_readings(token: str) -> list[Decimal]:
-    """Return every number that a token may be or hold."""
+    """Return every number that a token may be or contain."""
     if token.isdecimal():
         return [Decimal(token)] if len(token) <= _LONGEST else []
     parts = (token, *_MARKS.split(token))  # it may be a row of a table
@@ -151,7 +151,7 @@ def _all_readings(token: str) -> list[Decimal]:
 
 
 def _readings(token: str) -> tuple[Decimal, ...]:
-    """Return what a number may mean; nothing when it is no single number."""
+    """Return the possible values of a number; none if it is not a single number."""
     readings = []
     if _POINT.fullmatch(token):
         readings.append(Decimal(_MARKS.sub("", token)))

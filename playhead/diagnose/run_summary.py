@@ -1,4 +1,4 @@
-"""A run in one row: what the first and the last line of its file say, and all of one without an end."""
+"""Summarize a run from the first and last line of its file, or from the whole file if it has no end."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _HASH: Final = slice(-66, -2)
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run as `playhead list` shows it: from the first and the last line of its file, and all of one without an end."""
+    """A run as `playhead list` shows it, read from the first and last line, or from the whole file if it has no end."""
 
     run_id: str
-    """The run's id, by which it can be referred to."""
+    """The run's id."""
     path: Path
     """The file."""
     started_us: int | None
@@ -36,9 +36,9 @@ class RunSummary:
     agent: str | None
     """The agent's name."""
     model: str | None
-    """`provider/model` as asked for."""
+    """The requested model, as `provider/model`."""
     task: str | None
-    """What the agent was asked."""
+    """The task."""
     status: str
     """`done`, `failed`, `open` (no end in the file) or `unreadable`."""
     terminated_by: str | None = None
@@ -48,23 +48,23 @@ class RunSummary:
     duration_ms: float | None = None
     """Milliseconds from start to end."""
     total_tokens: int | None = None
-    """Input and output tokens together; None when nothing is known of them."""
+    """Input and output tokens together; None if unknown."""
     usage_unknown: int = 0
-    """Attempts whose tokens nobody counted: of the others are `total_tokens`, so it is at least that."""
+    """The number of attempts with unknown tokens. If it is not 0, `total_tokens` is a lower bound."""
     cost_usd: float | None = None
     """US dollars, when the prices are known."""
     cost_unknown: int = 0
-    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that."""
+    """The number of unanswered attempts with unknown cost. If it is not 0, `cost_usd` is a lower bound."""
     replay_of: str | None = None
-    """The run that it replays."""
+    """The run that this one replays."""
     resumed_from: str | None = None
-    """The run that it continues."""
+    """The run that this one continues."""
     resumed_by: str | None = None
-    """The run that continues this one, among those that were looked at."""
+    """The run that continues this one, if it is among the listed runs."""
     format: str | None = None
-    """The version of the trace's format, where this Playhead does not read it; nothing else is known then."""
+    """The trace's format version, if this version of Playhead cannot read it; all else is then unknown."""
     sound: bool = True
-    """False when the first or the last line is not what was written; what is between them `playhead check` verifies."""
+    """False if the first or last line was changed. `playhead check` verifies the lines between them."""
 
     @property
     def ending(self) -> Ending:
@@ -95,7 +95,7 @@ def summaries(store: TraceStore, limit: int | None = None) -> list[RunSummary]:
 
 
 def summarise(path: Path) -> RunSummary:
-    """Return what the first and the last line of a trace say; never raises for what the file holds."""
+    """Return the summary from the first and last line of a trace. Never raises because of the file's content."""
     try:
         first, before, last = ends_of(path)
         end = json.loads(last) if _END in last[:200] else None
@@ -107,7 +107,7 @@ def summarise(path: Path) -> RunSummary:
 
 
 def _follows(previous: bytes, line: bytes) -> bool:
-    """Return whether a line is what was written after one with this hash; one whose content was erased may be."""
+    """Return whether a line is unchanged and follows a line with this hash; a line with erased content passes."""
     return b'"erased":true' in line[:300] or hashlib.sha256(previous + line[:-72]).hexdigest().encode() == line[_HASH]
 
 
@@ -137,7 +137,7 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
 
 
 def _open_end(path: Path) -> dict[str, Any]:
-    """Return what a run without an end has spent: the sum of all that is recorded."""
+    """Return the recorded spending of a run without an end."""
     from playhead.diagnose.spending import spent_by  # noqa: PLC0415 - `list` does without pydantic's models
     from playhead.trace.reader import scan  # noqa: PLC0415 - the same
 

@@ -1,4 +1,4 @@
-"""Recent runs as lines, one each."""
+"""A list of recent runs, one line each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from playhead.diagnose.run_summary import RunSummary
 
 _WIDE: Final = 130
-"""Cells of a console that has room for whole ids, and for the agent and its model."""
+"""The minimum console width for full ids, and for the agent and its model."""
 _SHORTEST: Final = 4
-"""Characters of a run's id that are shown at least."""
+"""The minimum number of characters shown of a run's id."""
 _MOST_DOLLARS: Final = 999
 _STYLES: Final = {
     "answered": "green",
@@ -39,7 +39,7 @@ class RunList:
 
     runs: Sequence[RunSummary]
     known: Sequence[str] = ()
-    """The ids of all runs that there are, when these are not all: a short id means none of the others."""
+    """The ids of all runs, including those not shown, so that short ids are unique among them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield a heading and a line for each run; on few cells short ids and fewer columns."""
@@ -63,7 +63,7 @@ class RunList:
 
 
 def _ended(run: RunSummary, room: int) -> str:
-    """Return how a run ended, with the reason where there is room for it; nothing of it when the file was changed."""
+    """Return how a run ended, with the reason if there is room; no details if the file was changed."""
     if not run.sound:
         return "damaged"
     if run.ending not in {"stopped", "failed"}:
@@ -74,7 +74,7 @@ def _ended(run: RunSummary, room: int) -> str:
 
 
 def _cost(run: RunSummary) -> str:
-    """Return the cost in eight cells: `$?` where nothing is known of it, `+?` behind what it is at least."""
+    """Return the cost in eight cells: `$?` if it is unknown, `+?` after a lower bound."""
     if run.cost_usd is None or (run.cost_unknown and not run.cost_usd) or run.cost_usd >= _MOST_DOLLARS:
         return "-" if run.ending == "unreadable" else "$?"
     shown = f"${run.cost_usd:.4f}" if run.cost_usd else "$0"
@@ -82,7 +82,7 @@ def _cost(run: RunSummary) -> str:
 
 
 def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
-    """Return for each id the shortest beginning that no other one has, in any case of its letters."""
+    """Return the shortest unique prefix of each id, ignoring case."""
     ordered = sorted(set(run_ids), key=str.upper)
     lengths = [common_length(one.upper(), other.upper()) for one, other in pairwise(ordered)]
     return {
@@ -97,7 +97,7 @@ def _started(started_us: int | None) -> str:
         return f"{'-':<11}"
     try:
         return f"{datetime.fromtimestamp(started_us / 1e6, UTC).astimezone():%m-%d %H:%M}"
-    except (OverflowError, ValueError, OSError):  # a time that no calendar holds
+    except (OverflowError, ValueError, OSError):  # a time outside the calendar's range
         return f"{'?':<11}"
 
 
