@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader
 
 
-def open_session(  # noqa: PLR0913 - what an agent is made of
+def open_session(  # noqa: PLR0913 - the parts of an agent
     run: RunContext,
     header: AgentHeader,
     model: Model,

@@ -23,7 +23,7 @@ class Outcome:
     abandoned: bool = False
     ended: CallEnd | None = None
     rung: Rung | None = None
-    """In a replay, how the result came about."""
+    """In a replay, how the result was obtained."""
 
     @staticmethod
     def failure(kind: str, message: str) -> Outcome:

@@ -1,11 +1,11 @@
-"""What strategies are made of: passes, questions of a given form, and handing the run over to another strategy.
+"""Building blocks of strategies: passes, questions of a given form, and switches to another strategy.
 
-A pass is a loop inside an agent's loop: it has a thread of its own, the same session, ports and events, and it counts turns
-on: no two turns of an agent have the same number, so calls and agents below are told apart. What would end an agent that
-runs the kernel alone (an answer) ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) ends both.
+A pass is a loop inside an agent's loop. It has its own thread, the same session, ports and events, and continues the count of
+turns: no two turns of an agent have the same number, so calls and sub-agents have distinct names. An answer ends only the pass;
+whatever ends the agent (a killswitch, a hook, its `max_iterations`) ends both.
 
-A form is a pydantic model; its docstring and the descriptions of its fields are what the model is told. A missing answer is
-None: nobody makes up a default.
+A form is a pydantic model; the model is shown its docstring and field descriptions. A missing answer is None, never a made-up
+default.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ if TYPE_CHECKING:
 
 ANSWER_NOW: Final = "Call no more tools. Answer the task now, with what you know."
 MAX_PROBLEMS: Final = 5
-"""Mistakes of one answer that are sent to the model at once."""
+"""The number of mistakes of one answer that are sent to the model at once."""
 MAX_TOLD: Final = 300
-"""Characters of one of them: a mistake may quote the answer."""
+"""Characters of one mistake, which may quote the answer."""
 _EXAMPLE_DEPTH: Final = 6
 _SCALARS: Final[dict[str, JsonValue]] = {"boolean": True, "integer": 1, "number": 0.5, "null": None}
 Form = TypeVar("Form", bound=BaseModel)
 LONGEST_CHOICE: Final = 2_000
-"""Characters that are read of an answer that should be a name."""
+"""Characters that are read of an answer that has to be a name."""
 LONGEST_STEP: Final = 2_000
-"""Characters of one step that are handed over; what is left out is said."""
+"""Characters of one step that are handed over, with a note about the rest."""
 LONGEST: Final = 24_000
-"""Characters of all steps that are handed over, those of the newest."""
+"""Characters of all steps that are handed over, newest first."""
 _HANDOFF: Final = (
     "{task}\n\nThis was begun with another strategy ({old}), and you take over. {why}\n\n"
     "What was done so far, and what came back:\n{steps}\n\nGo on from there. Use these results; do not make these calls again."
 )
 
 
-async def run_pass(  # noqa: PLR0913 - what a pass is made of
+async def run_pass(  # noqa: PLR0913 - the parts of a pass
     state: KernelState,
     session: Session,
     thread: Thread,
@@ -76,18 +76,18 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     step: str | None = None,
     must_answer: bool = False,
 ) -> tuple[KernelState, Conclusion]:
-    """Run the kernel on a thread until it answers; returns the state after it, with the thread of the pass, and how it ended.
+    """Run the kernel on a thread until the model answers; return the state, with the thread of the pass, and how it ended.
 
     Args:
-        state: where the agent stands; steps, usage and turns count on from here.
+        state: the agent's state; steps, usage and turns continue from it.
         session: the agent's session.
-        thread: what the first request of the pass sends; see `fresh_thread`.
-        purpose: what its requests are for, such as `improve`.
-        max_iterations: turns of this pass at most.
-        tools: names of the tools that are offered; None for all, `()` for none.
+        thread: the thread of the first request; see `fresh_thread`.
+        purpose: the purpose of its requests, such as `improve`.
+        max_iterations: the maximum number of turns of this pass.
+        tools: names of the offered tools; None for all, `()` for none.
         kernel: another loop than ReAct.
-        step: the step of a plan that it carries out.
-        must_answer: whether one more turn without tools may give the answer when its turns are used up.
+        step: the plan step that it carries out.
+        must_answer: whether one more turn without tools may give the answer after its turns are used up.
 
     Raises:
         RunEndedError: the agent itself has ended meanwhile.
@@ -97,11 +97,11 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     begun = transition(state, thread=thread, status="thinking", pending=(), completed=())
     with session.at.inside(inner):
         reached = await run_kernel(kernel, begun, session)
-    # The agent has not ended, only the pass: the best answer that the strategy holds is kept.
+    # Only the pass has ended, not the agent, so the strategy's best answer is kept.
     reached = session.reach(transition(reached, status="thinking"))
     session.require_running()
     conclusion = inner.conclusion
-    assert conclusion is not None  # noqa: S101 - else the agent has ended
+    assert conclusion is not None  # noqa: S101 - otherwise the agent has ended
     if not must_answer or conclusion.reason != "max_iterations":
         return reached, conclusion
     told = await session.messages.nudge(reached.thread, "unfinished", ANSWER_NOW)
@@ -112,20 +112,20 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
 
 
 answer_pass: Final = partial(run_pass, must_answer=True)
-"""Run a pass that has to end with an answer: when its turns are used up, one more turn without tools may give it.
+"""Run a pass that has to end with an answer: after its turns are used up, one more turn without tools may give it.
 
-Takes and returns what `run_pass` does, and raises like it. The conclusion is not an answer when that turn gave none either.
+Takes, returns and raises the same as `run_pass`. If that turn gives no answer either, the conclusion has none.
 """
 
 
 @contextmanager
 def in_phase(session: Session, phase: str, number: int) -> Iterator[None]:
-    """Let what happens inside belong to a phase of the strategy; one that an error leaves is not said to be completed.
+    """Record the events inside this block as a phase of the strategy; a phase that ends by an error is not completed.
 
     Args:
         session: the agent's session.
-        phase: one of those that the strategy declares, such as `attempt`.
-        number: which one it is, from 1.
+        phase: one of the strategy's declared phases, such as `attempt`.
+        number: its number, from 1.
     """
     session.emit(PhaseEntered(phase=phase, number=number))
     yield
@@ -133,9 +133,9 @@ def in_phase(session: Session, phase: str, number: int) -> Iterator[None]:
 
 
 async def fresh_thread(session: Session, text: str) -> Thread:
-    """Return a thread of the agent's system prompt, its examples, and this prompt of the kernel's in place of the task.
+    """Return a thread with the agent's system prompt, its examples, and this prompt in place of the task.
 
-    Images of the task come along. For the task's text see `text_of(session.task)`.
+    Images of the task are included. The task's text is `text_of(session.task)`.
     """
     images = [part for part in session.task if isinstance(part, ImagePart)]
     content: Content = (TextPart(text=text), *images) if images else text
@@ -143,7 +143,7 @@ async def fresh_thread(session: Session, text: str) -> Thread:
 
 
 async def offered_thread(session: Session, tag: str, text: str) -> Thread | None:
-    """Return a fresh thread with this prompt as the hooks let it pass; None when one removed it."""
+    """Return a fresh thread with this prompt as changed by hooks; None if a hook removed it."""
     offered = await session.offer(tag, text)
     return None if offered is SUPPRESS else await fresh_thread(session, offered)
 
@@ -151,9 +151,9 @@ async def offered_thread(session: Session, tag: str, text: str) -> Thread | None
 async def ask_model(
     state: KernelState, session: Session, thread: Thread, *, purpose: str
 ) -> tuple[KernelState, LlmResponded]:
-    """Ask the model without tools, outside the turns; returns the state with what that cost, and the answer.
+    """Ask the model without tools, outside the turns; return the state with the request's cost, and the answer.
 
-    The answer joins no thread: what of it the model is to see later, the strategy tells it. Raises as `session.model.complete`.
+    The answer joins no thread; the strategy passes on what the model needs later. Raises like `session.model.complete`.
     """
     session.reach(state)
     response = await session.model.complete(thread, purpose=purpose)
@@ -161,13 +161,13 @@ async def ask_model(
 
 
 async def ask_once(state: KernelState, session: Session, thread: Thread, *, purpose: str) -> tuple[KernelState, str]:
-    """Ask as `ask_model` does, and return the text of the answer in place of the whole of it."""
+    """Ask like `ask_model`, and return only the text of the answer."""
     state, response = await ask_model(state, session, thread, purpose=purpose)
     return state, response.text
 
 
 async def closed_thread(state: KernelState, session: Session) -> Thread:
-    """Return the thread, in which calls that the answer came before are answered: a provider wants that for each."""
+    """Return the thread with open calls answered, because providers require an answer to each."""
     thread = state.thread
     answered = {message.tool_call_id for message in thread.messages}
     asked = next((message.tool_calls for message in reversed(thread.messages) if message.tool_calls), ())
@@ -189,19 +189,19 @@ async def ask_for(  # noqa: PLR0913 - question, form and limits
     retries: int = 2,
     check: Callable[[Form], str | None] | None = None,
 ) -> tuple[KernelState, Form | None]:
-    """Ask the model for an answer of this form, outside the turns; returns the state with what that cost, and the answer.
+    """Ask the model for an answer of this form, outside the turns; return the state with the requests' cost, and the answer.
 
     Args:
-        state: where the agent stands.
+        state: the agent's state.
         session: the agent's session.
-        thread: what is sent; the form has to be described in it, see `form_prompt`.
-        form: what the answer has to be.
-        purpose: what the request is for, such as `plan`.
-        retries: how often the model is asked again, each time told what was wrong.
-        check: looks at an answer that has the form, and returns what is wrong with it, as the model is told, or None.
+        thread: the thread to send, which has to describe the form; see `form_prompt`.
+        form: the form of the answer.
+        purpose: the purpose of the request, such as `plan`.
+        retries: how often the model is asked again, each time with the problem.
+        check: checks an answer that has the form; returns the problem in words for the model, or None.
 
     Returns:
-        The answer, or None when none of them had the form; each failure is an event.
+        The answer, or None if no answer had the form; each failure is an event.
 
     Raises:
         ModelError: the model did not answer.
@@ -219,7 +219,7 @@ async def ask_for(  # noqa: PLR0913 - question, form and limits
 
 
 def read_form(text: str, form: type[Form]) -> Form | str:
-    """Return the first object or list in a text that has the form, or what is wrong with the first one, a mistake a line."""
+    """Return the first object or list in a text that has the form, or the mistakes of the first one, one per line."""
     first = ""
     for block in json_blocks(text):
         try:
@@ -232,7 +232,7 @@ def read_form(text: str, form: type[Form]) -> Form | str:
 
 
 def form_prompt(form: type[BaseModel]) -> str:
-    """Return what tells a model to answer in this form: an example, and what may be chosen or left out."""
+    """Return the prompt for an answer in this form: an example, the choices, and the optional fields."""
     schema = form.model_json_schema(by_alias=False)
     example = json.dumps(_example(schema, schema, _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
     rules = "\n".join(_rules(schema))
@@ -241,7 +241,7 @@ def form_prompt(form: type[BaseModel]) -> str:
 
 
 def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Form], str | None] | None) -> Form | str:
-    """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
+    """Read an answer; of one that the provider cut off, only complete values count."""
     answer = read_form(response.text, form)
     is_cut = incomplete(response.finish_reason) == "output_truncated"
     if is_cut and isinstance(answer, str):
@@ -252,9 +252,9 @@ def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Fo
 
 
 async def _told(thread: Thread, response: LlmResponded, problem: str, session: Session) -> Thread:
-    """Return the thread with the answer and what is wrong with it."""
+    """Return the thread with the answer and its problem."""
     messages = session.messages
-    # Providers want an answer to each call, and here nobody answers one.
+    # Providers require an answer to each call, and these calls get none.
     answer = None if response.tool_calls else await messages.add_reply(response)
     told = f"That is not right:\n{problem}\nReply again with the whole JSON, corrected, and nothing else."
     return thread.add(answer, await messages.add_user(told))
@@ -267,7 +267,7 @@ def _shown(lines: list[str]) -> str:
 
 
 def _example(schema: Schema, root: Schema, depth: int) -> JsonValue:
-    """Return a value of a schema: its example where it gives one, else its description where a text belongs."""
+    """Return a sample value of a schema: its example if it has one, otherwise its description in place of a text."""
     schema = next((each for each in options(schema, root) if each.get("type") != "null"), {})
     given = schema.get("examples") or choices(schema)
     if given:
@@ -284,7 +284,7 @@ def _example(schema: Schema, root: Schema, depth: int) -> JsonValue:
 
 
 def _rules(schema: Schema) -> list[str]:
-    """Return a line for each field that has a choice or may be left out."""
+    """Return a line for each field that has choices or is optional."""
     lines = []
     for model in (schema, *schema.get("$defs", {}).values()):
         required = model.get("required", ())
@@ -304,9 +304,9 @@ def described_strategies(names: Iterable[str]) -> str:
 
 
 def named_strategy(text: str, names: Iterable[str]) -> str | None:
-    """Return the one strategy that a model names; None when it names none, or several.
+    """Return the one strategy that a model names; None if it names none or several.
 
-    The first line that names one counts, so that a reason may follow. `plan_execute_reflect` is a name, too.
+    The first line with a name counts, so that a reason may follow. `plan_execute_reflect` counts as a name, too.
     """
     known = {name.lower().replace("_", "-"): name for name in names}
     for line in text[:LONGEST_CHOICE].lower().replace("_", "-").splitlines():
@@ -317,9 +317,9 @@ def named_strategy(text: str, names: Iterable[str]) -> str | None:
 
 
 async def put_in_charge(strategy: Strategy, state: KernelState, session: Session) -> KernelState:
-    """Let a strategy have its own tools and what it adds to the prompt; return the state it begins with.
+    """Give a strategy its own tools and its addition to the prompt; return its first state.
 
-    Events and the header keep the name of the strategy that the agent was given; the result says this one.
+    Events and the header keep the name of the agent's original strategy; the result has this one.
     """
     session.at.delegate(strategy.name)
     session.toolset.hide_all_but(strategy.tools_by_name())
@@ -330,10 +330,10 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
 
 
 async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tuple[Strategy, KernelState]:
-    """Return the strategy that takes over, and the state it continues from; `number` counts such switches of the run.
+    """Return the strategy that takes over, and the state from which it continues; `number` counts the run's switches.
 
     Raises:
-        UsageError: the agent has a tool that is called like one of the strategy's own.
+        UsageError: the agent has a tool with the name of one of the strategy's own tools.
     """
     old, state, why = session.at.strategy, given_up.state, given_up.answer.why
     strategy = cast("Strategy", given_up.answer.strategy)
@@ -356,7 +356,7 @@ async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tu
 
 
 def steps_told(steps: tuple[Step, ...]) -> str:
-    """Return steps as a model reads them: the newest, as much as there is room for."""
+    """Return steps as text for a model, the newest ones, within the limit."""
     text = "\n".join(f"- {_line(step)}" for step in steps) or "(nothing)"
     return text if len(text) <= LONGEST else f"(earlier steps are left out) … {text[-LONGEST:]}"
 
@@ -369,7 +369,7 @@ def _line(step: Step) -> str:
 
 
 async def start_with(session: Session, text: str) -> Thread:
-    """Return a thread in which this text, with the task's images, is the task; from now on strategies see it as the task."""
+    """Return a thread with this text and the task's images as the task; from now on strategies see it as the task."""
     thread = await fresh_thread(session, text)
     if len(thread.messages) > len(session.at.preamble.messages):  # no hook removed it
         session.at.take_task(thread.messages[-1].content)
@@ -377,7 +377,7 @@ async def start_with(session: Session, text: str) -> Thread:
 
 
 def full_names(names: Iterable[str]) -> list[str]:
-    """Return the full names of strategies, each once.
+    """Return the full names of strategies, without duplicates.
 
     Raises:
         UnknownStrategyError: nothing is registered under one of them.
@@ -389,7 +389,7 @@ def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> d
     """Return the settings of these strategies, complete.
 
     Raises:
-        UsageError: there are settings of another one, or such that are not right.
+        UsageError: settings belong to another strategy, or are not valid.
     """
     for name in settings:
         if name not in names:

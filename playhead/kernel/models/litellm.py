@@ -1,7 +1,7 @@
 """All hosted providers, and every OpenAI-compatible server, through litellm.
 
-litellm takes seconds to import, talks to the network while it does unless told not to, and keeps clients and tasks beyond
-the event loop they were made in. What this module does about each is said where it does it.
+litellm takes seconds to import, uses the network on import unless configured otherwise, and keeps clients and tasks beyond
+their event loop. The code below handles each of these where it is commented.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("playhead")
 
 COUNT_TIMEOUT_S: Final = 10.0
-"""Seconds that counting a prompt may take, with all its requests."""
+"""The time limit for counting a prompt in seconds, for all its requests together."""
 COUNTED: Final = ("messages", "tools", "tool_choice", "parallel_tool_calls", "response_format", "chat_template_kwargs")
-"""What of a request may show in its prompt."""
+"""The parts of a request that may affect its prompt."""
 LiteLLMObject = Any
-"""The module, or what comes from it: its types change with every release."""
+"""The module, or an object from it, untyped because its types change with every release."""
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
 
 
 class LiteLLM(Adapter):
     """A model that litellm reaches: `openai/gpt-4o-mini`, `anthropic/…`, any OpenAI-compatible server by `api_base`.
 
-    Request parameters that litellm does not know (`aws_region_name` it does) go to the provider as they are.
+    Request parameters that litellm does not know are sent to the provider unchanged; it knows `aws_region_name`, for example.
     """
 
     def __init__(
@@ -60,24 +60,24 @@ class LiteLLM(Adapter):
 
         Args:
             name: `provider/model`.
-            api_base: address of the provider, when it is not the usual one.
-            api_key: the provider's key, when it is not in the environment.
-            tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
+            api_base: the provider's address, if it is not the usual one.
+            api_key: the provider's key, if it is not in the environment.
+            tool_format: `native`, or `text` for models without native calls: tools and calls are part of the prompt.
         """
         super().__init__(name, api_base=api_base, tool_format=tool_format)
         self.usual_address = self._provider
         self._api_key = api_key
         self._server_counts = True
-        """Whether the server may count tokens; False once it failed to."""
+        """Whether the server may count tokens; False after it failed to."""
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
 
         Raises:
-            ModelUnavailableError: nobody answered, or the server failed.
+            ModelUnavailableError: no server answered, or the server failed.
             RateLimitError: too many requests for now.
             ModelRequestError: the provider refuses this request.
-            MissingApiKeyError: there is no key, or it is not accepted.
+            MissingApiKeyError: there is no key, or the provider rejects it.
             UnknownModelError: no such provider, or no such model there.
             MissingDependencyError: litellm, or a package it needs for this, is not installed.
         """
@@ -89,7 +89,7 @@ class LiteLLM(Adapter):
     async def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
         """Answer one request piece by piece; raises like `complete`.
 
-        Tokens that a server does not count in a stream are counted by litellm, which may count otherwise.
+        If a server reports no usage in a stream, litellm counts the tokens, possibly with a different result.
         """
         litellm = await _load()
         with self._as_ours(request):
@@ -105,17 +105,17 @@ class LiteLLM(Adapter):
                 kept.append(chunk)
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
-        if response.received_finish_reason is None:  # it says "stop" where the connection just ended
+        if response.received_finish_reason is None:  # litellm reports "stop" even if the connection was cut
             raise ModelUnavailableError(f"{self.address or self.usual_address} broke off in the middle of its answer")
         whole = litellm.stream_chunk_builder(kept)
         completion = from_openai(whole, _cost(litellm, whole, request.model))
         yield replace(completion, model=names[0]) if names else completion
 
     async def count_tokens(self, request: Request) -> int | None:
-        """Return the tokens of a prompt as a server of one's own (llama.cpp, vLLM) counts them; of others None.
+        """Return a prompt's tokens as counted by a self-hosted server (llama.cpp, vLLM); None for any other.
 
-        Both have the endpoints beside the OpenAI-compatible ones, under the same address without `/v1`. A server that did not
-        count is not asked again.
+        Both have these endpoints at the same address without `/v1`, next to the OpenAI-compatible ones. A server that failed
+        to count is not asked again.
         """
         address, counted = self._base(), None
         if not address or not self._server_counts:
@@ -137,16 +137,16 @@ class LiteLLM(Adapter):
             )
 
     async def check(self) -> None:
-        """Raise what every request would run into, as far as that can be known without a network.
+        """Raise the error that every request would fail with, as far as it can be known without a network.
 
         Raises:
-            MissingApiKeyError: there surely is no key.
+            MissingApiKeyError: there is certainly no key.
             UnknownModelError: no such provider.
             MissingDependencyError: litellm is not installed.
         """
         litellm = await _load()
         known = {str(getattr(each, "value", each)) for each in litellm.provider_list}
-        if self._provider not in known:  # for a known one the lookup may log in
+        if self._provider not in known:  # for a known provider the lookup may log in
             with self._as_ours():
                 litellm.get_llm_provider(self._name, api_base=self._api_base)
         given = self.secrets or self._base() or litellm.api_key or getattr(litellm, f"{self._provider}_key", None)
@@ -155,7 +155,7 @@ class LiteLLM(Adapter):
             raise MissingApiKeyError(f"no API key for {self._name}: {self._advice(MissingApiKeyError)}")
 
     async def prices(self) -> Prices | None:
-        """Return what a token costs by litellm's own table, or None when the model is not in it.
+        """Return the token prices in litellm's own table, or None if the model is not in it.
 
         Raises:
             MissingDependencyError: litellm is not installed.
@@ -175,13 +175,13 @@ class LiteLLM(Adapter):
 
 
 async def _counted(address: str, key: str | None, arguments: dict[str, Any]) -> int | None:
-    """Return the tokens of the prompt of a completion, which llama.cpp shows and then counts, and vLLM counts at once."""
-    import httpx  # noqa: PLC0415 - litellm has it loaded where this is used
+    """Return the tokens of a completion's prompt; llama.cpp renders and then counts it, vLLM does both in one request."""
+    import httpx  # noqa: PLC0415 - litellm has loaded it by then
 
     body: dict[str, Any] = {name: arguments[name] for name in COUNTED if name in arguments}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     root = address.rstrip("/").removesuffix("/v1")
-    async with httpx.AsyncClient(base_url=root, timeout=None, headers=headers, trust_env=False) as client:  # noqa: S113 - there is one limit for all
+    async with httpx.AsyncClient(base_url=root, timeout=None, headers=headers, trust_env=False) as client:  # noqa: S113 - one limit covers all requests
         shown = await client.post("/apply-template", json=body)
         if shown.is_success:
             text = {"content": shown.json()["prompt"], "add_special": True, "parse_special": True}
@@ -197,9 +197,9 @@ async def _counted(address: str, key: str | None, arguments: dict[str, Any]) -> 
 
 
 async def _chunks(response: LiteLLMObject, names: list[str]) -> AsyncGenerator[LiteLLMObject]:
-    """Yield the parts of an answer that is streamed; when closed, let go of the connection.
+    """Yield the parts of a streamed answer; release the connection when closed.
 
-    litellm puts the model that was asked for in place of the one that answers: that one's name goes into `names`.
+    litellm replaces the name of the answering model by the requested one; the original name is added to `names`.
     """
     line = getattr(response, "completion_stream", None)
     if hasattr(line, "__aiter__"):
@@ -220,7 +220,7 @@ async def _named(line: LiteLLMObject, names: list[str]) -> AsyncGenerator[LiteLL
 
 
 async def _load() -> LiteLLMObject:
-    """Return litellm; the first import runs in a thread, for it would keep deadlines waiting for seconds."""
+    """Return litellm; the first import runs in a thread, because it would delay deadlines by seconds."""
     if _litellm.cache_info().currsize:
         return _litellm()
     return await to_thread.run_sync(_litellm, abandon_on_cancel=True)
@@ -229,22 +229,22 @@ async def _load() -> LiteLLMObject:
 @cache
 def _litellm() -> LiteLLMObject:
     """Import litellm, offline and silent."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches the table of prices
-    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it loads .env
-    for logger in map(logging.getLogger, ("LiteLLM", "litellm")):  # the first gets a handler that writes to stderr
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise it fetches the table of prices
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # otherwise it loads .env
+    for logger in map(logging.getLogger, ("LiteLLM", "litellm")):  # the first one gets a handler that writes to stderr
         if "LITELLM_LOG" not in os.environ and logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     try:
         import litellm  # noqa: PLC0415 - takes seconds
     except ImportError as error:
         raise MissingDependencyError(f"this model needs litellm ({error}): pip install 'playhead[litellm]'") from error
-    litellm.suppress_debug_info = True  # else every error prints "Give Feedback"
+    litellm.suppress_debug_info = True  # otherwise every error prints "Give Feedback"
     litellm.telemetry = False
     return litellm
 
 
 async def _tend_loop(litellm: LiteLLMObject) -> None:
-    """See to it that litellm's clients of this event loop are closed when the loop ends."""
+    """Make sure that litellm's clients of this event loop are closed when the loop ends."""
     loop = asyncio.get_running_loop()
     if loop not in _tended:
         suffix = litellm.in_memory_llm_clients_cache.update_cache_key_with_event_loop("")
@@ -266,31 +266,31 @@ async def _close_clients_at_the_end(litellm: LiteLLMObject, suffix: str) -> Asyn
 
 async def _close(client: LiteLLMObject) -> None:
     close: Any = getattr(client, "aclose", None) or getattr(client, "close", None)
-    with suppress(Exception):  # a client that cannot be closed is as good as closed
+    with suppress(Exception):  # a client that cannot be closed counts as closed
         await close()
 
 
 @contextmanager
 def _without_bookkeeping(litellm: LiteLLMObject) -> Iterator[None]:
-    """Keep litellm from queueing a logging coroutine per call, unless the user gave it callbacks that want them.
+    """Keep litellm from queueing a logging coroutine per call, unless the user's callbacks need them.
 
-    A worker task of one loop runs them for all loops: they pile up, warn of changed loops, and are never awaited.
+    A worker task of one event loop runs them for all loops, so they pile up, warn of changed loops, and are never awaited.
     """
     names = ("callbacks", "success_callback", "failure_callback")
     wanted = any(getattr(litellm, f"{a}{name}", None) for name in names for a in ("", "_async_"))
-    internal = getattr(getattr(litellm, "_internal_context", None), "is_internal_call", None)  # a name that may go
+    internal = getattr(getattr(litellm, "_internal_context", None), "is_internal_call", None)  # this name may disappear
     if internal is None or wanted:
         yield
         return
     token = internal.set(True)
     try:
         yield
-    finally:  # the user's own calls of litellm are none of ours
+    finally:  # do not affect the user's own calls of litellm
         internal.reset(token)
 
 
 def _cost(litellm: LiteLLMObject, response: LiteLLMObject, model: str) -> float | None:
-    """Return the price of an answer, or None when it is not known; nothing is free that the table does not call so."""
+    """Return the price of an answer, or None if it is unknown; only models that the table lists as free cost nothing."""
     try:
         cost = litellm.completion_cost(completion_response=response, model=model)
     except Exception:  # noqa: BLE001 - that is how it says that a model is not in its table
@@ -300,10 +300,10 @@ def _cost(litellm: LiteLLMObject, response: LiteLLMObject, model: str) -> float 
 
 def _prices(litellm: LiteLLMObject, model: str) -> Prices | None:
     if provider_of(model) in {"ollama", "ollama_chat"}:
-        return None  # litellm would ask the server, and wait for it
+        return None  # litellm would query the server, and block
     try:
         entry = litellm.model_cost[litellm.get_model_info(model)["key"]]
-        # Straight from the table: `get_model_info` says 0 for what is not in it.
+        # Directly from the table, because `get_model_info` returns 0 for missing models.
         return Prices(
             input_usd=entry["input_cost_per_token"],
             output_usd=entry["output_cost_per_token"],
@@ -315,6 +315,6 @@ def _prices(litellm: LiteLLMObject, model: str) -> Prices | None:
 
 
 def _missing(litellm: LiteLLMObject, model: str) -> list[str]:
-    with suppress(Exception):  # it only knows some providers
+    with suppress(Exception):  # it knows only some providers
         return list(litellm.validate_environment(model)["missing_keys"])
     return []

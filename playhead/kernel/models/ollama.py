@@ -1,7 +1,7 @@
 """Local models through Ollama's official client.
 
-The client's own `chat` is not used: its types drop most of JSON Schema from a tool (nested properties, `anyOf`, bounds,
-defaults), the ids of calls, and `truncate`. Its host rules, headers and errors are.
+The client's own `chat` is not used, because its types drop most of a tool's JSON Schema (nested properties, `anyOf`, bounds,
+defaults), the ids of calls, and `truncate`. Its host rules, headers and errors are used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 _NEVER_SHORTEN: Final[Mapping[str, JsonValue]] = {"truncate": False, "shift": False}
-"""Else a prompt beyond `num_ctx` loses its oldest messages, and the answer says nothing of it. Old servers ignore these."""
+"""Without these, a prompt beyond `num_ctx` silently loses its oldest messages. Old servers ignore them."""
 _TOP_LEVEL: Final = frozenset({"format", "keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
 _OTHER_NAMES: Final[Mapping[str, str]] = {"max_completion_tokens": "num_predict", "max_tokens": "num_predict"}
 # fmt: off
@@ -51,22 +51,22 @@ class Ollama(Adapter):
 
     usual_address = "http://127.0.0.1:11434"
     known_parameters = _KNOWN
-    """All that it takes; the server would ignore what it does not know."""
+    """All accepted parameters; the server would ignore unknown ones."""
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
 
         Raises:
-            ModelUnavailableError: nobody answered, or the server failed.
+            ModelUnavailableError: no server answered, or the server failed.
             RateLimitError: too many requests for now (Ollama's cloud).
             ModelRequestError: the server refuses this request, or has no such parameter.
-            MissingApiKeyError: there is no key, or it is not accepted (Ollama's cloud).
+            MissingApiKeyError: there is no key, or Ollama's cloud rejects it.
             UnknownModelError: the server does not have the model.
             MissingDependencyError: the client is not installed.
         """
         body = to_ollama(request)
         with self._as_ours(request):
-            # One for each request: one that is kept would outlive the event loop it was used in.
+            # A new client for each request, because a shared one would outlive its event loop.
             async with _client(self._api_base, request) as client:
                 response = await client._request_raw("POST", "/api/chat", json=body)  # noqa: SLF001 - see the top
                 answer = response.json()
@@ -88,7 +88,7 @@ class Ollama(Adapter):
         yield from_ollama(joined(parts), cost_usd=0.0 if self._is_local() else None)
 
     async def prices(self) -> Prices | None:
-        """Return that a token is free on one's own machine; what Ollama's cloud charges is not known."""
+        """Return free prices for a local model; the prices of Ollama's cloud are not known."""
         return Prices(input_usd=0.0, output_usd=0.0) if self._is_local() else None
 
     def _is_local(self) -> bool:
@@ -104,7 +104,7 @@ class Ollama(Adapter):
 
 
 def to_ollama(request: Request) -> dict[str, JsonValue]:
-    """Return the body of a chat request that says exactly what the request says.
+    """Return the body of a chat request with exactly the content of the request.
 
     Raises:
         ModelRequestError: Ollama has no such parameter (it would ignore it), or an image is not given by content.
@@ -138,15 +138,15 @@ def message_to_ollama(message: Message) -> dict[str, JsonValue]:
     if images:
         wire["images"] = images
     if message.name is not None:
-        wire["tool_name"] = message.name  # older servers go by the name alone
+        wire["tool_name"] = message.name  # older servers match by name alone
     return wire
 
 
 def from_ollama(answer: JsonValue, cost_usd: float | None) -> Completion:
-    """Return what the body of a chat response says.
+    """Return the completion in the body of a chat response.
 
     Raises:
-        ModelUnavailableError: it holds no message.
+        ModelUnavailableError: the body holds no message.
     """
     message = answer.get("message") if isinstance(answer, dict) else None
     if not isinstance(message, dict):
@@ -171,7 +171,7 @@ def _usage(answer: dict[str, JsonValue]) -> Usage:
 
 
 def joined(parts: list[dict[str, JsonValue]]) -> JsonValue:
-    """Return the body that an answer would have had without streaming.
+    """Return the body of an answer as it would be without streaming.
 
     Raises:
         ModelUnavailableError: the last part is missing.
@@ -189,7 +189,7 @@ def _message(part: JsonValue) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _client(host: str | None, request: Request) -> Any:  # noqa: ANN401 - an object of a class that is imported here
+def _client(host: str | None, request: Request) -> Any:  # noqa: ANN401 - its class is imported here
     try:
         import ollama  # noqa: PLC0415 - only for this provider
     except ImportError as error:
@@ -216,7 +216,7 @@ def _format(response_format: JsonValue) -> dict[str, JsonValue]:
 
 
 def _image(part: ImagePart) -> str:
-    """Return an image's content in base64; the client would take it for a file's name and read that file."""
+    """Return an image's content in base64; the client would take a URL for a file's name and read that file."""
     head, _, content = part.url.partition(",")
     if not head.startswith("data:") or not head.endswith(";base64"):
         raise ModelRequestError("Ollama takes an image by content only: give a data: URL in base64")

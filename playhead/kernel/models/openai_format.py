@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 MALFORMED: Final = "malformed_arguments"
-"""The key under which arguments that are no JSON object are sent back to the model that wrote them."""
+"""The key under which arguments that are not a JSON object are sent back to the model that wrote them."""
 
 
 def to_openai(request: Request) -> dict[str, Any]:
-    """Return the keyword arguments of a chat completion that say exactly what the request says.
+    """Return the keyword arguments of a chat completion with exactly the content of the request.
 
-    Everything is copied, because litellm writes into what it is given.
+    Everything is copied, because litellm modifies its arguments.
 
     Raises:
-        ModelRequestError: a parameter is not the caller's to set.
+        ModelRequestError: the caller may not set a parameter.
     """
     reserved = sorted(NOT_PARAMETERS & request.parameters.keys())
     if reserved:
@@ -60,16 +60,16 @@ def wire_message(
 
 
 def tool_to_openai(tool: ToolSpec) -> dict[str, Any]:
-    """Return a tool in OpenAI's form, its JSON Schema untouched."""
+    """Return a tool in OpenAI's form, with its JSON Schema unchanged."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": copied(function)}
 
 
 def sendable_arguments(call: ToolCall) -> dict[str, JsonValue]:
-    """Return a call's arguments as an object, also where the model wrote none.
+    """Return a call's arguments as an object, even if the model wrote something else.
 
-    Only OpenAI takes back text that is no JSON: for the sake of one such call litellm fails every later request to
-    Anthropic, Gemini and Ollama, and llama.cpp's server answers 500. So the text goes back inside an object.
+    Only OpenAI accepts text that is not JSON here. After one such call, litellm fails every later request to Anthropic,
+    Gemini and Ollama, and llama.cpp's server answers 500. So the text is sent back inside an object.
     """
     if call.arguments is None:
         return {MALFORMED: scrub(call.raw_arguments or "")}
@@ -78,12 +78,12 @@ def sendable_arguments(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def sendable(value: JsonValue) -> JsonValue:
-    """Return a deep copy of a recorded value as it leaves for a model: large integers and the like without tags."""
+    """Return a deep copy of a recorded value as sent to a model: large integers and the like without tags."""
     return copied(untagged(value))
 
 
 def copied(value: JsonValue) -> JsonValue:
-    """Return a deep copy without lone surrogates, which no wire can hold."""
+    """Return a deep copy without lone surrogates, which cannot be encoded."""
     return json.loads(scrub(json.dumps(value, ensure_ascii=False)))
 
 
@@ -100,10 +100,10 @@ def _content(message: Message) -> JsonValue:
 
 
 def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: ANN401 - litellm's ModelResponse
-    """Return what a chat completion says; of several choices the first.
+    """Return the first choice of a chat completion.
 
     Raises:
-        ModelUnavailableError: it holds no choice.
+        ModelUnavailableError: the response holds no choice.
     """
     choices = getattr(response, "choices", None)
     if not choices:
@@ -125,13 +125,13 @@ def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: A
 
 
 def text_of_chunk(chunk: Any) -> str:  # noqa: ANN401 - litellm's ModelResponseStream
-    """Return the text that a part of a streamed answer brings."""
+    """Return the text in a part of a streamed answer."""
     choices = getattr(chunk, "choices", None)
     return (getattr(choices[0].delta, "content", None) or "") if choices else ""
 
 
-def usage_of(response: Any) -> Usage:  # noqa: ANN401 - litellm's, or a part of one that is streamed
-    """Return the tokens that a provider says an answer took."""
+def usage_of(response: Any) -> Usage:  # noqa: ANN401 - litellm's, or a part of a stream
+    """Return an answer's tokens as reported by the provider."""
     usage = getattr(response, "usage", None)
     prompt = getattr(usage, "prompt_tokens_details", None)
     answer = getattr(usage, "completion_tokens_details", None)
