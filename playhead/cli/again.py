@@ -260,7 +260,7 @@ def backtest(
 
 
 def _run_rows(run: RunBacktest) -> Iterator[Row]:
-    """Yield what would have become of a run, and why."""
+    """Yield the effect on a run, and the reason."""
     said = "untouched" if run.verdict == "untouched" else "cannot be told"
     if run.stop is not None:
         turn = "" if run.stop.turn is None else f" in turn {run.stop.turn}"
@@ -276,7 +276,7 @@ def _run_rows(run: RunBacktest) -> Iterator[Row]:
 
 
 def _summary_rows(summary: Summary) -> Iterator[Row]:
-    """Yield what came of all runs."""
+    """Yield the total effect on all runs."""
     yield from (Row(f"Switch: {each}", depth=0) for each in summary.switches)
     counts = f"{summary.untouched:,} untouched, {summary.stopped:,} stopped"
     unknown = f", {summary.unknown:,} cannot be told" if summary.unknown else ""

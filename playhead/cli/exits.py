@@ -3,7 +3,7 @@
 0 ok    1 a check or a run failed    2 usage    3 unreadable input    4 inconclusive
 70 a bug in Playhead, or a failure of the system    130 interrupted    141 closed pipe    143 terminated
 
-`collect` ends by a signal alone: the first one stops it in order (0), the second one is as with every other command.
+Only a signal ends `collect`: the first one stops it gracefully (0), the second one acts as for every other command.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def exit_code(run: Callable[[], Any]) -> int:
-    """Run a command line and return its exit code; nothing that it raises comes out as a traceback."""
+    """Run a command line and return its exit code. Errors are never shown as tracebacks."""
     try:
         return int(run() or OK)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort
@@ -53,7 +53,7 @@ def exit_code(run: Callable[[], Any]) -> int:
 
 
 def drop_output() -> None:
-    """Send what is still buffered nowhere, so that Python does not complain about it when it exits."""
+    """Discard buffered output, so that Python does not report an error at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -70,7 +70,7 @@ def handling(handler: Callable[[int, FrameType | None], None], *signals: int) ->
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - a signal handler
-    """Do on SIGTERM what Ctrl-C does: a run is cancelled in order, and its trace gets an end."""
+    """Handle SIGTERM like Ctrl-C: the run is cancelled gracefully, and its trace gets an end."""
     raise Terminated
 
 

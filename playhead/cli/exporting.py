@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 POLL_S: Final = 0.2
 """Seconds between two looks at a running agent."""
 LEAST_S: Final = 0.01
-"""Seconds of a request at least."""
+"""The minimum timeout of a request, in seconds."""
 TO_COUNT_S: Final = 5.0
-"""Seconds in which what could not be delivered is counted, of all runs."""
+"""The time limit for counting undelivered spans of all runs, in seconds."""
 LONGEST_HOST: Final = 80
-"""Characters of a machine's name that are shown."""
+"""The maximum number of characters shown of a machine's name."""
 
 
 @dataclass

@@ -115,7 +115,7 @@ def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path
 
 
 class Filter:
-    """Which events are wanted."""
+    """The filter of the events to show."""
 
     def __init__(self, kinds: tuple[str, ...] = (), owner: str | None = None) -> None:
         self._kinds = kinds
@@ -131,11 +131,11 @@ class Filter:
         return is_kind and self._is_owner(item.owner)
 
     def complain(self) -> None:
-        """Say what was asked for and is not there.
+        """Report filters that matched no event.
 
         Raises:
-            UsageError: no event could have been meant.
-            NotATraceError: there is no event at all.
+            UsageError: a filter cannot match any event.
+            NotATraceError: the file has no readable event.
         """
         from playhead.trace.events import EVENT_TYPES
 
@@ -155,9 +155,9 @@ class Filter:
 
 
 def event_as_json(item: Record | Problem) -> dict[str, Any]:
-    """Return an event in the form of its line, or a problem under a name that no event has.
+    """Return an event in the form of its line, or a problem under a key that no event has.
 
-    It is without its hash: `check` says which one is the head of a sound file.
+    The hash is left out: `check` prints the head of a sound file.
     """
     from playhead.trace.reader import Problem
 
@@ -264,7 +264,7 @@ def check_as_json(checked: Check) -> dict[str, Any]:
 
 
 def check_rows(checked: Check) -> Iterator[Line]:
-    """Yield the verdict and what is wrong."""
+    """Yield the verdict and the problems."""
     style = "bold green" if checked.ok else "bold red"
     erased = f"{checked.erased} {'line' if checked.erased == 1 else 'lines'} erased, " if checked.erased else ""
     yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {erased}{VERDICTS[checked.verdict]}")
@@ -278,7 +278,7 @@ def check_rows(checked: Check) -> Iterator[Line]:
 
 
 def head_row(checked: Check) -> Line:
-    """Return the head, to be kept elsewhere."""
+    """Return the line with the head, to be stored elsewhere."""
     return Line(("head  ", "dim"), checked.head or "none", whole=True)
 
 

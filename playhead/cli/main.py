@@ -61,7 +61,7 @@ MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name
 HARMLESS: Final = frozenset(
     {"demo", "approvals", "list", "show", "debrief", "stats", "check", "reproduce", "backtest", "diff", "completion"}
 )
-"""Commands that end, delete, send, spend and decide nothing; only these are suggested for a misspelt command."""
+"""Commands without lasting effects. Only these are suggested for a misspelt command."""
 
 
 class Commands(click.Group):
@@ -83,7 +83,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest the nearest one that does no harm."""
+        """Find the command, or suggest the nearest harmless one."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             close = nearest_name(args[0], COMMANDS)
             guess = f" Did you mean {close!r}?" if close in HARMLESS else ""

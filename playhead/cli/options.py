@@ -1,8 +1,8 @@
-"""How commands are declared: the options that all of them have, those that several have, what the shell may complete.
+"""The declaration of commands: common options, shared options and shell completion.
 
-A value is read while the command line is parsed: what cannot be is refused before anything is opened or loaded.
-Completion runs at every press of the tab key, so it reads no more than the newest runs' first and last lines, and a
-failure suggests nothing. A trace is hostile here too: what steers a shell or a terminal is not suggested.
+Values are validated while the command line is parsed, before anything is opened or loaded. Completion runs at every press
+of the tab key, so it reads only the first and last lines of the newest runs, and suggests nothing on failure. Traces are
+untrusted: text that could control a shell or a terminal is not suggested.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 SUGGESTED: Final = 50
-"""Runs that are suggested."""
+"""The maximum number of suggested runs."""
 TASK_WIDTH: Final = 60
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+=-]*")
-"""What no shell takes for more than a word."""
+"""Text that every shell reads as one plain word."""
 
 Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
@@ -88,9 +88,9 @@ UNREADABLE: Final = {3: "there is no such run, or its file cannot be read"}
 FOLDER: Final = "PLAYHEAD_TRACE_DIR, or ~/.playhead/traces"
 """Where traces are by default."""
 HELP_WIDTH: Final = 68
-"""Cells of the meaning of an exit code."""
+"""The width of the description of an exit code."""
 LONGEST: Final = 80
-"""Characters of a value that an error repeats."""
+"""The maximum number of characters of a value in an error."""
 _TOOL: Final = re.compile(r"\s*([A-Za-z0-9_-]{1,64})\s*(?=[:=])")
 _RESULTS: Final = """'lookup="4,180 feet"' or 'lookup:{"key": "Mount Zed"}="4,180 feet"'"""
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 REFRESH_S: Final = 0.1
 LONGEST: Final = 1 << 16
-"""Characters of a line that a tool prints."""
+"""The maximum number of characters of a line that a tool prints."""
 LOG_WIDTH: Final = 160
 """Cells of a line that goes to no terminal."""
 LABELS: Final = {
@@ -260,7 +260,7 @@ class Status:
 
 
 class _Printed:
-    """Stands for stdout and stderr; every whole line that is printed is shown. All but text goes to the stream below."""
+    """Replaces stdout and stderr and shows every complete line. Everything but text goes to the original stream."""
 
     def __init__(self, under: Any, show: Callable[[str], None]) -> None:  # noqa: ANN401 - whatever stderr is
         self._under, self._show = under, show

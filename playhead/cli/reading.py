@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from playhead.trace.store import TraceStore
 
 REPLAYS: Final = "playhead.replays"
-"""Where a command keeps whether replays count as runs."""
+"""The key under which a command stores whether replays count as runs."""
 NEWEST: Final = 20
-"""Runs that are taken when none is named."""
+"""The number of runs to read if none is named."""
 STATES: Final = {
     "open": "has no end: it is still running, or was killed",
     "truncated": "is cut off: what came after is not known",
@@ -52,9 +52,9 @@ class Reading:
         if references and newest is not None:
             raise UsageError("--last takes the newest runs; without it, name runs")
         self.failed = False
-        """Whether one of them could not be read."""
+        """Whether a run could not be read."""
         self.states: set[str] = set()
-        """In which states the others were."""
+        """The states of the other runs."""
         self._store, self._references, self._newest = store, references, newest or NEWEST
 
     def __iter__(self) -> Iterator[Recording]:

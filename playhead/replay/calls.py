@@ -45,7 +45,7 @@ class Touched(NamedTuple):
     """The resources that calls of a tool read and write."""
 
     depends: Resources
-    """What their answers depend on."""
+    """The resources that the answers depend on."""
     writes: Resources
     """What they may change."""
 
@@ -78,7 +78,7 @@ class State:
     """
 
     def __init__(self, side: str) -> None:
-        """Begin; `side` makes what is not known of this run differ from what is not known of another one."""
+        """Start; `side` keeps unknown states of this run distinct from those of another run."""
         self._side = side
         self._rest = ""
         self._versions: dict[str, str] = {}
@@ -100,11 +100,11 @@ class State:
         return self.course
 
     def refuse(self) -> None:
-        """Take in that a call was made, and that its body did not run."""
+        """Register a call whose body did not run."""
         self.course = digest(self.course, "refused")
 
     def key(self, resources: Resources) -> str | None:
-        """Return the state that the resources are in; None when they may change at any time."""
+        """Return the state of the resources; None if they may change at any time."""
         if meet(resources, self._adrift):
             return None
         if resources is None:
@@ -133,7 +133,7 @@ class State:
         self._write(writes, self._new(), why)
 
     def last(self, resources: Resources, until: int | None = None) -> str:
-        """Return the last call that may have changed one of these resources, as the log has it."""
+        """Return the last logged call that may have changed one of these resources."""
         return next((what for writes, what in reversed(self.log[:until]) if meet(writes, resources)), "none")
 
     def _new(self) -> str:
@@ -175,7 +175,7 @@ class Call:
     recorded_spec: ToolSpec | None = None
     """The tool; None when the agent had none of this name."""
     spec: ToolSpec | None = None
-    """The same, as it counts in this replay: the code's, where code was given."""
+    """The tool as this replay treats it: the code's if code was given."""
     completed: ToolCallCompleted | None = None
     answer_seq: int | None = None
     """`seq` of its answer."""
@@ -184,17 +184,17 @@ class Call:
     ran: bool = False
     """Whether its body may have run, or a replay served it as if it had."""
     inner_writes: Resources = NOTHING
-    """What calls with side effects that its body made may have changed."""
+    """The resources that side-effecting calls of its body may have changed."""
     course: str = ""
     """The course of the run up to it."""
     state: str | None = ""
-    """The state that it was answered in, of what its answer depends on."""
+    """The state of the resources that its answer depends on, when it was answered."""
     log_at: int = 0
-    """How many side effects stand in the recording's log before it."""
+    """The number of side effects before it in the recording's log."""
     adrift: bool = False
     """Whether the moment of its effect is unknown."""
     doubt: str | None = None
-    """Why its answer may be wrong in every state."""
+    """The reason why its answer may be wrong in every state."""
 
     @property
     def child(self) -> str:
@@ -203,13 +203,13 @@ class Call:
 
     @property
     def identity(self) -> str | None:
-        """What tells its arguments from others; None when redaction has hidden that."""
+        """The identity of its arguments; None if redaction hides it."""
         fingerprint = self.started.args_fingerprint
         return None if fingerprint == UNKNOWN else fingerprint or self.started.args_hash
 
     @property
     def name(self) -> str:
-        """What makes it the same as one of another run; at which turn agents were entered is no part of it."""
+        """The call's identity across runs, without the turns at which agents were entered."""
         return f"{agent_path(self.owner)} {self.started.tool} {self.identity or f'unknown {self.seq}'}"
 
     @property
@@ -220,7 +220,7 @@ class Call:
 
     @property
     def served(self) -> bool:
-        """Whether it got an answer that it gets again where a replay has done the same so far, a cache's too."""
+        """Whether it has an answer, or a cached one, that a replay serves if it has done the same so far."""
         done = self.completed
         return done is not None and self.ran and done.end.served and done.rung != "synthetic-error"
 
@@ -236,7 +236,7 @@ class Call:
 
     @property
     def refusal(self) -> ErrorInfo | None:
-        """What the kernel said instead of running it."""
+        """The kernel's error if it refused the call."""
         return None if self.completed is None or self.completed.ended != "refused" else self.completed.error
 
     def __str__(self) -> str:
@@ -255,7 +255,7 @@ class Past:
     calls: list[Call] = field(default_factory=list)
     """In the order in which they started."""
     state: State = field(default_factory=lambda: State("recording"))
-    """What was done to the world."""
+    """The side effects of the run."""
     acting: dict[tuple[str, str], Resources] = field(default_factory=dict)
     """What bodies of a tool wrote through other tools, by the agent's path and the tool's name."""
 
@@ -283,7 +283,7 @@ def read_past(recording: Recording, code: Specs | None = None) -> Past:
 
 
 def tools_of(recording: Recording) -> dict[str, dict[str, ToolSpec]]:
-    """Return the recorded tools by owner and name, of those who have any."""
+    """Return the recorded tools by owner and name."""
     own = ((name, owner.own_tools.values()) for name, owner in recording.owners.items())
     return {name: {spec.name: spec for spec in tools} for name, tools in own if tools}
 
@@ -298,7 +298,7 @@ def facts_of(recording: Recording) -> Facts:
 
 
 def meta_tool(spec: ToolSpec, given: Tool | None) -> Tool:
-    """Return the kernel's own tool, which runs: that of the code, or else the one of its name."""
+    """Return the built-in tool to run: the code's, or the one with this name."""
     return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
 
 
@@ -311,7 +311,7 @@ def inside_bodies(recording: Recording) -> dict[str, str]:
 
 
 def scope_of(owner: str, call: RecordedCall) -> str:
-    """Return under whose name stands what a call's body does, and the agent that it enters."""
+    """Return the owner of the events of a call's body or of the agent it enters."""
     return owner_inside(owner, call.started.tool, call.iteration, call.started.position)
 
 
@@ -351,12 +351,12 @@ def _calls(recording: Recording, specs: Specs, code: Specs) -> Iterator[tuple[Ca
 
 
 def spec_of(specs: Specs, owners: list[str], tool: str) -> ToolSpec | None:
-    """Return the tool of the last of these owners who has any: a tool's body has those of its agent."""
+    """Return the tool of the innermost of these owners with tools: a tool's body has those of its agent."""
     return next((specs[name].get(tool) for name in reversed(owners) if name in specs), None)
 
 
 def _judge(past: Past, calls: list[Call]) -> None:
-    """Find out which bodies ran, and what they did through other tools: what a call may do is known when all have ended."""
+    """Find the bodies that ran, and their effects through other tools, which are known when all calls have ended."""
     outer = {call.child: call for call in calls if call.owner not in past.inside}
     for call in calls:
         call.ran = _ran(call)
@@ -384,7 +384,7 @@ def _ran(call: Call) -> bool:
 
 
 def _doubt(call: Call) -> str | None:
-    """Return why an answer may be wrong whatever the state: as far as the call alone says."""
+    """Return the reason, from the call alone, why an answer may be wrong in every state."""
     done, then, now = call.completed, call.recorded_spec, call.spec
     if done is not None and done.rung == "stale":
         return "it was stale already in the recording, which is a replay"
@@ -398,7 +398,7 @@ def _doubt(call: Call) -> str | None:
 
 
 def _start(past: Past, running: dict[int, Call], call: Call) -> None:
-    """Take in a call that starts, and what it does to the world while others run."""
+    """Register the start of a call, and its side effects while others run."""
     state, touches = past.state, call.touches
     past.calls.append(call)
     call.course = state.begin(call.child, call.identity)
@@ -417,16 +417,16 @@ def _start(past: Past, running: dict[int, Call], call: Call) -> None:
 
 
 def reads_alike(then: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Return whether a body gets the same from the same arguments under both schemas.
+    """Return whether a body receives the same values from the same arguments under both schemas.
 
-    Their parameters are the same but for words; what else they demand decides only whether a call is refused.
+    The parameters must be equal except for descriptions; other constraints only decide whether a call is refused.
     """
     one, other = ({}, {}) if then is now else (_bare(then), _bare(now))
     return all(json_hash(one.get(key)) == json_hash(other.get(key)) for key in NAMED)
 
 
 def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a schema without its words."""
+    """Return a schema without descriptions."""
     if isinstance(schema, list):
         return [_bare(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""The agents of a replay: each with its header as the overrides leave it, and its live model."""
+"""The agents of a replay, each with its header after overrides and its live model."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader, ToolSpec
 
 NO_ADAPTER: Final = ("scripted",)
-"""Providers of models that were objects in somebody's program: a name alone does not bring them back."""
+"""Providers of models that were objects in a program and cannot be recreated from a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """An agent below the root."""
+    """A sub-agent."""
 
     header: AgentHeader
     model: Model | None = None
@@ -53,8 +53,8 @@ class Cast:
         """Find a model for every agent that was recorded.
 
         Raises:
-            UsageError: a model cannot be had by its recorded name, or an override names an agent or a model that the
-                recording does not have.
+            UsageError: a model is not available under its recorded name, or an override names an agent or a model that
+                is not in the recording.
         """
         self._overrides = overrides
         self.root_header = recording.header.agent if agent is None else agent.header
@@ -82,10 +82,10 @@ class Cast:
         self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
 
     async def check(self) -> None:
-        """Ask the adapters what can be known before anything is sent; the objects of a program are not asked.
+        """Let the adapters check their models before anything is sent. Model objects of a program are not checked.
 
         Raises:
-            MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be asked at all.
+            MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be used at all.
         """
         for model in self.models():
             if isinstance(model, Checked):
@@ -96,13 +96,13 @@ class Cast:
         return changed_header(self.root_header, self._overrides, self.root_model, has_tools=has_tools)
 
     def agent(self, each: Below, *, has_tools: bool) -> tuple[AgentHeader, Model]:
-        """Return header and model of an agent below the root."""
+        """Return the header and the model of a sub-agent."""
         model = self._model_below(each)
         changes = self._overrides.agents.get(each.header.name, AgentOverrides())
         return changed_header(each.header, changes, model, has_tools=has_tools), model
 
     def teach(self, redactor: Redactor) -> None:
-        """Tell a redactor what nobody may record: the models' keys, and parameters that are not recorded by value."""
+        """Add secrets to a redactor: the models' keys, and parameters that are not recorded by value."""
         for model in self.models():
             for name, value in model.secrets.items():
                 redactor.add_secret(value, name)
@@ -117,7 +117,7 @@ class Cast:
         return list({id(model): model for model in answering}.values())
 
     def notes(self) -> Iterator[str]:
-        """Yield a note for each agent that another model than the root's answers for."""
+        """Yield a note for each agent whose model differs from the root's."""
         root = self.root_model.name
         for name, model in sorted({(name, model.name) for name, model in self._of_agents}):
             if model != root:
@@ -128,9 +128,9 @@ class Cast:
         return self._model_of(each.header, each.model) if own is None else own
 
     def _model_of(self, header: AgentHeader, given: Model | None) -> Model:
-        """Return who answers for an agent's model: its substitute, the code's own object, or its adapter.
+        """Return the live model of an agent: its override, the code's own object, or an adapter.
 
-        Prompts do not go to a provider's usual address for a model that was served elsewhere.
+        Prompts for a model that was served elsewhere are never sent to the provider's usual address.
         """
         name = header.model
         if name in self._substitutes:
@@ -165,7 +165,7 @@ class Cast:
 
 
 def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:
-    """Return the header as the overrides leave it, on this model."""
+    """Return the header after the overrides, with this model."""
     changed = changes.merged_parameters
     given = {name: value for name, value in changed.items() if value is not None}
     checked_parameters(given, getattr(model, "known_parameters", None))
@@ -181,7 +181,7 @@ def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *
 
 
 def live_texts(name: str, header: AgentHeader, specs: Iterable[ToolSpec]) -> dict[str, Any]:
-    """Return what a live model is sent of an agent, by the name of its field."""
+    """Return the texts of an agent that a live model receives, by field name."""
     fields: dict[str, Any] = {"system_prompt": header.system_prompt, "parameters": header.parameters}
     fields |= {f"examples[{place}]": each.model_dump(mode="json") for place, each in enumerate(header.examples)}
     fields |= {f"tool {spec.name}": [spec.description, spec.parameters] for spec in specs}
@@ -189,7 +189,7 @@ def live_texts(name: str, header: AgentHeader, specs: Iterable[ToolSpec]) -> dic
 
 
 def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
-    """Return each agent once; prices, code and the hooks of those above make no other one of the same name."""
+    """Return each agent once. Agents that differ only in prices, code and inherited hooks are the same."""
     apart = {"prices", "hooks", "sources"}
     return tuple({(each.header.model_dump_json(exclude=apart), id(each.model)): each for each in agents}.values())
 

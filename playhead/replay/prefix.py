@@ -1,8 +1,8 @@
-"""The prefix of a recording that a resumption keeps: everything that has an answer. What was open is asked again.
+"""The prefix of a recording that `resume` keeps: everything with an answer. Open requests and calls are made again.
 
-A run that died leaves questions without answers, and one that was ended from outside leaves answers that are none
-("cancelled"). Both are taken out here, and what is left is the prefix of a run that could go on from there. Of a call that
-may have had a side effect and has no answer, the caller states what became of it.
+A run that died leaves requests and calls without answers; a run ended from outside leaves invalid answers ("cancelled").
+Both are removed here, so that the remaining prefix can be continued. For a call without an answer that may have had a side
+effect, the caller states the outcome.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 FROM_OUTSIDE: Final = frozenset({"cancelled", "kill", "kill_file", "timeout_after", "watchdog"})
-"""Endings that came at a moment: the run could go on from there."""
+"""Endings at an arbitrary moment, from which the run can continue."""
 AT_A_LIMIT: Final = frozenset({"budget_limit", "llm_error", "max_iterations"})
-"""Endings at the model's door, where nothing but the next request was to come: it can be asked again."""
+"""Endings just before a model request, which can be made again."""
 TOLD: Final = -1
-"""`seq` of the end of a call that the caller states, and the file does not hold."""
+"""`seq` of a call's end that the caller states and the file does not contain."""
 CUT_OFF: Final = frozenset({"cancelled", "parent_ended", "replay_stopped"})
-"""How an agent ends that something above it, or a stopped replay, ended."""
+"""Reason codes of agents that a parent or a stopped replay ended."""
 WITHOUT_ANSWER: Final = frozenset({
     "emission-changed", "emission-suppressed", "hook-fired", "kernel-state-snapshot", "killswitch-fired", "llm-failed",
     "message-added", "nudge-issued", "tools-defined",
@@ -60,40 +60,40 @@ WITHOUT_ANSWER: Final = frozenset({
 
 @dataclass(frozen=True)
 class Prefix:
-    """The part of a recording that is given: the run is live where it ends."""
+    """The part of a recording that is served. The run is live after it."""
 
     whole: Recording
     """The recording without the end of the run."""
     recording: Recording
-    """The same without what was open: what comes again, event by event."""
+    """The recording without open requests and calls: the events that must recur."""
     races: Races
-    """Where agents were ended at a moment, and the owners inside calls that are served as a whole."""
+    """Agents that ended at an arbitrary moment, and the owners inside calls that are served as a whole."""
     set_aside: tuple[tuple[str, BudgetReserved], ...]
-    """What budgets had set aside, by owner, for requests that were sent and not answered."""
+    """Budget reservations for unanswered requests, by owner."""
     open_calls: dict[tuple[str, str], RecordedCall]
-    """Calls of agents that were started and never answered, by owner and id; without those of agents that were entered."""
+    """Started calls without an answer, by owner and id, except calls of agents that were entered."""
     lines: dict[int, int]
-    """Line in the file by `seq`."""
+    """The line in the file, by `seq`."""
 
     def frozen(self, owner: str) -> OwnerRecording | None:
-        """Return what is given of an agent; None for one that is new, or that is inside a tool's body."""
+        """Return an agent's part of the prefix; None for a new agent or one inside a tool's body."""
         return None if owner in self.races.inside else self.recording.owners.get(owner)
 
     def body_of(self, owner: str, call: RecordedCall) -> list[Record]:
-        """Return what the body of a call did through the ports."""
+        """Return the recorded port events of a call's body."""
         scope = scope_of(owner, call)
         return [each for each in self.whole.records if is_within(each.owner, scope)]
 
     def spec(self, owner: str, tool: str) -> ToolSpec | None:
-        """Return a tool as an agent had it or, of a body, as the agent had it that the body works for."""
+        """Return a tool of an agent or, for a tool's body, of the agent that called it."""
         return spec_of(tools_of(self.whole), lineage(owner), tool)
 
 
 def prefix_of(recording: Recording) -> Prefix:
-    """Return what of a recording is given when its run is resumed: everything that has an answer.
+    """Return the prefix of a recording for `resume`: everything with an answer.
 
     Raises:
-        NotReplayableError: the run has come to an end that nothing comes after, or is no run to go on with.
+        NotReplayableError: the run is complete, or cannot be resumed.
     """
     _require_resumable(recording)
     lines = {record.seq: number for number, record in enumerate(recording.records, 1)}
@@ -101,7 +101,7 @@ def prefix_of(recording: Recording) -> Prefix:
 
 
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
-    """Return what is given of a recording that goes no further than to where the run is live."""
+    """Return the prefix of a recording that ends where the run becomes live."""
     races = Races(whole)
     answered = {
         (name, each.requested.request, each.requested.attempt): each.outcome is not None
@@ -131,13 +131,13 @@ def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
 
 
 def _was_entered(recording: Recording, owner: str, call: RecordedCall) -> bool:
-    """Return whether a call is that of an agent, which has begun."""
+    """Return whether a call entered an agent that has begun."""
     child = recording.owners.get(scope_of(owner, call))
     return child is not None and isinstance(child.started, AgentStarted)
 
 
 def caught_up(recording: Recording) -> bool:
-    """Return whether a resumed run had come as far as the run that it continues: from there on it was live."""
+    """Return whether a resumed run had reproduced the run that it continues, so that it was live."""
     return any(
         isinstance(record.event, RunResumed) and record.event.caught_up_with == recording.header.resumed_from
         for record in recording.records
@@ -167,10 +167,11 @@ def _require_resumable(recording: Recording) -> None:
 
 
 def without_end(recording: Recording) -> Iterator[Record]:
-    """Yield the records without what agents wrote because the run ended, or between two answers; that comes again.
+    """Yield the records without those that agents wrote because the run ended or between two answers, which recur.
 
     Raises:
-        NotReplayableError: a killswitch ended the run while something else of it went on: there is no one point to resume from.
+        NotReplayableError: a killswitch ended the run while other parts of it continued, so there is no single point to
+            resume from.
     """
     unfinished = _unfinished(recording) - inside_bodies(recording).keys()
     entered = ((parent_of(name), entering(recording, name)) for name in unfinished)
@@ -186,7 +187,7 @@ def without_end(recording: Recording) -> Iterator[Record]:
             continue
         event = record.event
         ended = isinstance(event, KillswitchFired) and (event.ends or record.owner) in unfinished
-        if ended and recording.ending is not None:  # without an end the switch fires again
+        if ended and recording.ending is not None:  # the switch fires again because its ending was removed
             raise NotReplayableError(
                 f"a killswitch ended {recording.run_id} while something else of it went on, so there is no one point to resume "
                 "from"
@@ -195,7 +196,7 @@ def without_end(recording: Recording) -> Iterator[Record]:
 
 
 def _unfinished(recording: Recording) -> set[str]:
-    """Return the agents that had more to do: the root, and those below that did not end by themselves."""
+    """Return the unfinished agents: the root, and sub-agents that did not end by themselves."""
     found: set[str] = set()
     for name, owner in recording.owners.items():  # those above come first
         completed, above = owner.completed, parent_of(name)
@@ -216,32 +217,32 @@ class NotHappened(Enum):
 
 
 DID_NOT_HAPPEN: Final = NotHappened.DID_NOT_HAPPEN
-"""States that a call did nothing: it runs now."""
+"""States that a call had no effect. It runs again."""
 SHOWN: Final = 300
-"""Characters of the arguments in a message."""
+"""The maximum number of characters of arguments in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedCall:
-    """A call that may or may not have done what it does."""
+    """A call that may or may not have had its side effect."""
 
     owner: str
     """Who called."""
     call_id: str
-    """Its id; unique within its owner."""
+    """The call's id, unique within its owner."""
     tool: str
     """The tool."""
     arguments: JsonValue
-    """What it was called with."""
+    """The arguments."""
     line: int
-    """Line of the trace on which it starts, from 1."""
+    """The line of the trace on which it starts, from 1."""
     key: str
-    """How to name it in `unresolved=`: the id, or owner and id where two have the same."""
+    """The key for `unresolved=`: the id, or owner and id if two calls have the same id."""
     inside: tuple[str, ...] = ()
-    """What its body had called that may have a side effect, and how that ended: when it runs, it does that again."""
+    """Calls of its body that may have side effects, and their outcomes. If the call runs again, it repeats them."""
 
     def __str__(self) -> str:
-        """Return what a person needs to know to find out what happened."""
+        """Return the information needed to find out what happened."""
         shown = (
             f"{self.tool}({_shown(self.arguments)}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
         )
@@ -249,11 +250,11 @@ class UnresolvedCall:
 
 
 def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
-    """Return what is given with what the caller says of calls that may have had a side effect and have no answer.
+    """Return the prefix with the outcomes that the caller states for unanswered calls with side effects.
 
     Raises:
-        UnresolvedCallError: nothing is said of one of them.
-        UsageError: something is said of a call that is none of them, or it is nothing that can be said.
+        UnresolvedCallError: the outcome of such a call is missing.
+        UsageError: an outcome is stated for another call, or is not valid.
     """
     left = {call.key: call for call in unresolved_calls(prefix)}
     known = {**left, **{f"{call.owner} {call.call_id}": call for call in left.values()}}
@@ -271,7 +272,7 @@ def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
 
 
 def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
-    """Return the calls that may have had their effect; only the caller can find out."""
+    """Return the calls that may have had their side effect, which only the caller can find out."""
     opened = sorted(prefix.open_calls.items(), key=lambda each: each[1].seq)
     found = [(prefix.whole.owners[name], call) for (name, _), call in opened]
     found = [(owner, call) for owner, call in found if _may_have_acted(prefix, owner, call)]
@@ -291,7 +292,7 @@ def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
 
 
 def _inside(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> tuple[str, ...]:
-    """Return the calls with side effects that the body of a call had made."""
+    """Return the calls with side effects that a call's body made."""
     started = [(each.owner, each.event) for each in prefix.body_of(owner.owner, call)]
     return tuple(
         f"{event.tool}({_shown(event.args)}), which {_ended(prefix, name, event.call_id)}"
@@ -316,7 +317,7 @@ def _shown(arguments: JsonValue) -> str:
 
 
 def _may_have_acted(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> bool:
-    """Return whether a call may have had a side effect. What is not declared read-only may always have had one."""
+    """Return whether a call may have had a side effect. Tools not declared read-only may always have one."""
     spec = prefix.spec(owner.owner, call.started.tool)
     if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
         return False
@@ -326,7 +327,7 @@ def _may_have_acted(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -
 
 
 def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
-    """Return whether the body may have begun: not while somebody was asked about it, and not after a no."""
+    """Return whether the body may have begun: not while its approval was pending, and not after a denial."""
     last = [each.event for each in owner.records if call_of(each.event) == call_id][-1]
     if isinstance(last, ApprovalDecided):
         return last.approved
@@ -334,7 +335,7 @@ def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
 
 
 def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Record]:
-    """Yield the end of a call as the caller states it; nothing for a call that did not happen, and runs."""
+    """Yield the end of a call as the caller states it; nothing for a call that did not happen and runs again."""
     if type(answer) is NotHappened:
         return
     if type(answer) is not ResultOverride or (answer.tool, answer.arguments, answer.nth) != (call.tool, None, None):

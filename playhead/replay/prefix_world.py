@@ -1,8 +1,8 @@
-"""A frozen prefix, then the live world: what a dead run recorded is served, and where that ends the run goes on.
+"""A frozen prefix, then the live world: the recording of an interrupted run is served, and then the run continues.
 
-Nothing is live before all recorded events have come again, of every agent: only then is it certain that the code is that of
-the recording, and that the killswitches know all that was spent. The takeover gives every agent its own model, tools and
-killswitches at once, and marks its place in the trace.
+Nothing is live before all recorded events of every agent have recurred. Only then is it certain that the code matches the
+recording and that the killswitches have counted all spending. The takeover gives all agents their own model, tools and
+killswitches at once, and is recorded in the trace.
 """
 
 from __future__ import annotations
@@ -65,26 +65,26 @@ if TYPE_CHECKING:
 LIMITS: Final = frozenset({
     "address", "fallbacks", "hooks", "max_iterations", "max_parallel", "max_retries", "prices", "retry_delay_s", "sources",
 })  # fmt: skip
-"""Fields of an agent that may be others when it goes on: none of them is in a request."""
+"""Fields of an agent that may differ on resuming, because they are not part of requests."""
 PATIENCE_S: Final = 30.0
-"""Seconds without any event after which the rest of the prefix counts as missing."""
+"""Seconds without an event after which the rest of the prefix counts as missing."""
 SHOWN: Final = 300
-"""Characters of a value in a message."""
+"""The maximum number of characters of a value in a message."""
 
 
 @dataclass
 class _Agent:
-    """An agent of the prefix, and what it gets at the takeover."""
+    """An agent of the prefix, and what it receives at the takeover."""
 
     session: Session
     tools: dict[str, Tool] = field(default_factory=dict)
     makers: Sequence[Callable[[Session], Guard]] = ()
     models: list[Model] = field(default_factory=list)
-    """Its model, and those that take over from it."""
+    """Its model and fallback models."""
 
 
 class PrefixWorld(FrozenWorld):
-    """Serves the prefix of a recording; from its end on, the live world answers at the ports."""
+    """Serves the prefix of a recording; after it, the live world answers at the ports."""
 
     def __init__(self, prefix: Prefix, rebinding: Rebinding) -> None:
         super().__init__(rebinding.restored_recording(prefix.recording), tools_from_code=True)
@@ -92,7 +92,7 @@ class PrefixWorld(FrozenWorld):
         self.follower = PrefixFollower(prefix)
         self.is_live = False
         """Whether the takeover has happened."""
-        self._facts = facts_of(rebinding.restored_recording(prefix.whole))  # the approval of an open call holds
+        self._facts = facts_of(rebinding.restored_recording(prefix.whole))  # the approval of an open call stays valid
         self._agents: dict[str, _Agent] = {}
         self._ends = {
             (record.owner, key): None if record.seq == TOLD else record.seq
@@ -103,7 +103,7 @@ class PrefixWorld(FrozenWorld):
     # --- the ports of the prefix --------------------------------------------------------------------------------------
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
-        """Return what hooks did, and after that the hooks themselves; policies are asked from the start."""
+        """Return the recorded effects of hooks, then the hooks themselves. Policies are called from the start."""
         live = getattr(hooks, "live", hooks)
         if self.is_live:
             return live
@@ -113,14 +113,14 @@ class PrefixWorld(FrozenWorld):
         return joined(None if first.idle and own is None else first, policies, live)
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
-        """Return an agent's tools: functions answer what they answered then."""
+        """Return an agent's tools; functions give their recorded answers."""
         if self.is_live:
             return tools
         self._agents[owner].tools = tools
         return super().tools_for(owner, tools)
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
-        """Return what killswitches did; they themselves guard from the takeover on."""
+        """Return the recorded effects of killswitches; the switches themselves guard from the takeover on."""
         if self.is_live:
             return World.guards_for(self, session, makers)
         self._agents[session.owner].makers = makers
@@ -136,7 +136,7 @@ class PrefixWorld(FrozenWorld):
     def fallbacks_for(
         self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
     ) -> list[tuple[FallbackInfo, Model]]:
-        """Return the same for those who take over from the model."""
+        """Return the recorded answers of an agent's fallback models."""
         if self.is_live:
             return World.fallbacks_for(self, owner, infos, models)
         self._agents[owner].models += models
@@ -150,7 +150,7 @@ class PrefixWorld(FrozenWorld):
         return meta_tool(spec, given) if spec.kind == "meta" else PrefixTool(self, spec, given)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
-        """Return the recorded answer, in the order in which this question was asked, and after that ask."""
+        """Return the next recorded answer to this question; after the last one, ask."""
         answers = self._facts[owner, name, key] if self.prefix.frozen(owner) is not None else None
         if answers:
             return answers.popleft()
@@ -158,21 +158,21 @@ class PrefixWorld(FrozenWorld):
         return await World.fact(self, owner, name, key, answer)
 
     async def sleep(self, seconds: float) -> None:
-        """Let the time pass, unless it has passed already."""
+        """Wait, unless the wait is in the recording."""
         if self.is_live:
             await World.sleep(self, seconds)
 
     # --- the takeover -------------------------------------------------------------------------------------------------
 
     async def take_over(self, owner: str, *, ended: bool = False) -> None:
-        """Wait until all that is given has come again; the run is live then.
+        """Wait until the whole prefix has recurred; then the run is live.
 
-        What waits for that while its agent ends does not begin, unless it comes after the end (`ended`).
+        If the agent ends while something waits here, that does not begin, unless it comes after the end (`ended`).
 
         Raises:
             RunEndedError: the agent has ended meanwhile.
-            DivergedError: the code does something else than was recorded.
-            TraceWriteError: the mark that says so cannot be written; a later resumption has to find it.
+            DivergedError: the code behaves differently from the recording.
+            TraceWriteError: the takeover cannot be recorded, which a later resumption requires.
         """
         agent, recorded = self._agents.get(owner), self.prefix.frozen(owner)
         if not self.is_live:
@@ -185,11 +185,11 @@ class PrefixWorld(FrozenWorld):
             raise DivergedError(f"{owner} goes on, which had ended when {self.prefix.recording.run_id} was recorded")
 
     def is_over(self, owner: str) -> bool:
-        """Return whether everything that is given of an agent has come again."""
+        """Return whether an agent's whole prefix has recurred."""
         return not self.follower.left[owner]
 
     def is_answered(self, owner: str, request: int, attempt: int) -> bool:
-        """Return whether the recording has the answer to a request of an agent, or the killswitch that kept it back."""
+        """Return whether the recording has the answer to an agent's request, or the killswitch that prevented it."""
         return (owner, ("request", request, attempt)) in self._ends
 
     def _hand_over(self) -> None:
@@ -214,7 +214,7 @@ class PrefixWorld(FrozenWorld):
                 guard.start()
 
     def _recall(self) -> None:
-        """Let the live killswitches count recorded spending, calls and failures; what was open may have happened."""
+        """Let the live killswitches count recorded spending, calls and failures, including open ones."""
         prefix, reserved = self.prefix, dict[tuple[str, int, int], BudgetReserved]()
         told: list[tuple[str, EventBase, BudgetReserved | None]] = []
         for record in prefix.whole.records:
@@ -241,7 +241,7 @@ class PrefixWorld(FrozenWorld):
                     fire(guard, session, answer, "response", **last.model_dump(include={"request", "attempt"}))
 
     def agent_of(self, owner: str) -> Session:
-        """Return the agent that an owner is, or that its body works for."""
+        """Return the owner's agent or, for a tool's body, the agent that called it."""
         while owner not in self._agents:
             owner = parent_of(owner)
         return self._agents[owner].session
@@ -249,16 +249,16 @@ class PrefixWorld(FrozenWorld):
     # --- what is served -----------------------------------------------------------------------------------------------
 
     def note(self, session: Session, key: tuple[Any, ...], **served: Any) -> None:  # noqa: ANN401 - of `ReplayServed`
-        """Record that something was not asked again."""
+        """Record that an answer was served."""
         session.emit(ReplayServed(source_seq=self._ends.get((session.owner, key)), **served))
 
     def started_us(self, call: RecordedCall) -> int:
-        """Return when a call began."""
+        """Return the start time of a call."""
         return next(record.ts for record in self.prefix.recording.records if record.seq == call.seq)
 
 
 class PrefixGate(Guard):
-    """Holds what the prefix does not answer until the takeover, and then lets the live killswitches prepare for it."""
+    """Holds requests and calls that the prefix does not answer until the takeover, then prepares the killswitches."""
 
     name = "prefix"
 
@@ -274,7 +274,7 @@ class PrefixGate(Guard):
                 await guard.measure(session, request)
 
     async def before_call(self, session: Session, planned: PlannedCall) -> None:
-        """Wait before a call that is not given."""
+        """Wait before a call that is not in the prefix."""
         recorded = self._world.prefix.frozen(session.owner)
         if recorded is None or planned.call.id not in recorded.calls:
             await self._world.take_over(session.owner)
@@ -283,10 +283,10 @@ class PrefixGate(Guard):
 
 
 class PrefixHooks(RecordedHooks):
-    """The recorded hooks of an agent as long as its part of the prefix goes, and its own from there on.
+    """An agent's recorded hook effects during the prefix, and its own hooks after it.
 
-    What hooks keep in memory they do not have any more. What they saw before the run died they are not shown a second
-    time: a hook may have written it somewhere.
+    Hooks have lost their memory of the interrupted run. They do not see its payloads a second time, because a hook may
+    have written them somewhere.
     """
 
     def __init__(self, world: PrefixWorld, recorded: OwnerRecording, live: Hooks | None) -> None:
@@ -296,7 +296,7 @@ class PrefixHooks(RecordedHooks):
         self._world = world
 
     def info(self) -> tuple[HookInfo, ...]:
-        """Return what is registered now."""
+        """Return the currently registered hooks."""
         return self._then.info()
 
     def below(self, own: Hooks | None) -> Hooks | None:
@@ -304,34 +304,34 @@ class PrefixHooks(RecordedHooks):
         return self._then.below(own)
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
-        """Return what is to be emitted at the start, as the code says it; what was recorded of it is served."""
+        """Return the emissions at the start, from the code; recorded ones are served."""
         return super().seeds() if self.live is None else self.live.seeds()
 
     def wants(self, tag: str) -> bool:
-        """Return whether a live hook listens, or a recorded one did anything."""
+        """Return whether a live hook listens, or a recorded one had an effect."""
         return super().wants(tag) or self._then.wants(tag)
 
     async def offer(
         self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
     ) -> Payload:
-        """Return what was made of the payload, or what is made of it now."""
+        """Return the payload as changed by recorded or live hooks."""
         looked_at = tag in BEFORE_CALLS and (session.owner, key) in self._world.prefix.open_calls
         if looked_at or not await self._is_over(session):
             return await super().offer(session, tag, payload, key, details)
         return await self._then.offer(session, tag, payload, key, details) if self._then.wants(tag) else payload
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
-        """Return what blocks require now; what they required then is not recorded."""
+        """Return the blocks' current requirements; earlier ones are not recorded."""
         return self._then.unmet(session)
 
     def at_phase(self, phase: PhaseName) -> bool:
-        """Return whether anything is, or was, asked at this phase."""
+        """Return whether a live or recorded hook is called at this phase."""
         return super().at_phase(phase) or self._then.at_phase(phase)
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
     ) -> Said | None:
-        """Return what was said here, or what is said now."""
+        """Return the recorded or the live answer at this phase."""
         if await self._is_over(session):
             return await self._then.ask(session, phase, timing, state, error)
         return await super().ask(session, phase, timing, state, error)
@@ -344,11 +344,11 @@ class PrefixHooks(RecordedHooks):
 
 
 BEFORE_CALLS: Final = frozenset({"tool.call", "decision.rationale"})
-"""Tags under which hooks have looked at a call before it starts."""
+"""Tags at which hooks see a call before it starts."""
 
 
 class PrefixModel(FrozenModel):
-    """The recorded answers of an agent; each is marked as served."""
+    """The recorded answers of an agent. Each is marked as served."""
 
     _world: PrefixWorld
 
@@ -360,7 +360,7 @@ class PrefixModel(FrozenModel):
 
 
 class PrefixTool(FrozenTool):
-    """Answers what it answered then, and marks that as served; an agent of the prefix goes on where it was."""
+    """A tool that gives its recorded answers, marked as served. An agent of the prefix continues where it stopped."""
 
     _world: PrefixWorld
 
@@ -372,7 +372,7 @@ class PrefixTool(FrozenTool):
         call = self.recorded(arguments, context)
         kept = call.completed.rung if call.completed is not None and call.completed.rung in KEPT else "exact"
         world.note(context.session, ("call", context.call_id, 0), call_id=context.call_id, rung=kept)
-        for record in world.prefix.body_of(context.owner, call):  # what its body did is part of this run, too
+        for record in world.prefix.body_of(context.owner, call):  # the events of its body are part of this run, too
             context.session.run.recorder.emit(record.event, record.owner, record.iteration)
         if self.spec.cache and outcome.ok and not outcome.cached:
             context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
@@ -384,7 +384,7 @@ class PrefixTool(FrozenTool):
 
 
 def _end_of(event: EventBase) -> tuple[str, Any, Any] | None:
-    """Return which request or call an event ends, or keeps back."""
+    """Return the request or call that an event ends or prevents."""
     if isinstance(event, (LlmFailed, LlmResponded)) or (isinstance(event, KillswitchFired) and event.at == "request"):
         return "request", event.request, event.attempt
     return ("call", event.call_id, 0) if isinstance(event, ToolCallCompleted) else None
@@ -398,7 +398,7 @@ def _given_up(call: ToolCallStarted) -> ToolCallCompleted:
 
 
 class PrefixFollower(Follower):
-    """Compares the events of a run that begins with a recorded prefix, as far as that goes."""
+    """Compares a run with its recorded prefix, until the prefix ends."""
 
     def __init__(self, prefix: Prefix) -> None:
         super().__init__(prefix.recording, prefix.races, open_ended=True)
@@ -407,7 +407,7 @@ class PrefixFollower(Follower):
         self._told = {(record.owner, call_of(record.event)) for record in records if record.seq == TOLD}
         given = (record for record in records if self.is_given(record) and self.comparison.is_comparable(record))
         self.left = Counter([*(record.owner for record in given), *(owner for owner, _ in self._told)])
-        """Events of each agent that have not come again yet."""
+        """The number of each agent's events that have not recurred yet."""
         self._waiting: list[Callable[[], object]] = []
 
     def __call__(self, record: Record) -> None:
@@ -418,11 +418,11 @@ class PrefixFollower(Follower):
             wake()
 
     async def all_come(self, session: Session | None) -> None:
-        """Wait until everything that is given has come again; what waits for that while its agent ends does not begin.
+        """Wait until the whole prefix has recurred. If the agent ends meanwhile, the waiting work does not begin.
 
         Raises:
             RunEndedError: the agent has ended meanwhile.
-            DivergedError: the code does something else than was recorded.
+            DivergedError: the code behaves differently from the recording.
         """
         while True:
             self.require_same()
@@ -439,10 +439,10 @@ class PrefixFollower(Follower):
                 raise DivergedError(f"the recorded events do not all come again with this code: {left} are missing")
 
     def require_same(self, *, complete: bool = False) -> None:
-        """Raise for the first event that is another than the recorded one; with `complete` also for one that did not come.
+        """Raise for the first event that differs from the recording; with `complete`, also for a missing event.
 
         Raises:
-            DivergedError: there is one.
+            DivergedError: an event differs or is missing.
         """
         if self.error is not None:
             raise self.error
@@ -453,7 +453,7 @@ class PrefixFollower(Follower):
             raise DivergedError(_explained(self._prefix, found))
 
     def is_given(self, record: Record) -> bool:
-        """Return whether a recorded event has to come again; the end of a call that the caller stated is only awaited."""
+        """Return whether a recorded event must recur. A call's end that the caller stated is only awaited."""
         return record.seq != TOLD and super().is_given(record)
 
     def compared(self, record: Record) -> Record:
@@ -474,7 +474,7 @@ class PrefixFollower(Follower):
 
 
 def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
-    """Return the fields in which an agent is another than the recorded one, and which may not be."""
+    """Return the fields in which an agent differs from the recorded one but must not."""
     old, new = _without_limits(then), _without_limits(now)
     return [name for name in AgentHeader.model_fields if getattr(old, name) != getattr(new, name)]
 
@@ -485,7 +485,7 @@ def _without_limits(header: AgentHeader) -> AgentHeader:
 
 
 def _explained(prefix: Prefix, found: Divergence) -> str:
-    """Return why a run cannot go on from where the recorded one stopped."""
+    """Return the reason why a run cannot continue from where the recorded one stopped."""
     line = "" if found.seq is None else f" (line {prefix.lines.get(found.seq, found.seq + 1)} of the trace)"
     texts = (repr(each) for each in (found.expected, found.actual))
     recorded, now = (text if len(text) <= SHOWN else f"{text[:SHOWN]}…" for text in texts)

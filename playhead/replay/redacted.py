@@ -1,4 +1,4 @@
-"""Redacted texts and unrecorded parameters: a live model never gets a prompt with holes, or silently other parameters."""
+"""Redacted texts and unrecorded parameters: a live model never gets placeholders or silently different parameters."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 ANSWERS: Final = (LlmResponded, ToolCallCompleted, FactRecorded, EmissionChanged)
-"""Events whose content a run is given again."""
+"""Events whose content is served to a run."""
 _MARKER: Final = re.compile(r"\[redacted:([^\]\n]{1,200})\]")
 _GONE: Final = re.compile(f"{_MARKER.pattern}|{re.escape(FAILED)}")
 
 
 def markers_in(value: JsonValue) -> set[str]:
-    """Return what stands for redacted text, wherever it is in a JSON value, names of fields among it."""
+    """Return the placeholders anywhere in a JSON value, including field names."""
     return {found[0] for found in _GONE.finditer(json.dumps(value, ensure_ascii=False))}
 
 
 @dataclass(frozen=True, slots=True)
 class Rebinding:
-    """Values for redacted places, by the name that stands there."""
+    """Values for redacted places, by placeholder name."""
 
     values: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(given: Mapping[str, str] | None) -> Rebinding:
-        """Return the values that were given.
+        """Return the validated values.
 
         Raises:
-            UsageError: one is no text, or too short to be kept out of the replay's own trace.
+            UsageError: a value is not text, or is too short to be redacted from the replay's own trace.
         """
         for name, value in (given or {}).items():
             if not isinstance(value, str) or len(value) < MIN_SECRET:
@@ -54,14 +54,14 @@ class Rebinding:
         return Rebinding(dict(given or {}))
 
     def require_known(self, found: set[str]) -> None:
-        """Refuse names that stand nowhere in the recording."""
+        """Reject names that do not occur in the recording."""
         names = [marker[len("[redacted:") : -1] for marker in found if marker != FAILED]
         unknown = [name for name in self.values if name not in names]
         if unknown:
             raise UsageError(f"rebind: the recording redacts nothing as {unknown[0]!r}.{nearest(unknown[0], names)}")
 
     def restored(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the JSON value with the given values in their places."""
+        """Return the JSON value with the placeholders replaced."""
         if not self.values:
             return value
         values = {name: json.dumps(text)[1:-1] for name, text in self.values.items()}
@@ -69,14 +69,14 @@ class Rebinding:
         return json.loads(_MARKER.sub(lambda found: values.get(found[1], found[0]), text))
 
     def restored_model(self, model: AnyModel) -> AnyModel:
-        """Return the same of a header or of a tool's specification."""
+        """Return a header or tool specification with the placeholders replaced."""
         if not self.values:
             return model
         restored = type(model).model_validate(self.restored(model.model_dump(mode="json", exclude_none=True)))
         return model.model_copy(update=restored.__dict__)  # which keeps what is known in this process alone
 
     def restored_recording(self, recording: Recording) -> Recording:
-        """Return the same of what a recording answers: of its models, tools, facts and hooks."""
+        """Return the recorded answers of models, tools, facts and hooks with the placeholders replaced."""
         if not self.values:
             return recording
         records = (
@@ -87,10 +87,10 @@ class Rebinding:
 
 
 def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the fields") -> None:
-    """Refuse what a live model would be sent with redacted places in it; `other` is what else could be done about it.
+    """Refuse to send redacted text to a live model; `other` describes an alternative for the message.
 
     Raises:
-        NotReplayableError: there are some; the message names the fields, and what to do.
+        NotReplayableError: a text is redacted; the message names the fields and the remedy.
     """
     found = {name: sorted(markers) for name, value in fields.items() if (markers := markers_in(value))}
     if not found:
@@ -103,10 +103,10 @@ def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the
 
 
 def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> None:
-    """Refuse to ask a live model without parameters whose values the recording does not hold; `agent` is one below the root.
+    """Refuse to call a live model without parameters whose values were not recorded; `agent` is a sub-agent.
 
     Raises:
-        NotReplayableError: there are some; the message names them, and what to do.
+        NotReplayableError: a parameter's value is missing; the message names it and the remedy.
     """
     missing = ", ".join(path for path, _ in unrecorded(parameters))
     if missing:
