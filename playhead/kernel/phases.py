@@ -53,7 +53,7 @@ async def run_phase(
     if said is not None:
         session.at.count_turn()
         return await _skip(phase, state, session, cast("Skip", said.answer).reason)
-    if phase != "observe":  # what came back joins the thread, whatever ended the agent meanwhile
+    if phase != "observe":  # results join the thread, even if the agent has ended meanwhile
         session.require_running()
     session.at.count_turn()
     try:
@@ -72,13 +72,13 @@ async def run_phase(
 
 
 async def visit(phase: PhaseName, state: KernelState, session: Session) -> None:
-    """Ask the hooks of a phase without work of the kernel."""
+    """Call the hooks of a phase without work of the kernel."""
     if await steer(phase, "before", state, session) is None:
         await steer(phase, "after", cast("KernelState", session.state), session)
 
 
 async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> Said | None:
-    """Ask the hooks of a phase; end the run if they say so, and return an answer that is for the caller.
+    """Call the hooks of a phase; end the run if they require it, and return an answer that is for the caller.
 
     `session.state` is the state after them.
     """
@@ -99,7 +99,7 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
 
 
 async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Session) -> bool:
-    """Apply an answer after which the next hook is still asked: a nudge before `think`, another output."""
+    """Apply an answer after which the next hook still runs: a nudge before `think`, another output."""
     answer, state = said.answer, cast("KernelState", session.state)
     if isinstance(answer, Nudge) and phase == "think":
         record_steering(said, phase, timing, session)
@@ -120,7 +120,7 @@ async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Ses
 def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> None:
     """End the agent for a phase hook, unless it has ended; this replaces the model's answer."""
     answer, before = cast("Stop | Terminate", said.answer), session.termination
-    # Without one it is the newest result; those of this turn may not have been read yet.
+    # Without an answer the output is the newest result; those of this turn may not be in the thread yet.
     output = state.output if before is None or before.output is None else before.output
     failed = isinstance(answer, Terminate)
     termination = Termination(

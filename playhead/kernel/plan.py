@@ -1,9 +1,9 @@
-"""Plans: how a model is asked for steps and writes them, what in them cannot work, and what becomes of them.
+"""Plans: the prompts for steps, the form of steps, their checks, and their progress.
 
 Every change of a step is an event.
 
-A step refers to the result of another one: `{{from_step:s1}}`. References are read in what the plan says, once, and never in what was
-put in for them: a result that looks like one stays what it is.
+A step refers to the result of another one as `{{from_step:s1}}`. References are resolved once, in the plan's own text and never in
+inserted results, so a result that looks like a reference stays as it is.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 PlanMode = Literal["linear", "dag"]
 NO_TURNS: Final = "the turns of the agent are used up"
 MAX_TOLD: Final = 20
-"""Calls with side effects that a prompt lists."""
+"""The number of calls with side effects that a prompt lists."""
 _STATE: Final = {"version", "result", "error"}
 _REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*\}\}")
 _LOOKS_LIKE_ONE: Final = re.compile(r'\{\{\s*(?:from_step|s\d+\b)[^"]{0,40}')
 SHOWN: Final = 16_000
-"""Characters of results in one prompt at most, all of them together."""
+"""The maximum characters of all results in one prompt."""
 SHOWN_OF_ONE: Final = 2_000
 """Characters of one result."""
 SUMMARY: Final = 500
-"""Characters of what is said of a step that was not done."""
+"""Characters of the note about a step that was not carried out."""
 _FORM: Final = "Reply with one JSON object and nothing else, in this form:\n{}"
 _TYPES: Final = """Types of steps:
 - tool_call: one call of one tool. tool_name is the tool, tool_args are all of its arguments, with their values.
@@ -99,10 +99,10 @@ class StepForm(BaseModel):
 
 
 class PlanStep(StepForm):
-    """One step of a plan; its id is never given again within the plan, and `depends_on` has those that it refers to, too."""
+    """One step of a plan. Its id is never reused within the plan, and `depends_on` includes the steps that it refers to."""
 
     version: int = 0
-    """The version of the plan that brought it."""
+    """The version of the plan that added it."""
     status: StepStatus = "pending"
     """Where it stands."""
     result: Any = None
@@ -129,9 +129,9 @@ class Plan:
     id: str
     """Id of the plan; its versions share it."""
     goal: str
-    """What it is for."""
+    """The goal of the plan."""
     mode: PlanMode
-    """Whether steps run one after another, or as soon as what they need is there."""
+    """Whether steps run one after another, or as soon as the steps that they need are completed."""
     session: Session
     state: KernelState
     tools: dict[str, ToolSpec]
@@ -139,21 +139,21 @@ class Plan:
     by_id: dict[str, PlanStep] = field(default_factory=dict)
     """The steps by their ids, in order."""
     taken: set[str] = field(default_factory=set)
-    """The ids of all steps that there were."""
+    """The ids of all steps so far."""
     version: int = -1
-    """0 for the first plan; one more for each time that steps were replaced or added."""
+    """0 for the first plan, plus 1 each time steps are replaced or added."""
     replans: int = 0
     """How often steps were replaced."""
     acted: dict[str, tuple[PlanStep, str | None]] = field(default_factory=dict)
-    """Calls with side effects, by tool and arguments: the step that made them, and the result; None of one that failed, and may
-    have acted, too."""
+    """Calls with side effects, by tool and arguments: the step that made them, and the result; None for a failed call, which may
+    have had its effect."""
 
     def having(self, *statuses: StepStatus) -> list[PlanStep]:
-        """Return the steps that have one of these states."""
+        """Return the steps with one of these states."""
         return [each for each in self.by_id.values() if each.status in statuses]
 
     def ready(self) -> list[PlanStep]:
-        """Return the pending steps that may begin now, of which in `linear` mode the first."""
+        """Return the pending steps that may begin now; in `linear` mode only the first."""
         found = [each for each in self.having("pending") if self.results.keys() >= set(each.depends_on)]
         return found[:1] if self.mode == "linear" else found
 
@@ -178,7 +178,7 @@ class Plan:
         return len(self.taken) + 1
 
     def begin(self, steps: Sequence[PlanStep], reason: str | None = None) -> None:
-        """Make these the steps of the plan after those that are completed, and say so."""
+        """Make these the plan's steps after the completed ones, and record it."""
         self.version += 1
         for each in self.having("pending"):
             self.change(each, "skipped", f"replaced in version {self.version}")
@@ -197,20 +197,20 @@ class Plan:
     def change(
         self, step: PlanStep, status: StepStatus, reason: str | None = None, *, result: JsonValue = None
     ) -> None:
-        """Change the state of a step, and say so; of one that is not carried out the reason stays."""
+        """Change the state of a step, and record it; a step that is not carried out keeps the reason."""
         step.status, step.result = status, result
         if status in ("failed", "skipped"):
             step.error = reason
         self.session.emit(PlanStepChanged(plan_id=self.id, step_id=step.id, status=status, reason=reason))
 
     def skip_the_rest(self) -> None:
-        """Skip what is pending: it needs a step that is not completed, or there are no turns left for it."""
+        """Skip pending steps: they need a step that is not completed, or no turns are left for them."""
         for step in self.having("pending"):
             lacking = [each for each in step.depends_on if each not in self.results]
             self.change(step, "skipped", f"it needs {lacking[0]}, which is not completed" if lacking else NO_TURNS)
 
     def reach(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a state
-        """Change the agent's state; its `output` is that of a run that is stopped now."""
+        """Change the agent's state; its `output` is returned if the run is stopped now."""
         self.state = self.session.reach(transition(self.state, **changes))
 
     def is_read_only(self, step: PlanStep) -> bool:
@@ -218,9 +218,9 @@ class Plan:
         return step.type == "tool_call" and self.tools[step.tool_name or ""].read_only
 
     def earlier(self, step: PlanStep, arguments: JsonValue) -> tuple[PlanStep, str | None] | None:
-        """Return the call with side effects that this one would repeat, or None when it may be made.
+        """Return the call with side effects that this one would repeat, or None if it may be made.
 
-        A version of a plan may have a call twice: that is meant. One that a later version has again is not.
+        Two equal calls in one version of a plan are intended; a call that a later version repeats is not.
         """
         made = self.acted.get(_call_key(step.tool_name, as_text(arguments)))
         is_meant = made is not None and made[1] is not None and made[0].version == step.version
@@ -239,7 +239,7 @@ class Plan:
 
     @property
     def calls_made(self) -> list[str]:
-        """The newest calls with side effects, for the model: they are not made again."""
+        """The newest calls with side effects, for the model, which must not make them again."""
         newest = list(self.acted.items())[-MAX_TOLD:]
         return [
             f"{key[:200]} (in {step.id}): {'failed, and may have had its effect' if result is None else 'done'}"
@@ -248,12 +248,12 @@ class Plan:
 
 
 def _call_key(tool: str | None, arguments: str) -> str:
-    """Return what two calls have in common that are the same; `arguments` is their JSON."""
+    """Return the key of a call, which equal calls share; `arguments` is their JSON."""
     return f"{tool} {json.dumps(json.loads(arguments), sort_keys=True)}"
 
 
 def steps_in(form: PlanForm, plan: Plan) -> list[PlanStep]:
-    """Return the steps that a model wrote, pending, with ids and with all that they need."""
+    """Return the steps that a model wrote as pending steps, with ids and all their dependencies."""
     steps = []
     for number, written in enumerate(form.steps, plan.next_number):
         arguments = to_json(written.tool_args)
@@ -264,7 +264,7 @@ def steps_in(form: PlanForm, plan: Plan) -> list[PlanStep]:
 
 
 def find_problems(form: PlanForm, plan: Plan) -> str | None:
-    """Return the problems of steps for the model, a line each; None when the steps can be carried out."""
+    """Return the problems of steps for the model, one per line; None if the steps can be carried out."""
     return "\n".join(f"- {each}" for each in _problems(steps_in(form, plan), plan)) or None
 
 
@@ -306,9 +306,9 @@ def references(*values: JsonValue) -> Iterable[str]:
 
 
 def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the value with results in place of references; a text that is nothing but one becomes the result itself.
+    """Return the value with results in place of references; a text that is only a reference becomes the result itself.
 
-    A step begins when all that it refers to is completed, so that there is a result for each.
+    A step begins when all steps that it refers to are completed, so each has a result.
     """
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value.strip())
@@ -321,7 +321,7 @@ def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def plan_prompt(plan: Plan, required: Mapping[str, int]) -> str:
-    """Return what asks for a plan; `required` says how often which tool has to be called at least."""
+    """Return the prompt for a plan; `required` has the minimum number of calls by tool."""
     lines = [f"- {name}: at least {least} tool_call step{'s' if least > 1 else ''}" for name, least in required.items()]
     return _joined(
         f"Task: {plan.goal}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
@@ -333,7 +333,7 @@ def plan_prompt(plan: Plan, required: Mapping[str, int]) -> str:
 
 
 def more_steps_prompt(plan: Plan, why: str) -> str:
-    """Return what asks for steps in place of those that are not completed, or for further ones; `why` says what is missing."""
+    """Return the prompt for steps that replace those not completed, or for further ones; `why` says what is missing."""
     return _joined(
         f"Task: {plan.goal}\n\nThe plan was not enough: {why}\nWrite the new steps that are needed, in place of all that is not completed.",
         _standing(plan),
@@ -345,7 +345,7 @@ def more_steps_prompt(plan: Plan, why: str) -> str:
 
 
 def reflection_prompt(plan: Plan, form: str) -> str:
-    """Return what asks whether the results are enough."""
+    """Return the prompt that asks whether the results are enough."""
     return _joined(
         f"Task: {plan.goal}",
         _standing(plan),
@@ -356,7 +356,7 @@ def reflection_prompt(plan: Plan, form: str) -> str:
 
 
 def answer_prompt(plan: Plan) -> str:
-    """Return what asks for the answer."""
+    """Return the prompt for the answer."""
     whole = len(plan.having("completed")) == len(plan.by_id)
     warned = "" if whole else "Some steps were not completed. Say what could not be found out."
     asked = "Answer the task from these results, in plain text. Do not mention steps or the plan."
@@ -398,7 +398,7 @@ def _form(plan: Plan) -> str:
 
 
 def _example(plan: Plan) -> str:
-    """Return two steps in the form of a plan, with the agent's own tools: small models write what they see."""
+    """Return two example steps with the agent's own tools, because small models imitate the example."""
     number, tools, steps = plan.next_number, list(plan.tools.values()), list[dict[str, Any]]()
     for step_id, what in ((f"s{number}", "..."), (f"s{number + 1}", f"... {{{{from_step:s{number}}}}} ...")):
         step: dict[str, Any] = {"id": step_id, "type": "analysis", "title": "...", "instruction": what}
@@ -418,21 +418,21 @@ def _tools(tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _standing(plan: Plan) -> str:
-    """Return what became of the steps so far."""
+    """Return the state of the steps so far."""
     open_steps = plan.having("failed", "skipped")
     lost = [f"- {_named(each)}: {each.status}, {shortened(each.error or '', SUMMARY)}" for each in open_steps]
     return _joined(_section("Results so far", _results(plan) or ["(none)"]), _section("Not done", lost))
 
 
 def _results(plan: Plan) -> list[str]:
-    """Return the results; the more there are, the less of each."""
+    """Return the results; the more there are, the shorter each is."""
     done = plan.having("completed")
     most = min(SHOWN_OF_ONE, SHOWN // max(1, len(done)))
     return [f"- {each.id} ({shortened(each.name, most)}): {shortened(as_text(each.result), most)}" for each in done]
 
 
 def _named(step: PlanStep) -> str:
-    """Return what a step was: of a call the call itself, since its title may promise more than it returned."""
+    """Return a step's description; for a call the call itself, since its title may promise more than it returned."""
     if step.type == "tool_call":
         return f"{step.id} {step.tool_name} {shortened(as_text(step.tool_args), SUMMARY)}"
     return f"{step.id} ({shortened(step.name, SUMMARY)})"

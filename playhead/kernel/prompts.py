@@ -1,7 +1,7 @@
-"""What the kernel itself says to a model: the system prompt, and with `tool_format="text"` the tools and how to call one.
+"""The kernel's own prompts: the system prompt, and with `tool_format="text"` the tools and how to call one.
 
-With tools in text a request has no tools of its own; `react.py` reads the calls in the reply, and a result comes back as a
-message of the user's.
+With tools in text, a request has no tools field; `react.py` reads the calls in the reply, and a result is sent as a user
+message.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORMAT: Final = (
 
 
 def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
-    """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
+    """Return the system message: the user's prompt or the default one, with the additions of the strategy and the agent."""
     strategy, own = strategy_if_known(header), header.system_prompt
     parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
     if strategy is not None and (added := strategy.added_prompt()):
@@ -56,7 +56,7 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
 
 
 def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
-    """Return the prompt of an agent that was given none: its strategy's own, or the one for all."""
+    """Return the default prompt: the strategy's own, or the general one."""
     strategy = strategy_if_known(header)
     if strategy is not None and strategy.prompt:
         return strategy.prompt
@@ -64,12 +64,12 @@ def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
 
 
 def catalogue(specs: Iterable[ToolSpec]) -> str:
-    """Return the tools, a line each, and how to call one."""
+    """Return the tools, one per line, and how to call one."""
     return "\n".join(["Tools:", *map(tool_lines, specs), "", FORMAT])
 
 
 def tool_lines(spec: ToolSpec) -> str:
-    """Return a tool as a model reads it: its name, its parameters and what it is for."""
+    """Return a tool as text for a model: its name, its parameters and its purpose."""
     takes = options(spec.parameters, spec.parameters)
     known, needed = properties(takes[0]), required(takes[0])
     parameters = [_parameter(name, each, spec, is_required=name in needed) for name, each in known.items()]
@@ -93,7 +93,7 @@ class ToolsInText:
         self._told: dict[tuple[int | None, tuple[Range, ...]], Message] = {}
 
     def thread(self, thread: Thread, tools: tuple[ToolSpec, ...], ids: tuple[Range, ...]) -> Thread:
-        """Return the thread to send: the same, with the catalogue of these tools at the end of its system message."""
+        """Return the thread to send, with the catalogue of these tools at the end of its system message."""
         first = thread.messages[0] if thread.messages and thread.messages[0].role == "system" else None
         key = (None if first is None else first.id, ids)
         if key not in self._told:

@@ -1,4 +1,4 @@
-"""The model's own reasons for its calls; never made up for it."""
+"""Reads the model's own reasons for its calls; never invents one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playhead.trace.values import scrub
 MAX_WHY: Final = 280
 MAX_REJECTED_BECAUSE: Final = 160
 MAX_BLOCKS: Final = 256
-"""Blocks looked at; no turn has that many calls, but a text may be anything."""
+"""The number of blocks that are read; no turn has that many calls, but a text may contain anything."""
 _BLOCK: Final = re.compile(
     r"<rationale(?:\s+call\s*=\s*[\"']?(\d{1,4})[\"']?)?\s*>((?:(?!</?rationale\b).)*)</rationale\s*>",
     re.IGNORECASE | re.DOTALL,
@@ -24,7 +24,7 @@ _ORPHAN: Final = re.compile(r"</?rationale\b[^>]{0,80}>", re.IGNORECASE)
 def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
     """Return the reasons by call, counted from 1.
 
-    A block without a number belongs to the call at its place; a number that is taken moves to the next free one.
+    A block without a number belongs to the call at its position; a duplicate number moves to the next free one.
     """
     if "<" not in text and not thinking:
         return {}
@@ -41,11 +41,11 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
 
 
 def strip_rationales(text: str, *, readable: bool = False) -> str:
-    """Return the text without rationale blocks and without tags left over from them.
+    """Return the text without rationale blocks and their leftover tags.
 
     Args:
-        text: what the model said.
-        readable: leave what stands in a block that states no reason: these are words like any other.
+        text: the model's text.
+        readable: keep the content of a block that states no reason, as ordinary text.
     """
     if "<" not in text:
         return text.strip()
@@ -54,9 +54,9 @@ def strip_rationales(text: str, *, readable: bool = False) -> str:
 
 
 def parse_rationale(value: object) -> Rationale | None:
-    """Return the reason that a JSON value states, or None when it states none.
+    """Return the reason that a JSON value states, or None.
 
-    What is too long is cut (the answer itself keeps it whole); what has the wrong type is left out.
+    Long values are cut (the recorded answer has them in full); values of the wrong type are left out.
     """
     if isinstance(value, str):
         value = {"why": value}

@@ -1,7 +1,7 @@
-"""The phases of ReAct, of which strategies make their loops: think, act, observe, until the model answers (Yao et al. 2022, arXiv:2210.03629).
+"""The phases of ReAct, from which strategies build their loops: think, act, observe, until the model answers (Yao et al. 2022, arXiv:2210.03629).
 
-A reply is read here too: the thought, the calls, and the reasons for them. Native tool calls come first; a model without
-them may write its calls as JSON into its text.
+This module also reads replies: the thought, the calls, and the reasons for them. Native tool calls come first; a model without
+them may write its calls as JSON in its text.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 CUT_OFF: Final = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
-"""The words of providers for a reply that became too long."""
+"""The finish reasons of providers for a reply that was cut off."""
 _THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
-"""What a model thought before it replied, where its server leaves that in the text."""
+"""A model's thinking before its reply, if its server leaves it in the text."""
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 FAILED_CALLS: Final = "failed_calls_in_text"
 NOTHING_TOLD: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType({})
 MAX_FAILED_CALLS: Final = 2
-"""Replies of a run that look like a call that does not run, and are sent back; the next one is the answer."""
+"""The number of replies in a run that resemble a call, cannot run, and are sent back; the next one is the answer."""
 _FINAL_ANSWER: Final = re.compile(
     r"(?P<bold>\*{0,3})\bfinal answer\b\s*(?:(?P=bold)\s*:|:\s*(?P=bold))\s*", re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _FINAL_ANSWER: Final = re.compile(
 
 
 Answered = Callable[[KernelState, str, str | None, "Session"], Awaitable[KernelState]]
-"""What is done with a reply that asks for no call: takes the state, the text and the finish reason."""
+"""Handles a reply without a call: takes the state, the text and the finish reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class Reply:
     thought: str
     """The text without rationale blocks and without calls."""
     calls: tuple[PlannedCall, ...]
-    """The calls it asks for, each with its place in the turn and its stated reason."""
+    """The requested calls, each with its place in the turn and its stated reason."""
     problem: str | None = None
-    """The nudge for a text that looks like a call that does not run."""
+    """The nudge for a text that resembles a call but cannot run."""
     thinking: str = ""
-    """What a strategy split off as thinking, together with the provider's; a step of its own."""
+    """Thinking that a strategy split off, together with the provider's; recorded as a separate step."""
 
 
 def read_reply(response: LlmResponded, session: Session) -> Reply:
-    """Read an answer: native calls, or without any the calls that stand in its text."""
+    """Read an answer: native calls, or if there are none, the calls in its text."""
     text = strip_rationales(response.text)
     reasons = read_rationales(response.text, response.thinking)
     cut_off = (response.finish_reason or "").lower() in CUT_OFF
@@ -103,7 +103,7 @@ def _tool_call(call_id: str, call: TextCall) -> ToolCall:
 
 
 async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:
-    """Record what the model thought, and left unsaid; return the reply as the hooks let it pass."""
+    """Record the model's thoughts, and missing reasons; return the reply as changed by hooks."""
     request = response.request
     stated = {planned.call.id for planned in reply.calls if planned.rationale is not None}
     if stated and session.gate.hooks is not None and session.gate.hooks.wants("decision.rationale"):
@@ -125,7 +125,7 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
 
 
 async def with_offered_rationale(planned: PlannedCall, session: Session) -> PlannedCall:
-    """Return a call with its reason as the hooks let it pass."""
+    """Return a call with its reason as changed by hooks."""
     if planned.rationale is None:
         return planned
     call = planned.call
@@ -143,7 +143,7 @@ async def think(
 ) -> KernelState:
     """Ask the model what to do next; a request with a purpose of its own offers no tools.
 
-    `read` says what its answer means; `answered` takes over when that is no call, by default `take_answer`.
+    `read` interprets its answer; `answered` handles an answer without a call, by default `take_answer`.
     """
     tools = visible_tools(session, state) if purpose is None else ()
     response = await session.model.complete(state.thread, tools, purpose=purpose)
@@ -162,9 +162,9 @@ async def think(
 
 
 async def act(state: KernelState, session: Session) -> KernelState:
-    """Run the calls of this turn; those that end the run come after all others, until one of them has.
+    """Run the calls of this turn; those that end the run come last, until one of them succeeds.
 
-    What does not run any more is no part of the turn.
+    Calls that no longer run are not part of the turn.
     """
     tools = session.tools
     first: list[PlannedCall] = []
@@ -188,7 +188,7 @@ async def observe(
 ) -> KernelState:
     """Add the results to the thread, in the order of their calls.
 
-    `told` has, by call id, the words that take the place of a result, and whether they tell of a success.
+    `told` has, by call id, the text that replaces a result, and whether it is a success.
     """
     turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], []
     if len(turn) > 1:
@@ -233,7 +233,7 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
 
 
 async def call_again(state: KernelState, reply: Reply, session: Session) -> KernelState | None:
-    """Return the state with a word to the model whose text looks like a call that does not run, else None."""
+    """Return the state with a nudge if the text resembles a call that cannot run, otherwise None."""
     nudges = state.meta.get(FAILED_CALLS, 0)
     if reply.problem is None or nudges >= MAX_FAILED_CALLS:
         return None
@@ -244,7 +244,7 @@ async def call_again(state: KernelState, reply: Reply, session: Session) -> Kern
 async def ask_again(
     state: KernelState, nudge: str, text: str, session: Session, *, severity: str = "info"
 ) -> KernelState | None:
-    """Return the state with a word to the model, or None when a hook removed the word: asking again would change nothing."""
+    """Return the state with a nudge, or None if a hook removed it, because asking again would change nothing."""
     thread = await session.messages.nudge(state.thread, nudge, text, severity=severity)
     return None if thread is state.thread else transition(state, thread=thread, iteration=state.iteration + 1)
 

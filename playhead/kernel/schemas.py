@@ -1,6 +1,6 @@
-"""JSON schemas, applied in a bounded number of steps: schemas of servers and recordings, and the values, may be hostile.
+"""Applies JSON schemas in a bounded number of steps, because schemas from servers and recordings, and values, may be hostile.
 
-`jsonschema-rs` applies them. The steps that it will take are counted first: `UnusableSchemaError` says when there are too many.
+`jsonschema-rs` applies them. Its steps are counted in advance; too many raise `UnusableSchemaError`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MAX_CHARACTERS: Final = 200_000
 """Characters of a schema."""
 SIMPLE: Final = 4_000
-"""Characters of a schema without references that takes few steps for an object of plain values: they are not counted."""
+"""The size in characters below which a schema without references needs no count for an object of plain values."""
 MAX_STEPS: Final = 200_000
-"""Parts of a schema that are applied to parts of one value; a schema of a few lines can ask for 2^n."""
+"""The maximum number of applications of schema parts to parts of one value; a few lines of schema can require 2^n."""
 MAX_DEPTH: Final = 200
 """Levels of a schema, and of a value in it, once references are followed."""
 MAX_BACKTRACKS: Final = 10_000
-"""Steps back of a pattern that looks around or back; any other pattern takes linear time."""
+"""Backtracking limit of a pattern with lookaround or backreferences; any other pattern takes linear time."""
 SHOWN: Final = 5
 """Faults named at once."""
 LONGEST: Final = 500
@@ -43,11 +43,11 @@ Schema = dict[str, Any]
 MAX_REFERENCES: Final = 64
 """Chained references that are followed."""
 LONGEST_SUMMARY: Final = 2000
-"""Characters of what is said of a schema."""
+"""Characters of a schema's summary."""
 LONGEST_TOLD: Final = 300
-"""Characters of what a fault says that a value has to be."""
+"""Characters of the expected form in a fault."""
 MOST: Final = 100
-"""Choices or properties that it names."""
+"""The number of choices or properties that a summary names."""
 MAX_KNOWN: Final = 1000
 _KNOWN: Final[dict[int, BoundedSchema]] = {}
 """Schemas of tools, by identity."""
@@ -55,7 +55,7 @@ _LIMITS: Final = ("format", "maxLength", "minLength", "pattern",
                   "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")  # fmt: skip
 """Keywords of one value that a summary names."""
 Facts = dict[tuple[int, int], tuple[object, str]]
-"""What has been said of a schema, with the schema itself, so that its id stays its own."""
+"""Summaries of schemas; each keeps its schema alive, so that the id is not reused."""
 
 
 class UnusableSchemaError(Exception):
@@ -88,13 +88,13 @@ class BoundedSchema:
             raise UnusableSchemaError(getattr(error, "message", None) or str(error)) from None
 
     def fits(self, value: dict[str, JsonValue]) -> bool:
-        """Return whether nothing is wrong with the value; raises as `faults`."""
+        """Return whether the value fits; raises like `faults`."""
         if not self._is_simple or any(isinstance(each, (dict, list)) for each in value.values()):
             require_affordable(self.schema, value)
         return bool(self._validator.is_valid(value))
 
     def faults(self, value: JsonValue) -> list[str]:
-        """Return what is wrong with the value, at most `SHOWN` faults, each with its place; empty when it fits.
+        """Return the value's faults, at most `SHOWN`, each with its place; empty if it fits.
 
         Raises:
             UnusableSchemaError: applying the schema to this value takes too many steps.
@@ -109,13 +109,13 @@ class BoundedSchema:
 
 
 class _Ignored:
-    """A keyword that is not applied; of the formats of a text only `date` is checked."""
+    """A keyword that is not applied; `date` is the only text format that is checked."""
 
     def __init__(self, _: JsonValue, given: JsonValue, *__: Any) -> None:  # noqa: ANN401 - as the library calls it
         self._is_day = given == "date"
 
     def validate(self, value: JsonValue) -> None:
-        """Refuse what is no day."""
+        """Refuse a text that is not a date."""
         if self._is_day and isinstance(value, str) and str(date.fromisoformat(value)) != value:
             raise ValueError(f"{value!r} is not a day such as 2025-01-31")
 
@@ -128,7 +128,7 @@ def _written(schema: dict[str, Any]) -> str:
 
 
 def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
-    """Return how many steps applying a schema to a value takes at most, whoever applies it.
+    """Return the maximum number of steps of applying a schema to a value, with any validator.
 
     Raises:
         UnusableSchemaError: it takes more than `MAX_STEPS`, or goes round in a circle.
@@ -149,7 +149,7 @@ def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
 
 
 def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - JSON
-    """Yield the schemas that are applied with this one, each with the part of the value that it is for."""
+    """Yield the schemas that are applied with this one, each with its part of the value."""
     if isinstance(reference := part.get("$ref"), str):
         yield resolved(reference, root), value
     yield from ((each, value) for each in _schemas(part, _SAME_VALUE))
@@ -165,13 +165,13 @@ def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Ite
 
 
 def _schemas(part: dict[str, Any], words: tuple[str, ...]) -> list[Any]:
-    """Return the schemas under these keywords, each of which may have one or a list."""
+    """Return the schemas under these keywords; each keyword may have one schema or a list."""
     found = [part[word] for word in words if word in part]
     return [each for inner in found for each in (inner if isinstance(inner, list) else [inner])]
 
 
 def resolved(reference: str, root: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    """Return what a reference inside a schema leads to.
+    """Return the target of a reference inside a schema.
 
     Raises:
         UnusableSchemaError: it leads out of the schema, or nowhere.
@@ -196,7 +196,7 @@ def as_dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 def options(schema: object, root: Schema) -> list[Schema]:
-    """Return what a value may be: the branches of `anyOf`, `oneOf` or a list of types; else the schema itself."""
+    """Return the alternatives for a value: the branches of `anyOf`, `oneOf` or a list of types; else the schema itself."""
     schema = _resolved(schema, root)
     branches = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(branches, list):
@@ -212,7 +212,7 @@ def properties(schema: Schema) -> dict[str, Schema]:
 
 
 def required(schema: Schema) -> list[str]:
-    """Return the properties that have to be there."""
+    """Return the required properties."""
     found = schema.get("required")
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
@@ -224,9 +224,9 @@ def choices(schema: Schema) -> list[Any] | None:
 
 
 def facts(schema: object, root: Schema, depth: int = 3, known: Facts | None = None) -> str:
-    """Return what may stand for a schema, in a few words: `integer, minimum 1`, `"low" | "high"`, `list of string`.
+    """Return a short summary of a schema: `integer, minimum 1`, `"low" | "high"`, `list of string`.
 
-    `known` is what has been said of other parts of the root: each is looked at once, however often it is referred to.
+    `known` holds summaries of other parts of the root, so that each part is read once.
     """
     known = {} if known is None else known
     if (id(schema), depth) not in known:
@@ -268,13 +268,13 @@ class Check:
         self.root = root
         schema_of(root)  # raises where the whole cannot be used
         self._shared = {word: root[word] for word in ("$defs", "definitions") if word in root}
-        """What references in the parts are about."""
+        """The root to which references in the parts refer."""
         self._left = MAX_STEPS
         self._known: Facts = {}
-        """What has been said of the root's parts."""
+        """Summaries of the root's parts."""
 
     def told(self, schema: object) -> str:
-        """Return what a fault says that a value has to be."""
+        """Return the expected form of a value, for a fault."""
         return facts(schema, self.root, known=self._known)[:LONGEST_TOLD]
 
     def fits(self, schema: object, value: Any) -> bool:  # noqa: ANN401 - any JSON value
@@ -293,7 +293,7 @@ class Check:
 
 
 def _resolved(schema: object, root: Schema) -> Schema:
-    """Return a schema with its `$ref` resolved; one that leads nowhere says nothing."""
+    """Return a schema with its `$ref` resolved; an unresolvable one becomes an empty schema."""
     with suppress(UnusableSchemaError):
         for _ in range(MAX_REFERENCES):
             if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 _AS_DECLARED: Final = ("read_only", "requires_approval", "risk", "isolate", "untrusted")
-"""Options that the specification has under the same names."""
+"""Options with the same names in the specification."""
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Resource = Annotated[str, Field(min_length=1)]
@@ -26,7 +26,7 @@ Resources = set[Resource] | frozenset[Resource] | list[Resource] | tuple[Resourc
 
 @with_config(ConfigDict(extra="forbid", strict=True, defer_build=True))
 class ToolOptions(TypedDict, total=False):
-    """What can be declared of a tool; `tool` says what each means."""
+    """The options of a tool; `tool` documents each."""
 
     name: Annotated[str | None, Field(pattern=_NAME)]
     description: str | None
@@ -61,11 +61,11 @@ def tool(
     Args:
         function: the function, when the decorator is used bare.
         name: the tool's name; the function's own by default.
-        description: what the model is told; the docstring by default.
+        description: the description for the model; the docstring by default.
         read_only: declared free of side effects. Only such tools run beside others; everything else runs alone.
         timeout: seconds a call may take; None for no limit.
-        requires_approval: a call runs only after the agent's approver said yes to exactly these arguments.
-        risk: how bad a wrong call is.
+        requires_approval: a call runs only after the agent's approver has approved exactly these arguments.
+        risk: how harmful a wrong call is.
         key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
         reads: names of the resources that an answer depends on, such as `{"orders"}`; any names, the same in every tool.
             In a replay, a recorded answer holds as long as nothing else was done to them. Everything by default.
@@ -73,11 +73,11 @@ def tool(
             unless it is `read_only`.
         cache: answer a repeated call from this run's memory; a number is for how many seconds. For read-only tools.
         isolate: run each call in a process of its own, which is killed at the time limit or when the run ends, with all
-            that it has started. Costs about 0.2 s a call. The function has to stand at the top of a module (a script
-            needs `if __name__ == "__main__":` around what it does), and cannot have a `ToolContext`; what it changes in
-            memory is lost. POSIX only.
-        untrusted: strangers may have written what it returns (a web page, a mail); the model is shown it between marks that
-            say it is data. That lowers the odds that it obeys such a text, and does no more.
+            that it has started. Costs about 0.2 s a call. The function has to be at the top level of a module (a script
+            needs `if __name__ == "__main__":` around its main code), and cannot have a `ToolContext`; its changes in
+            memory are lost. POSIX only.
+        untrusted: the result may contain text by strangers (a web page, a mail); the model gets it between marks that
+            say it is data. This makes it less likely, but not impossible, that the model obeys such a text.
 
     Raises:
         ToolDefinitionError: the function cannot be a tool.
@@ -127,7 +127,7 @@ _OPTIONS: Final = TypeAdapter(ToolOptions)
 
 
 def _checked(function: Callable[..., Any], options: ToolOptions) -> dict[str, Any]:
-    """Return what is declared, the name among it."""
+    """Return the declared options, including the name."""
     name = options.get("name")
     given: dict[Any, Any] = {**options, "name": getattr(function, "__name__", "") if name is None else name}
     try:

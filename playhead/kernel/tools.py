@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 _NUMBERS: Final = ("int_type", "float_type")
-"""What pydantic's strict mode says of what is no number; it also says so of `5.0` for an integer, which is one."""
+"""Errors of pydantic's strict mode for a value that is not a number; it also reports `5.0` for an integer, which is valid."""
 
 
 class FunctionTool:
@@ -36,7 +36,7 @@ class FunctionTool:
     def __init__(self, function: Callable[..., Any], spec: ToolSpec, arguments: Arguments) -> None:
         self.spec = spec
         self.function = function
-        """The function that it was."""
+        """The original function."""
         self._arguments = arguments
         self._is_async = inspect.iscoroutinefunction(function)
         self.__doc__ = function.__doc__
@@ -47,7 +47,7 @@ class FunctionTool:
         return self.function(*args, **kwargs)
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Return what does not fit the schema, in the words the model needs to mend it."""
+        """Return the error of arguments that do not fit the schema, in words with which the model can correct them."""
         try:
             if "$defs" in self.spec.parameters:  # only a schema that refers to itself can cost more than its value
                 require_affordable(self.spec.parameters, arguments)
@@ -92,7 +92,7 @@ class FunctionTool:
         return outcome
 
     async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
-        """Run the function itself, and raise what it raises; None when its time was up first."""
+        """Run the function itself, and raise its exception; None if it timed out."""
         values, context.values = context.values, None
         kwargs, limit_s = self._arguments.read(arguments) if values is None else values, self.spec.timeout_s
         if self._arguments.context_parameter is not None:
@@ -138,7 +138,7 @@ class Arguments:
 
     @staticmethod
     def of(function: Callable[..., Any]) -> Arguments:
-        """Read the signature of a function.
+        """Read a function's signature.
 
         Raises:
             ToolDefinitionError: a parameter cannot be passed by name, or has no JSON schema.
@@ -153,7 +153,7 @@ class Arguments:
             shape = typed_dict("Arguments", fields)
             shape.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
             adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(shape)
-        except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
+        except Exception as error:  # noqa: BLE001 - annotations are user code
             raise ToolDefinitionError(f"{name_of(function)}: {getattr(error, 'message', error)}") from None
         return Arguments(adapter, tuple(fields), next(iter(contexts), None))
 
@@ -165,18 +165,18 @@ class Arguments:
             raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
 
     def read(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
-        """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
+        """Return the arguments as the function takes them; a copy, since a body may modify its arguments."""
         given = arguments if is_plain(arguments) else from_json(arguments)
         values: dict[str, Any] = self.adapter.validator.validate_python(given)
         return values
 
     def checked(self, arguments: dict[str, JsonValue]) -> dict[str, Any]:
-        """Return what `read` does, and refuse numbers and booleans that are made of other values.
+        """Return the same as `read`, but refuse numbers and booleans converted from other values.
 
         Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without an error.
 
         Raises:
-            ValidationError: they do not fit.
+            ValidationError: the arguments do not fit.
         """
         try:
             text = pydantic_core.to_json(arguments) if is_plain(arguments) else json.dumps(from_json(arguments))
@@ -225,7 +225,7 @@ def _field(parameter: inspect.Parameter) -> Any:  # noqa: ANN401 - an annotation
 
 
 def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Drop the titles pydantic makes up from field names: tokens that tell the model nothing."""
+    """Drop the titles that pydantic derives from field names, because they cost tokens without informing the model."""
     if isinstance(schema, list):
         return [_without_titles(item) for item in schema]
     if not isinstance(schema, dict):
@@ -235,7 +235,7 @@ def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return what errors and traces call a function: the same in every process, which what `repr` says is not."""
+    """Return a function's name for errors and traces; unlike `repr`, it is the same in every process."""
     if isinstance(function, partial):
         return name_of(function.func)
     return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -1,7 +1,7 @@
-"""The one lenient JSON reader of the package: JSON as models write it.
+"""The package's only lenient JSON reader, for JSON as models write it.
 
-It reads single quotes, bare keys, comments, Python's constants and surplus commas. What was cut off is refused, not
-completed: half a path or half a plan would run.
+It accepts single quotes, bare keys, comments, Python's constants and surplus commas. It refuses truncated JSON, because
+half a path or half a plan must not run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS: Final = 400_000
 """Characters of a text that are read."""
 MAX_WASTED: Final = 200_000
-"""Characters read in vain, in total: each bracket that begins no JSON may be followed to the end of the text."""
+"""Limit on characters read without a result, because each bracket that begins no JSON may be followed to the text's end."""
 _OPENING: Final = re.compile(r"[{\[]")
 _WRAPPING: Final = r"```\w{0,20}|</?[\w|:.-]{1,40}>|<\|[\w|]{1,40}\|>|\[/?TOOL_CALLS\]|[\s;`]+"
 _WRAPPED: Final = re.compile(f"(?:{_WRAPPING})*")
@@ -49,13 +49,13 @@ class JsonBlock:
     start: int
     """Where it begins."""
     end: int
-    """Where it ends, or where reading it stopped."""
+    """Where the value ends, or where reading stopped."""
     value: Any = None
-    """The value; None when there is a problem."""
+    """The value; None if there is a problem."""
     problem: str | None = None
     """Why it cannot be read."""
     strict: bool = True
-    """Whether it is JSON as it stands."""
+    """Whether it is strict JSON."""
 
 
 def json_blocks(text: str) -> Iterator[JsonBlock]:
@@ -70,7 +70,7 @@ def json_blocks(text: str) -> Iterator[JsonBlock]:
 
 
 def read_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the value that a text is, in a fence or tags or without them.
+    """Return the value of a text that is one JSON value, with or without a fence or tags.
 
     Raises:
         BrokenJsonError: the text is not one value.
@@ -86,9 +86,9 @@ def read_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def read_call(call_id: str | None, name: str | None, written: JsonValue) -> ToolCall:
-    """Return a call that a model asks for; arguments that are not an object stay as the model wrote them.
+    """Return a call that a model requested; arguments that are not an object stay as the model wrote them.
 
-    Some servers send no text at all for a call without arguments.
+    Some servers send no arguments text for a call without arguments.
     """
     arguments = written or {}
     if isinstance(written, str):
@@ -149,12 +149,12 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=
 
 
 class _Writing:
-    """Writes one value of lenient JSON as JSON, token by token; the decoder then says whether it is some."""
+    """Translates one value of lenient JSON to JSON, token by token; the decoder then decides whether it is valid."""
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
         self._open: list[str] = []
-        """The closing brackets of the open ones."""
+        """The closing brackets still expected."""
         self._written: list[str] = []
 
     def value(self) -> Any:  # noqa: ANN401 - any JSON value
@@ -194,7 +194,7 @@ class _Writing:
 
 
 def _text(written: str) -> str:
-    """Return what stands between quotes as JSON; a backslash that escapes nothing is one."""
+    """Return a quoted text as JSON; a backslash that escapes nothing is a literal backslash."""
     has_controls = _CONTROL.search(written) is not None
 
     def escape(found: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ class Autonomous(Strategy):
     finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
     """What the tool is called with which the model ends."""
     max_nudges: int = Field(default=2, ge=0, le=100)
-    """Consecutive replies without a call that are sent back; the next one is the answer."""
+    """The number of consecutive replies without a call that are sent back; the next one is the answer."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
@@ -72,7 +72,7 @@ class Autonomous(Strategy):
         nudges: Any = state.meta.get(_NUDGES, 0)
         can_finish = self.finish_tool_name in session.offered_specs() and incomplete(finish_reason) is None
         if can_finish and nudges < self.max_nudges:
-            # Until something is done, what it wrote is the best there is.
+            # Without any result, the model's text is the best output.
             counted = transition(state, output=text or None, meta={**state.meta, _NUDGES: nudges + 1})
             if again := await ask_again(counted, "unfinished", GO_ON.format(name=self.finish_tool_name), session):
                 return again

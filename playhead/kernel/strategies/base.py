@@ -1,4 +1,4 @@
-"""What a strategy is: a class whose fields are its settings, and which says itself what an agent needs to know of it."""
+"""The base class of strategies: its fields are the settings, and class attributes declare what an agent needs to know."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 BUILT_IN: Final = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): name for name in strategies.__all__}
-"""The class of each strategy of Playhead's own, by its name; imported when first used."""
+"""The class of each built-in strategy, by its name; imported when first used."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _registry: dict[str, type[Strategy]] = {}
-"""The strategies of users."""
+"""Strategies registered by users."""
 
 
 class Strategy(BaseModel):
     """A way to go about a task: `Agent(model, strategy=Reflexion(max_retries=2))`.
 
-    Its fields are its settings. The header records them with their defaults, and a replay makes the strategy from there.
+    Its fields are its settings. The header records them with their defaults, and a replay rebuilds the strategy from them.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     name: ClassVar[str]
-    """What agents, headers and the command line call it: letters, digits, `_` and `-`."""
+    """Its name for agents, headers and the command line: letters, digits, `_` and `-`."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Short names, of this class alone: a subclass has its own, or none."""
+    """Short names of this class; a subclass does not inherit them."""
     known_for: ClassVar[str] = ""
-    """What it is good at, in the words that a model chooses by; else the first line of its docstring."""
+    """What it is good at, as shown to a model that chooses a strategy; by default the first line of its docstring."""
     phases: ClassVar[tuple[str, ...]] = ()
-    """The phases that it goes through, each begun with `in_phase`; each is a span around what happens in it."""
+    """Its phases, each begun with `in_phase`; each is a span around the events in it."""
     purposes: ClassVar[tuple[Purpose, ...]] = ()
-    """What it asks the model for, in addition to `think`."""
+    """The purposes of its requests, in addition to `think`."""
     max_iterations: ClassVar[int] = 10
-    """Turns at most, when the agent does not say."""
+    """The default of `max_iterations`."""
     rationale: ClassVar[bool] = True
-    """Whether the prompt asks for the reasons of calls, when the agent does not say."""
+    """Whether the prompt asks for the reasons of calls by default."""
     meta_tools: ClassVar[tuple[str, ...]] = ("final-answer",)
-    """Tools of the kernel that are offered, when the agent does not say."""
+    """The kernel tools that are offered by default."""
     goes_on: ClassVar[bool] = False
-    """Whether it continues itself when its answer is sent back; otherwise ReAct does, which makes no second plan."""
+    """Whether it continues itself if its answer is sent back; otherwise ReAct continues, without a second plan."""
     prompt: ClassVar[str | None] = None
-    """The system prompt of an agent that has none of its own, in place of the usual one."""
+    """The default system prompt, in place of the general one."""
 
     @abstractmethod
     async def run(self, state: KernelState, session: Session) -> KernelState:
-        """Go from the first state to the last; the world is reached through the session's ports alone."""
+        """Run from the first state to the last; reach the world only through the session's ports."""
 
     def added_prompt(self) -> str:
-        """Return what is added to the system prompt; empty for nothing."""
+        """Return an addition to the system prompt; empty for none."""
         return ""
 
     def tools(self) -> Sequence[Tool]:
-        """Return tools of its own, made with `MetaTool`, which every agent on it gets."""
+        """Return its own tools, made with `MetaTool`, for every agent with this strategy."""
         return ()
 
     def tools_by_name(self) -> dict[str, Tool]:
@@ -76,19 +76,19 @@ class Strategy(BaseModel):
 
     @classmethod
     def short_names(cls) -> tuple[str, ...]:
-        """Return the aliases of this class, and not those of one that it was made from."""
+        """Return the aliases of this class, without those of its base classes."""
         return vars(cls).get("aliases", ())  # type: ignore[no-any-return]
 
     @classmethod
     def declared(cls) -> StrategyFacts:
-        """Return what it says of itself, for the header."""
+        """Return its declaration, for the header."""
         return StrategyFacts(aliases=cls.short_names(), phases=cls.phases, purposes=cls.purposes)
 
     def recorded(self) -> dict[str, JsonValue]:
         """Return the settings as a header holds them.
 
         Raises:
-            UsageError: they cannot be made again from there.
+            UsageError: they cannot be rebuilt from the header.
         """
         try:
             settings: Any = to_json(self.model_dump(mode="json"))
@@ -101,13 +101,13 @@ class Strategy(BaseModel):
 
     @classmethod
     def from_recorded(cls, settings: Mapping[str, JsonValue]) -> Self:
-        """Return the strategy that a header says; of another version of its settings, what is known."""
+        """Return the strategy of a header; of another version's settings, only the known ones."""
         return cls.model_validate({key: settings[key] for key in settings if key in cls.model_fields}, strict=False)
 
     @model_validator(mode="wrap")
     @classmethod
     def _checked(cls, given: Any, make: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - anything
-        """Report invalid settings as other invalid arguments of an agent are reported."""
+        """Report invalid settings like other invalid arguments of an agent."""
         unknown = [key for key in given if key not in cls.model_fields] if isinstance(given, Mapping) else []
         if unknown:
             raise UsageError(f"{cls.name} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), cls.model_fields)}")
@@ -118,13 +118,13 @@ class Strategy(BaseModel):
 
 
 def register_strategy(strategy: type[Strategy]) -> None:
-    """Make a strategy known under its name, for agents that say it and for replays; an earlier one of yours is replaced.
+    """Register a strategy under its name, for agents and replays; it replaces an earlier one that you registered.
 
     Args:
         strategy: a class with a `name` and `async def run(self, state, session)`; its fields are its settings.
 
     Raises:
-        UsageError: the class is no strategy, or its name or one of its aliases is taken or cannot be one.
+        UsageError: the class is not a strategy, or its name or one of its aliases is taken or not valid.
     """
     if not (isinstance(strategy, type) and issubclass(strategy, Strategy) and hasattr(strategy, "name")):
         raise UsageError(
@@ -142,11 +142,11 @@ def register_strategy(strategy: type[Strategy]) -> None:
 
 
 def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None) -> Strategy:
-    """Return the strategy of a name, with these settings, or the one that is given, which is registered by that.
+    """Return the strategy of a name with these settings, or register and return a given strategy.
 
     Raises:
         UnknownStrategyError: nothing is registered under this name.
-        UsageError: a setting is not right, or another class has the name.
+        UsageError: a setting is not valid, or another class has the name.
     """
     if not isinstance(given, Strategy):
         return strategy_class(given)(**settings or {})
@@ -162,11 +162,11 @@ def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None)
 
 
 def strategy_class(name: str) -> type[Strategy]:
-    """Return the strategy of a name, or of a short one, in any case.
+    """Return the strategy of a name or alias, ignoring case.
 
     Raises:
         UnknownStrategyError: nothing is registered under this name.
-        UsageError: it is no name.
+        UsageError: it is not a name.
     """
     if not isinstance(name, str):
         raise UsageError(f"strategy is a strategy such as Reactive(), or the name of a registered one; it is {name!r}")
@@ -191,12 +191,12 @@ def strategy_of(header: AgentHeader) -> Strategy:
 
 
 def strategy_if_known(header: AgentHeader) -> Strategy | None:
-    """Return the same; None when nothing is registered under its name any more."""
+    """Return an agent's strategy; None if its name is no longer registered."""
     return strategy_of(header) if header.strategy in list_strategies() else None
 
 
 def tools_of(header: AgentHeader) -> dict[str, Tool]:
-    """Return the tools that an agent's strategy brings along."""
+    """Return the own tools of an agent's strategy."""
     strategy = strategy_if_known(header)
     return {} if strategy is None else strategy.tools_by_name()
 
@@ -213,6 +213,6 @@ def list_strategies() -> list[str]:
 
 
 def _names() -> dict[str, str]:
-    """Return what names mean, in lower case."""
+    """Return the strategies by their names and aliases, in lower case."""
     found = map(strategy_class, list_strategies())
     return {name.casefold(): each.name for each in found for name in (each.name, *each.short_names())}

@@ -1,7 +1,7 @@
 """Chain of thought: the model thinks aloud before it answers, and only the answer leaves (Wei et al. 2022, arXiv:2201.11903).
 
-The thinking stands between `<thinking>` and `</thinking>` and becomes a thought of its own. A block that is not closed goes
-to the end of the text: of such a reply nothing is an answer, and the model is asked for one.
+Thinking is written between `<thinking>` and `</thinking>` and recorded as a separate thought. An unclosed block extends to
+the end of the text; such a reply has no answer, and the model is asked for one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ChainOfThought(Strategy):
 
 
 def _read(response: LlmResponded, session: Session) -> Reply:
-    """Split off what the model thought, and read the rest as an answer or as calls."""
+    """Split off the model's thinking, and read the rest as an answer or as calls."""
     thought, text = split_thinking(response.text)
     if thought:
         session.emit(Thought(request=response.request, text=thought))
@@ -56,10 +56,10 @@ def _read(response: LlmResponded, session: Session) -> Reply:
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Return the thinking and the answer: what stands after the last closing tag, up to an opening one that nothing closes.
+    """Return the thinking and the answer, which is the text after the last closing tag, up to an unclosed opening tag.
 
-    A block that is not closed goes to the end; what stands before a closing tag is thinking also where nothing opened it, for
-    some servers put the opening tag into the prompt.
+    An unclosed block extends to the end. Text before a closing tag is thinking even without an opening tag, because some
+    servers put the opening tag into the prompt.
     """
     start = max((tag.end() for tag in _TAG.finditer(text) if tag[0].startswith("</")), default=0)
     opened = _TAG.search(text, start)
