@@ -1,8 +1,8 @@
 """Code as action: the model writes one program that calls the tools (Wang et al. 2024, arXiv:2402.01030). Experimental.
 
-It runs in a process of its own with the tools as its only door; what it prints and returns is what the model sees. When it
-fails, the model writes it anew, and calls that had succeeded are not made twice. docs/guides/code-action.md says what the
-process does not keep a program from doing: it is no sandbox against an attacker.
+It runs in a separate process with the tools as its only access to the outside; the model sees what it prints and returns. If
+it fails, the model rewrites it, and calls that succeeded are not repeated. It is not a sandbox against an attacker:
+docs/guides/code-action.md documents the limits of the isolation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NAME: Final = "code-action"
-"""Also where the state holds what is known of the programs: how many ran, and the calls that took effect."""
+"""Also the key in the state for the number of programs that ran, and the calls that took effect."""
 RUN_PROGRAM: Final = "run-program"
 _SCHEMA: Final = {
     "type": "object",
@@ -53,9 +53,9 @@ LONGEST_LINE: Final = 8 << 20
 """Bytes of one message; a longer one ends the process."""
 _PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 SHOWN: Final = 500
-"""Characters of one call's arguments, and of its result, that the model is shown; the program had all of them."""
+"""Characters of one call's arguments, and of its result, that the model is shown; the program gets them in full."""
 _KEPT: Final = ("tool", "arguments", "result")
-"""The fields of a successful call that the next program knows."""
+"""The fields of a successful call that are kept for the next program."""
 _PROMPT: Final = (
     "{task}\n\nSolve the task with one Python program, in one ```python block. These functions are there, and nothing else of "
     "the outside world (a parameter with `?` may be left out); call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
@@ -80,17 +80,17 @@ class CodeAction(Strategy):
     goes_on = True
 
     max_programs: int = Field(default=3, ge=1, le=50)
-    """Programs that are run at most, those that fail among them."""
+    """The maximum number of programs, including failed ones."""
     max_calls: int = Field(default=50, ge=1, le=10_000)
-    """Calls of tools that one program may make."""
+    """The maximum tool calls of one program."""
     time_s: float = Field(default=30.0, gt=0, le=3_600)
-    """Seconds that one program may take; those in which a tool runs do not count."""
+    """The time limit of one program in seconds, without the time in which tools run."""
     cpu_s: int = Field(default=10, ge=1, le=3_600)
-    """Seconds of the processor that one program may use."""
+    """The CPU time limit of one program in seconds."""
     memory_mb: int = Field(default=512, ge=64, le=65_536)
-    """Megabytes of memory that one program may have; macOS does not hold a process to it."""
+    """The memory limit of one program in megabytes; macOS does not enforce it."""
     output_chars: int = Field(default=10_000, ge=100, le=1_000_000)
-    """Characters that the model is shown of what a program printed, of what it returned, and of its calls."""
+    """Characters that the model is shown of a program's output, of its return value, and of its calls."""
 
     def tools(self) -> list[Tool]:
         """Return the tool that runs a program."""
@@ -110,7 +110,7 @@ class CodeAction(Strategy):
         return await run_kernel(kernel, state, session)
 
     async def _observe(self, state: KernelState, session: Session) -> KernelState:
-        """Tell the model what came of its program, and remember the calls that it made."""
+        """Send the model the outcome of its program, and keep the calls that it made."""
         notes, used, told = dict(state.meta[NAME]), set(state.tools_used), {}
         for completed in state.completed:
             result = completed.result
@@ -130,9 +130,9 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 
 
 def _read(response: LlmResponded, session: Session) -> Reply:
-    """Read a reply: a program is a call of the tool that runs it; a program that the provider cut off is not run.
+    """Read a reply: a program becomes a call of the tool that runs it; a program that was cut off does not run.
 
-    A reply that holds a call of a function instead of a program asks for just that call.
+    A reply with a tool call instead of a program requests only that call.
     """
     text = strip_rationales(response.text)
     found = _PROGRAM.search(text)
@@ -141,7 +141,7 @@ def _read(response: LlmResponded, session: Session) -> Reply:
     thought = f"{text[: found.start()].strip()}\n{text[found.end() :].strip()}".strip()
     others = [tool.spec for tool in session.toolset.values() if tool.spec.name != RUN_PROGRAM]
     if thought and not all(spec.read_only or spec.kind == "meta" for spec in others):
-        return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
+        return Reply(text, (), _ALONE)  # text around a program may mean that it should not run
     if incomplete(response.finish_reason):
         return Reply(text, ())
     planned = PlannedCall(
@@ -174,7 +174,7 @@ def _call_told(call: dict[str, Any]) -> str:
 
 
 class ProgramTool:
-    """Runs one program in a process of its own."""
+    """Runs one program in a separate process."""
 
     spec: Final = ToolSpec(
         name=RUN_PROGRAM, description="Run a Python program that calls the other tools.", parameters=_SCHEMA
@@ -184,7 +184,7 @@ class ProgramTool:
         self._settings = settings
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Return what is wrong with the arguments, or that as many programs have run as may."""
+        """Return the error of invalid arguments, or that no further program may run, or None."""
         why = f"{RUN_PROGRAM} takes one argument: program, a string"
         if isinstance(arguments.get("program"), str) and arguments.keys() <= {"program"}:
             state = context.session.state
@@ -194,7 +194,7 @@ class ProgramTool:
         return ErrorInfo(type="InvalidArguments", message=why)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the program and return what came of it: output, value, error, and the log of its calls."""
+        """Run the program and return its output, value and error, and the log of its calls."""
         from playhead.kernel.isolate.process import WorkerProcess, run_worker  # noqa: PLC0415 - only where programs run
 
         state = context.session.state
@@ -225,7 +225,7 @@ class ProgramTool:
 
 
 def _bounded(said: dict[str, Any]) -> dict[str, Any]:
-    """Return what a program says came of it; the process may say anything."""
+    """Return a program's result, validated because the process may send anything."""
     texts = {name: said.get(name) for name in ("error", "output")}
     known = {name: text[:KEPT_CHARS] for name, text in texts.items() if text and isinstance(text, str)}
     kept = ("value", *(["dropped_chars"] if type(said.get("dropped_chars")) is int else []))
@@ -233,11 +233,11 @@ def _bounded(said: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Calls:
-    """The calls of one program: made through the tool port, or known from an attempt before."""
+    """The calls of one program, made through the tool port or known from an earlier attempt."""
 
     def __init__(self, most: int, done: list[dict[str, Any]], context: ToolContext) -> None:
         self.log: list[dict[str, Any]] = []
-        """What was called and how it ended, in order."""
+        """The calls and their outcomes, in order."""
         self._most = most
         self._session = context.scope
         self._known: dict[tuple[str, str], deque[JsonValue]] = defaultdict(deque)
@@ -248,7 +248,7 @@ class _Calls:
         """Run a tool for the program.
 
         Raises:
-            RunEndedError: the run has ended, so the program is to end, too.
+            RunEndedError: the run has ended, so the program must end, too.
         """
         if len(self.log) >= self._most:
             return {"ok": False, "error": f"a program may make {self._most} calls, and it has made them"}
@@ -272,7 +272,7 @@ class _Calls:
 
 
 def functions(specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tools as functions of a program: a name that Python allows, and the order of the parameters."""
+    """Return the tools as functions of a program: a valid Python name, and the order of the parameters."""
     found: list[dict[str, Any]] = []
     taken: set[str] = set()
     for spec in specs:
@@ -285,7 +285,7 @@ def functions(specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def signatures(specs: list[ToolSpec]) -> str:
-    """Return the tools as a model reads them, under the names of their functions."""
+    """Return the tools as text for a model, under the names of their functions."""
     names = [each["name"] for each in functions(specs)]
     renamed = (spec.model_copy(update={"name": name}) for spec, name in zip(specs, names, strict=True))
     return "\n".join(map(tool_lines, renamed))

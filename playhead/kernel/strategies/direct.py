@@ -1,7 +1,7 @@
-"""Direct: send, run the calls that the model asks for, send again, until it asks for none. Nothing is added to that.
+"""Direct: send, run the calls that the model requests, and send again, until it requests none.
 
-No reasons are asked for, nothing is said to the model but the task and the results, and what it says last is the answer,
-whatever it is. Without tools that is one request.
+It does not ask for reasons, and sends the model only the task and the results. The model's last text is the answer, without
+checks. Without tools, that is one request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 
 
 async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
-    """End with the text as it is; that it is not whole, or came too early, is said by the reason code."""
+    """End with the text as it is; the reason code shows if it is incomplete or came too early."""
     reason = incomplete(finish_reason) or "end_turn"
     session.conclude(reason, text if reason == "end_turn" else text or None)
     return transition(state, iteration=state.iteration + 1)

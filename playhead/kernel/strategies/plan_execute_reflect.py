@@ -1,10 +1,11 @@
-"""Plan, execute, reflect: a plan of typed steps first, then its steps, then a look at whether that was enough.
+"""Plan, execute, reflect: write a plan of typed steps, carry it out, then check whether the results are enough.
 
 Plan-and-solve (Wang et al. 2023, arXiv:2305.04091), with results of earlier steps as arguments of later ones and independent
-calls beside each other (LLMCompiler, Kim et al. 2023, arXiv:2312.04511).
+calls in parallel (LLMCompiler, Kim et al. 2023, arXiv:2312.04511).
 
-A step that fails is replaced together with what is still open; else the plan goes on without it, and without what needs it. Completed steps never run again. A call of a tool with side effects that
-failed may have had its effect: the same call is not made again, by no version of the plan.
+A failed step is replaced together with the open ones; otherwise the plan continues without it and without the steps that need
+it. Completed steps never run again. A failed call of a tool with side effects may have had its effect, so no version of the
+plan makes the same call again.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "plan-execute-reflect"
 ANSWER_TURNS: Final = 2
-"""Turns for the answer: one, and one more when it was empty."""
+"""Turns for the answer: one, and one more if it was empty."""
 NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solved by ReAct, without one"
 NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
 
@@ -73,17 +74,17 @@ class PlanExecuteReflect(Strategy):
     max_iterations = 25
 
     plan_mode: Literal["linear", "dag"] = "linear"
-    """`linear`: one step after another. `dag`: a step runs as soon as what it needs is there, read-only calls beside each
-    other."""
+    """`linear`: one step after another. `dag`: a step runs as soon as the steps that it needs are completed, read-only calls in
+    parallel."""
     max_refinements: int = Field(default=2, ge=0, le=20)
-    """How often results that are not enough lead to further steps; 0: the model is not asked whether they are."""
+    """How often insufficient results lead to further steps; with 0, the model is not asked whether they are enough."""
     step_kernel_max_iterations: int = Field(default=3, ge=1, le=100)
-    """Turns of a composite step at most."""
+    """The maximum number of turns of a composite step."""
     max_replans: int = Field(default=3, ge=0, le=20)
-    """How often steps are replaced because some failed."""
+    """How often steps are replaced after failures."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
-        """Go from the plan to the answer. Asked to go on, it does not plan again."""
+        """Run from the plan to the answer; if continued, it does not plan again."""
         if NAME in state.meta:
             return await Reactive().run(state, session)
         state = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
@@ -107,7 +108,7 @@ class PlanExecuteReflect(Strategy):
         return await _answer(plan)
 
     async def _carry_out(self, plan: Plan) -> None:
-        """Carry out what is pending, wave by wave; the last turn of the agent is for the answer."""
+        """Carry out the pending steps in waves; the agent's last turn is for the answer."""
         while plan.has_room and (wave := plan.ready()):
             failures = await run_wave(plan, wave, step_turns=self.step_kernel_max_iterations)
             if failures:
@@ -115,7 +116,7 @@ class PlanExecuteReflect(Strategy):
         plan.skip_the_rest()
 
     async def _replace(self, plan: Plan, reason: str) -> bool:
-        """Have what is not completed replaced, or steps added where all are; return whether there is more to do."""
+        """Ask for steps that replace those not completed, or for further ones; return whether there is more to do."""
         is_anew = len(plan.having("completed")) < len(plan.by_id)
         if not plan.has_room or (is_anew and plan.replans >= self.max_replans):
             return False
@@ -126,11 +127,11 @@ class PlanExecuteReflect(Strategy):
         return bool(steps)
 
     async def _refine(self, plan: Plan) -> bool:
-        """Ask whether the results are enough, and if not for what is missing; return whether there is more to do."""
+        """Ask whether the results are enough, and if not, for further steps; return whether there is more to do."""
         session = plan.session
         prompt = reflection_prompt(plan, form_prompt(ReflectionForm))
         thread = await offered_thread(session, "prompt.reflect", prompt) if plan.has_room else None
-        if thread is None:  # nothing could follow, or a hook removed the question
+        if thread is None:  # no further steps are possible, or a hook removed the question
             return False
         plan.state, found = await ask_for(plan.state, session, thread, ReflectionForm, purpose="reflect", retries=1)
         if found is None:
@@ -149,9 +150,9 @@ class ReflectionForm(BaseModel):
 
 
 async def _ask_for_steps(plan: Plan, purpose: str, prompt: str) -> list[PlanStep]:
-    """Return new steps, as the model gives them; none where it gives none that can be used, as an event says.
+    """Return new steps from the model; empty, with an event, if it gives no valid ones.
 
-    What is wrong with them is said once.
+    The model gets one chance to correct them.
     """
     thread = await offered_thread(plan.session, "prompt.plan", prompt)
     if thread is None:
@@ -164,7 +165,7 @@ async def _ask_for_steps(plan: Plan, purpose: str, prompt: str) -> list[PlanStep
 
 
 async def _answer(plan: Plan) -> KernelState:
-    """Answer from the results; without an answer the best result is kept."""
+    """Answer from the results; without an answer, keep the best result."""
     session = plan.session
     thread = await fresh_thread(session, answer_prompt(plan))
     state, conclusion = await run_pass(
@@ -178,10 +179,10 @@ async def _answer(plan: Plan) -> KernelState:
 
 
 async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> list[str]:
-    """Carry out the steps of a wave and return the ids of those that failed; a composite step has so many turns at most.
+    """Carry out the steps of a wave and return the ids of those that failed; `step_turns` limits each composite step.
 
-    Read-only calls are made in one turn, beside each other; every other step has its turn alone. What would take the turn
-    of the answer stays pending.
+    Read-only calls run in parallel in one turn; every other step has its own turn. Steps that would use the answer's turn
+    stay pending.
 
     Raises:
         RunEndedError: the agent has ended meanwhile.
@@ -198,7 +199,7 @@ async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> 
 
 
 async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> None:
-    """Make the calls of these steps, in one turn of the agent's own loop, in which the plan thinks instead of the model."""
+    """Make the calls of these steps in one turn of the agent's own loop, with the plan in place of the model."""
     asked = [(step, call) for step in steps if (call := _call_of(step, plan)) is not None]
     if not asked:
         return
@@ -229,7 +230,7 @@ async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> None:
 
 
 async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> None:
-    """Let the model do an analysis, in one answer without tools, or a composite step, in a loop with its tools."""
+    """Let the model carry out an analysis in one answer without tools, or a composite step in a loop with its tools."""
     session, text = plan.session, step.instruction or step.title
     results = plan.results
     instruction = as_text(resolved(text, {name: shortened(as_text(results[name]), SHOWN) for name in references(text)}))
@@ -257,7 +258,7 @@ async def _run_inner(plan: Plan, step: PlanStep, step_turns: int) -> None:
 
 
 def _call_of(step: PlanStep, plan: Plan) -> ToolCall | None:
-    """Return the call of a step, with results in place of references; None when the step is over without one."""
+    """Return the call of a step, with results in place of references; None if the step ended without one."""
     assert step.tool_name is not None  # noqa: S101 - a plan with such a step is refused
     arguments = _as_declared(step, resolved(step.tool_args, plan.results), plan.tools[step.tool_name])
     earlier = plan.earlier(step, arguments)
@@ -284,7 +285,7 @@ def _as_declared(step: PlanStep, arguments: dict[str, JsonValue], spec: ToolSpec
 
 
 async def _planned(step: PlanStep, call: ToolCall, session: Session) -> PlannedCall:
-    """Return a call with its place and the reason that the plan states for it."""
+    """Return a call with its place and the plan's reason for it."""
     position = session.at.take_position()
     planned = PlannedCall(call=call, position=position, source="plan", rationale=step.rationale, step=step.id)
     if step.rationale is None and session.header.rationale:

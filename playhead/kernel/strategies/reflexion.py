@@ -1,7 +1,7 @@
 """Reflexion: answer, let a critic judge the answer, improve it, until the critic is satisfied (Shinn et al. 2023, arXiv:2303.11366).
 
-The critic has a thread of its own, with the task and the answer and nothing of how it came about. The best answer so far is kept,
-whatever ends the run. A run whose critic was never satisfied ends as `unsatisfied`.
+The critic has its own thread, with only the task and the answer. The best answer so far is kept, whatever ends the run. A run
+whose critic was never satisfied ends as `unsatisfied`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Reflexion(Strategy):
     max_iterations = 20
 
     max_retries: int = Field(default=3, ge=0, le=100)
-    """Rounds of a critique and an improved answer at most, after the first answer."""
+    """The maximum rounds of critique and improved answer, after the first answer."""
     kernel_max_iterations: int = Field(default=3, ge=1, le=1000)
-    """Turns with tools for one answer; if they give none, one more turn without tools has to."""
+    """Turns with tools for one answer; if they give none, one more turn without tools follows."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Answer, have the answer judged, and improve it."""
@@ -59,7 +59,7 @@ class Reflexion(Strategy):
                 turns = self.kernel_max_iterations
                 state, answer = await answer_pass(state, session, thread, purpose=purpose, max_iterations=turns)
                 newest = Attempt(answer, number)
-                # What is kept, should something end the run.
+                # Kept as the output if something ends the run.
                 state = transition(state, output=(best or newest).output)
                 state = await self._judge(newest, state, session)
                 best = newest if best is None else best.or_newer(newest)
@@ -73,7 +73,7 @@ class Reflexion(Strategy):
         return transition(state, output=best.output)
 
     async def _judge(self, newest: Attempt, state: KernelState, session: Session) -> KernelState:
-        """Note what the critic says of an answer; nothing where a hook does not want it judged."""
+        """Add the critic's judgement of an answer; none if a hook removed the question."""
         said: Judgement | None = Judgement(issues=("There is no answer.",), score=0, satisfied=False)
         if newest.output is not None:
             form = form_prompt(Judgement)
@@ -96,22 +96,22 @@ class Reflexion(Strategy):
 
 @dataclass(slots=True)
 class Attempt:
-    """An answer, and what became of it."""
+    """An answer and its judgement."""
 
     conclusion: Conclusion
     number: int
     said: Judgement | None = None
-    """The critic's judgement; None when the answer was not judged."""
+    """The critic's judgement; None if the answer was not judged."""
     is_unread: bool = False
-    """Whether what the critic said could not be read."""
+    """Whether the critic's reply could not be read."""
 
     @property
     def output(self) -> JsonValue:
-        """The answer itself; None when there is none."""
+        """The answer itself; None if there is none."""
         return self.conclusion.output
 
     def or_newer(self, newer: Attempt) -> Attempt:
-        """Return the better one; where one has no score they cannot be compared, and the newer one mends the older."""
+        """Return the better one; without scores to compare, the newer one, because it corrects the older."""
         if newer.output is None and self.output is not None:
             return self
         old, new = (None if each.said is None else each.said.share for each in (self, newer))
@@ -133,12 +133,12 @@ class Judgement(BaseModel):
 
     @property
     def share(self) -> float | None:
-        """The score as a share, 0 to 1; what lies outside of the scale is moved to its end."""
+        """The score as a share from 0 to 1, clamped to this range."""
         return None if self.score is None else round(min(1.0, max(0.0, self.score / 10)), 4)
 
     @property
     def text(self) -> str:
-        """The judgement as a text for the model that is to mend the answer."""
+        """The judgement as text for the model that has to correct the answer."""
         found = [*(f"- {issue}" for issue in self.issues), *([self.suggestion] if self.suggestion else [])]
         return "\n".join(found) or ("Nothing is wrong with it." if self.satisfied else "No reason was given.")
 

@@ -1,7 +1,7 @@
 """Tree of thought: think in several directions, score each, follow the best with the tools (Yao et al. 2023, arXiv:2305.10601).
 
-First a breadth-first search in which no tool runs: every thought that is kept is expanded, every child gets a score of its
-own, and what scores too low is pruned, at every depth. Then the agent's loop, guided by the best path.
+First comes a breadth-first search without tools: every kept thought is expanded, every child gets its own score, and thoughts
+with low scores are pruned at every depth. Then the agent's loop follows the best path.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "tree-of-thought"
 UNKNOWN: Final = 0.5
-"""The score of a thought that the model gave none."""
+"""The score of a thought to which the model gave none."""
 _EXPAND: Final = "{task}\n\n{tools}{path}Do not solve it yet. Propose {breadth} different {what}, in one or two sentences each. {form}"
 _SCORE: Final = "{task}\n\n{tools}{path}How likely does this line of thought, and above all its last step, lead to a correct solution? {form}"
 _FOLLOW: Final = (
@@ -59,16 +59,16 @@ class TreeOfThought(Strategy):
     )
 
     breadth: int = Field(default=3, ge=1, le=8)
-    """Thoughts that are proposed at once, and thoughts that are kept of a depth at most."""
+    """The number of thoughts proposed at once, and the maximum kept at each depth."""
     depth: int = Field(default=3, ge=1, le=8)
-    """Thoughts after one another at most."""
+    """The maximum depth of the tree."""
     pruning_threshold: float = Field(default=0.5, ge=0, le=1)
     """A thought with a lower score is not followed."""
     good_enough: float | None = Field(default=0.9, ge=0, le=1)
-    """A score from which on the search is over; None: it always goes to its depth."""
+    """The score that ends the search; None to always search to the full depth."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
-        """Search, then act on the best path. Asked to go on, it does not search again."""
+        """Search, then act on the best path; if continued, it does not search again."""
         if NAME in state.meta:
             return await run_kernel(REACT, state, session)
         state, best = await self._search(state, session)
@@ -83,7 +83,7 @@ class TreeOfThought(Strategy):
         return await run_kernel(REACT, state, session)
 
     async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node]:
-        """Return the best thought of the deepest level that has one; the root when not even a first thought is good."""
+        """Return the best thought of the deepest level with kept thoughts; the root if no first thought was kept."""
         kept = [Node("", ())]
         for depth in range(1, self.depth + 1):
             with in_phase(session, "depth", depth):
@@ -119,7 +119,7 @@ class TreeOfThought(Strategy):
         return state, nodes
 
     async def _score(self, state: KernelState, session: Session, node: Node) -> tuple[KernelState, float]:
-        """Return what the model thinks of a thought; where it does not say, that is said."""
+        """Return the model's score of a thought; record it if the model gave none."""
         state, found = await _ask(state, session, _SCORE, node, Score, purpose="score")
         if found is None:
             decision = f"{NAME}: thought {node.name} is given the score {UNKNOWN}"
@@ -131,9 +131,9 @@ class TreeOfThought(Strategy):
         return state, score
 
     def _survivors(self, children: list[Node], depth: int, session: Session) -> list[Node]:
-        """Return the thoughts that are followed, best first; the others are recorded with the reason."""
+        """Return the thoughts to follow, best first; record the others with the reason."""
         good = [node for node in children if node.score >= self.pruning_threshold]
-        kept = sorted(good, key=lambda node: -node.score)[: self.breadth]  # of equal ones the first comes first
+        kept = sorted(good, key=lambda node: -node.score)[: self.breadth]  # stable: equal scores keep their order
         low, others = f"it is below {self.pruning_threshold:.2f}", f"{self.breadth} others score at least as high"
         pruned = tuple(
             Alternative(name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {why}")
@@ -147,7 +147,7 @@ class TreeOfThought(Strategy):
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A thought, and what it follows from."""
+    """A thought and its parent."""
 
     name: str
     """Its place in the tree: `2.1` is the first child of the second thought."""
@@ -167,7 +167,7 @@ async def _ask(  # noqa: PLR0913 - question, thought and form
     """Ask the model about a thought, without tools and outside the turns."""
     specs = [spec for name, spec in session.offered_specs().items() if not is_meta(session, name)]
     listed = "\n".join(f"- {spec.name}: {spec.description}" for spec in specs)
-    # Thoughts about tools that are not there lead nowhere.
+    # Thoughts must be about tools that exist.
     tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
     asked = {"task": text_of(session.task), "tools": tools, "path": _told(node), "form": form_prompt(form)}
     session.reach(await steered(state, session, f"request {session.model.asked}"))
@@ -177,6 +177,6 @@ async def _ask(  # noqa: PLR0913 - question, thought and form
 
 
 def _told(node: Node) -> str:
-    """Return a line of thought as a model reads it; nothing for the root."""
+    """Return a line of thought as text for a model; empty for the root."""
     steps = "".join(f"{number}. {each}\n" for number, each in enumerate(node.path, 1))
     return f"The line of thought:\n{steps}\n" if steps else ""
