@@ -1,4 +1,4 @@
-"""What statistics say: frozen values, ready for JSON."""
+"""The data model of statistics: frozen values, ready for JSON."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from playhead.diagnose.parts import Part, Spending, Text
 
 
 class Spread(Part):
-    """How durations are spread, in milliseconds. All but `count` and `total` are null when there are none."""
+    """The distribution of durations in milliseconds. Without values, all fields except `count` and `total` are null."""
 
     count: int
-    """How many were measured."""
+    """The number of measured durations."""
     total: float
     """Their sum."""
     median: float | None
-    """Half of them took no longer."""
+    """The median."""
     p95: float | None
-    """Ninety-five of a hundred took no longer; with few values the longest."""
+    """The 95th percentile; with few values the maximum."""
     max: float | None
     """The longest."""
 
 
 class ModelStatistics(Spending):
-    """The calls of one model, as it was asked for."""
+    """The calls of one model, by its requested name."""
 
     model: Text
     """`provider/model`."""
     requests: int
-    """Requests, each counted once however often it was tried."""
+    """Requests, without retries."""
     answers: int
     """Attempts that were answered."""
     failed: int
@@ -77,7 +77,7 @@ class ToolStatistics(Part):
 
 
 class AgentStatistics(Spending):
-    """What one agent did itself, without its sub-agents; all sub-agents of one name together."""
+    """The figures of one agent without its sub-agents. Sub-agents of the same name are combined."""
 
     agent: Text
     """The agent's name."""
@@ -96,7 +96,7 @@ class AgentStatistics(Spending):
 
 
 class Reasons(Part):
-    """Whether calls came with the reason that the model had been asked for."""
+    """How many calls have the reason that the model was asked for."""
 
     expected: int
     """Calls that should have one: asked for, and not of the kernel's own tools."""
@@ -129,19 +129,19 @@ class ReplayStatistics(Part):
 
 
 class Blind(Part):
-    """A figure that is not known, which is not the same as 0."""
+    """An unknown figure, as opposed to 0."""
 
     metric: Text
     """The figure."""
     reason: Text
-    """Why it is not known, and for how much."""
+    """The reason why it is unknown, and the extent."""
 
 
 class Statistics(Spending):
     """Figures of one run or of many; `coverage` names what they leave out."""
 
     version: Literal[1] = 1
-    """Version of this form; it grows when a reader of today would misread it."""
+    """The version of this format; it increases with each incompatible change."""
     runs: int
     """Runs."""
     run_ids: tuple[Text, ...]
@@ -163,4 +163,4 @@ class Statistics(Spending):
     replays: ReplayStatistics | None
     """How replays got their results; null when no run is a replay."""
     coverage: tuple[Blind, ...]
-    """What the figures do not show: blind rather than zero."""
+    """The figures that are unknown, rather than zero."""
