@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Final, Literal
@@ -87,14 +88,14 @@ class Delivered:
     """Why the rest was not delivered; None when there is no rest, or when it only has to be delivered again."""
 
 
-class Sink:
+class Sink(ABC):
     """Takes spans."""
 
+    @abstractmethod
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing to release
         """Release resources; does nothing unless a subclass overrides it."""
 
 
