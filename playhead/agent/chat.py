@@ -173,7 +173,7 @@ class ChatReply:
     """An answer in a chat."""
 
     message: str
-    """The answer; empty if there is none: see `result.terminated_by`."""
+    """The answer, or an empty text if the run ended without one. `result.terminated_by` says why."""
     tools_used: tuple[str, ...]
     """The names of the tools that were called, without duplicates."""
     result: RunResult

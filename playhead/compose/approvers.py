@@ -132,7 +132,7 @@ async def _turn() -> AsyncIterator[None]:
 def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
     """Return why the terminal cannot be used, or None if it can; `shown` means that the question appears elsewhere."""
     for name in ("stdin",) if shown else ("stdin", "stderr"):
-        with suppress(AttributeError, ValueError):  # there is none, or it is closed
+        with suppress(AttributeError, ValueError):  # the stream is missing or closed
             if getattr(sys, name).isatty():
                 continue
         return f"{name} is no terminal"

@@ -106,7 +106,7 @@ class Inbox:
         return pending
 
     def take_answer(self, pending: PendingApproval) -> GivenAnswer | None:
-        """Return the answer, or None while there is none; anything but an exact answer is a denial. Never raises."""
+        """Return the answer, or None before anyone has answered. A malformed answer counts as a denial. Never raises."""
         try:
             return read_file(GivenAnswer, self._answer(pending), self.control.owner)
         except FileNotFoundError:
