@@ -282,7 +282,7 @@ def _agent(  # noqa: PLR0913 - the options
     from playhead.kernel.models import resolve_model
     from playhead.kernel.strategies.base import strategy_of
     from playhead.replay.cast import live_texts
-    from playhead.replay.prefix_world import different_fields
+    from playhead.replay.prefix_follower import different_fields
     from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 
     header = Rebinding.of(rebind).restored_model(recording.header.agent)

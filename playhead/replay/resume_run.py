@@ -25,7 +25,8 @@ from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import RecordedStops
 from playhead.replay.loading import read_reference, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
-from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
+from playhead.replay.prefix_follower import PrefixFollower
+from playhead.replay.prefix_world import PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
 from playhead.trace.format import new_run_id
