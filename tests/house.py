@@ -14,18 +14,19 @@ from pathlib import Path
 BUDGETS = {
     "(top)": 350,
     "trace": 2500,
-    "spans": 2300,
-    "diagnose": 4000,
+    "spans": 2600,
+    "diagnose": 5200,
     "importing": 2200,
     "kernel": 8000,
     "compose": 3000,
     "mcp": 500,
     "agent": 1600,
-    "replay": 3400,
-    "cli": 2500,
+    "instrument": 2000,
+    "replay": 5000,
+    "cli": 3050,
 }
-ALL_ROOMS, FILES, LONGEST_FILE, PARAMETERS = 30_000, 300, 450, 18
-TEST_LINES, TEST_BYTES, README_LINES = 40_000, 2_500_000, 180
+ALL_ROOMS, FILES, LONGEST_FILE, PARAMETERS = 36_000, 330, 450, 18
+TEST_LINES, TEST_BYTES, README_LINES = 48_000, 3_000_000, 180
 ROOT = Path(__file__).parents[1]
 
 
