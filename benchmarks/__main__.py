@@ -9,6 +9,7 @@ NAMES = (
     "step_cost",
     "compose_cost",
     "import_time",
+    "hops",
     "reading",
     "replaying",
     "strategies",

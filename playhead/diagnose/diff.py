@@ -19,7 +19,6 @@ from playhead.diagnose.diff_values import same
 from playhead.diagnose.parts import counted, spent
 from playhead.diagnose.spending import spent_by
 from playhead.trace.events import StrategySwitched
-from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +50,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         original_run_id=original.run_id,
         replay_run_id=replay.run_id,
         is_replay=replay.header.replay_of == original.run_id,
-        overrides=repair_json(replay.header.overrides),
+        overrides=replay.header.overrides,
         identical=all(each.recording == "closed" for each in figures)
         and output.equal
         and not edits
@@ -89,7 +88,7 @@ def _output(original: Recording, replay: Recording) -> OutputDiff:
     one = original.ending.output if original.ending else None
     other = replay.ending.output if replay.ending else None
     equal = original.ending is not None and replay.ending is not None and same(one, other)
-    return OutputDiff(original=repair_json(one), replay=repair_json(other), equal=equal)
+    return OutputDiff(original=one, replay=other, equal=equal)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

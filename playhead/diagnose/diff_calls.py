@@ -15,7 +15,7 @@ from playhead.diagnose.diff_types import RationaleChange, ResultChange, ToolEdit
 from playhead.diagnose.diff_values import differences, same
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path, is_within, owner_inside, places_of
-from playhead.trace.values import json_hash, repair_json
+from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -215,8 +215,8 @@ def _edit(kind: EditKind, a: Call | None, b: Call | None) -> ToolEdit:
         replay_place=b.place if b else None,
         original_seq=a.record.seq if a else None,
         replay_seq=b.record.seq if b else None,
-        original_args=repair_json(a.event.args) if a else None,
-        replay_args=repair_json(b.event.args) if b else None,
+        original_args=a.event.args if a else None,
+        replay_args=b.event.args if b else None,
         differences=differences(a.event.args, b.event.args) if a and b and kind == "arguments" else (),
     )
 
@@ -240,13 +240,13 @@ def _result_change(a: Call, b: Call) -> ResultChange | None:
     return ResultChange(
         owner=a.use.owner,
         tool=a.use.tool,
-        args=repair_json(a.event.args),
+        args=a.event.args,
         original_seq=a.completed.seq if a.completed else None,
         replay_seq=b.completed.seq if b.completed else None,
         original_ok=one.ok if one else None,
         replay_ok=other.ok if other else None,
-        original=repair_json(original),
-        replay=repair_json(replay),
+        original=original,
+        replay=replay,
         rung=other.rung if other else None,
     )
 

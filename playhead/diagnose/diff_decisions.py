@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.diff_types import DecidedCall, Decision, DecisionChange, FirstDecision
 from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.owners import agent_path
-from playhead.trace.values import json_hash, repair_json, scrub
+from playhead.trace.values import json_hash, scrub
 
 if TYPE_CHECKING:
     from playhead.diagnose.diff_calls import Alignment, RunCalls
@@ -97,7 +97,7 @@ def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
     for owner, calls in run.by_owner.items():
         for call in calls:
             why = call.event.rationale.why if call.event.rationale else None
-            made = DecidedCall(tool=call.event.tool, args=repair_json(call.event.args), why=why and scrub(why))
+            made = DecidedCall(tool=call.event.tool, args=call.event.args, why=why and scrub(why))
             asked[owner, call.event.request].append(made)
     return asked
 
@@ -108,7 +108,7 @@ def _decision(record: Record, event: LlmResponded, started: list[DecidedCall]) -
     if event.tool_calls:
         reasons = [call.why for call in started] + [None] * len(event.tool_calls)
         calls = [
-            DecidedCall(tool=call.name, args=repair_json(call.raw_arguments if call.arguments is None else call.arguments), why=why)
+            DecidedCall(tool=call.name, args=call.raw_arguments if call.arguments is None else call.arguments, why=why)
             for call, why in zip(event.tool_calls, reasons, strict=False)
         ]  # fmt: skip
     return Decision(

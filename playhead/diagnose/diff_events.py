@@ -12,7 +12,7 @@ from playhead.diagnose.divergence import Comparison
 from playhead.diagnose.summaries import summarise
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted
 from playhead.trace.types import altered
-from playhead.trace.values import repair_json, scrub
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +64,8 @@ def _first(parting: Parting, original: Recording, replay: Recording) -> FirstDiv
         original_seq=one.seq if one else None,
         replay_seq=other.seq if other else None,
         what=parting.sentence(found, "the other run"),
-        expected=repair_json(expected),
-        actual=repair_json(actual),
+        expected=expected,
+        actual=actual,
         expected_text=_as_text(one),
         actual_text=_as_text(other),
         differences=found,

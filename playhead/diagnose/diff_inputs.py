@@ -8,7 +8,6 @@ from playhead.diagnose.diff_types import InputChange
 from playhead.diagnose.diff_values import line_diff, plain, same
 from playhead.trace.events import AgentStarted, RunStarted
 from playhead.trace.owners import agent_path, depth_of
-from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,8 +48,8 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[Input
             agent=agent_path(one.owner),
             name=name,
             change="added" if name not in left else "removed" if name not in right else "changed",
-            original=repair_json(original),
-            replay=repair_json(replay),
+            original=original,
+            replay=replay,
             lines=line_diff(*texts) if name in _TEXTS and all(isinstance(each, str) for each in texts) else (),
             decided=name == "task" and isinstance(other.started, AgentStarted),
         )

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from playhead.diagnose.diff_types import Difference
 from playhead.trace.parameters import is_unrecorded, may_be_same
-from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +111,7 @@ def _unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], lis
 
 
 def _difference(path: str, change: Any, *, original: Any = None, replay: Any = None) -> Difference:  # noqa: ANN401 - JSON
-    return Difference(path=path, change=change, original=repair_json(original), replay=repair_json(replay))
+    return Difference(path=path, change=change, original=original, replay=replay)
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from playhead.diagnose.terminal import ELLIPSIS, Line, escape, fit, pad
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions
 
 MOST: Final = 40
 """Rows of a section; a longer one says how many are left out."""
@@ -62,17 +62,21 @@ class Document:
     spaced: bool = False
     """Whether an empty line stands between them."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines."""
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> list[Line]:
+        """Return the lines."""
         width = max(options.max_width, _NARROWEST)
+        lines: list[Line] = []
         for number, section in enumerate(self.sections):
             if self.spaced and number:
-                yield Line("")
+                lines.append(Line(""))
             if section.title:
-                yield Line((section.title, "bold cyan"), f"  {section.note}" if section.note else "", whole=not number)
-            yield from _table_lines(section.table, width)
+                note = f"  {section.note}" if section.note else ""
+                lines.append(Line((section.title, "bold cyan"), note, whole=not number))
+            if section.table:
+                lines += _table_lines(section.table, width)
             for row in section.rows:
-                yield from _lines(row, width)
+                lines += _lines(row, width)
+        return lines
 
     def markdown(self) -> str:
         """Return the document as Markdown."""
@@ -106,7 +110,7 @@ def wrap(text: str, width: int, most: int = 0) -> list[str]:
     from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - rich is loaded by those who print
 
     lines = [""]
-    for word in (escape(word) for word in _SPACE.split(text[:_LONGEST].strip())):
+    for word in escape(_SPACE.sub(" ", text[:_LONGEST].strip())).split(" "):
         if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
             lines[-1] += f" {word}"
             continue
@@ -117,22 +121,23 @@ def wrap(text: str, width: int, most: int = 0) -> list[str]:
     return [line.replace(TIED, " ") for line in lines]
 
 
-def _lines(row: Row, width: int) -> Iterator[Line]:
-    for number, line in enumerate(wrap(row.lead + row.text, width - row.depth - 2, row.most)):
-        yield Line((" " * (row.depth + (2 if number else 0)), ""), (line, row.style))
+def _lines(row: Row, width: int) -> list[Line]:
+    first, *more = wrap(row.lead + row.text, width - row.depth - 2, row.most)
+    margin = " " * row.depth
+    return [Line(margin, (first, row.style)), *(Line(f"{margin}  ", (line, row.style)) for line in more)]
 
 
 def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]:
-    if not table:
-        return
     columns = list(zip(*table, strict=True))
-    widths = [min(max(map(len, column)), _NAME if _is_text(column) else 12) for column in columns]
+    are_text = [_is_text(column) for column in columns]
+    longest = [max(map(len, column)) for column in columns]
+    widths = [min(most, _NAME if is_text else 12) for most, is_text in zip(longest, are_text, strict=True)]
     widths[0] = min(widths[0], max(width - sum(size + 2 for size in widths[1:]) - 2, 8))
-    widths[-1] = max(map(len, columns[-1])) if _is_text(columns[-1]) else widths[-1]
+    widths[-1] = longest[-1] if are_text[-1] else widths[-1]
     for number, cells in enumerate(table):
         told = [
-            pad(each, size) if _is_text(column) else f"{each:>{size}}"
-            for each, size, column in zip(cells, widths, columns, strict=True)
+            pad(each, size) if is_text else f"{each:>{size}}"
+            for each, size, is_text in zip(cells, widths, are_text, strict=True)
         ]
         yield Line((fit(f"  {'  '.join(told)}".rstrip(), width), "" if number else "dim"))
 

@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions
+    from rich.segment import Segment
 
 _UNSAFE: Final = re.compile(
     "["
@@ -38,15 +39,20 @@ def fit(text: str, width: int) -> str:
     """Return the text as one safe line of at most `width` terminal cells; what is cut ends in an ellipsis."""
     if len(text) <= width and text.isascii() and text.isprintable():
         return text  # most lines, and ten times as fast
+    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 - rich is loaded by those who print
+
     # A wide character takes two cells, a combining one none: so a few more characters than cells, and never megabytes.
     line = escape(text[: 4 * max(width, 0) + 64])
-    return line if _cells(line) <= width and len(text) <= 4 * width + 64 else _cut(line, width)
+    if cell_len(line) <= width and len(text) <= 4 * width + 64:
+        return line
+    return set_cell_size(line, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
 
 
 def pad(text: str, width: int) -> str:
     """Return the text as one safe line of exactly `width` cells."""
-    line = fit(text, width)
-    return line + " " * (width - _cells(line))
+    from rich.cells import set_cell_size  # noqa: PLC0415 - as above
+
+    return set_cell_size(fit(text, width), width)
 
 
 class Line:
@@ -57,27 +63,15 @@ class Line:
         self._whole = whole
         """Never cut: a path or a hash to copy. The terminal wraps it."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the line."""
-        from rich.segment import Segment  # noqa: PLC0415 - rich is loaded by those who print
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> list[Segment]:
+        """Return the segments of the line."""
+        from rich.cells import cell_len  # noqa: PLC0415 - rich is loaded by those who print
+        from rich.segment import Segment  # noqa: PLC0415 - as above
 
         left = options.max_width
+        segments: list[Segment] = []
         for text, style in self._parts:
             shown = escape(text) if self._whole else fit(text, left)
-            left -= _cells(shown)
-            yield Segment(shown, console.get_style(style) if style else None)
-        yield Segment.line()
-
-
-def _cells(line: str) -> int:
-    if line.isascii():
-        return len(line)
-    from rich.cells import cell_len  # noqa: PLC0415 - as above
-
-    return cell_len(line)
-
-
-def _cut(line: str, width: int) -> str:
-    from rich.cells import set_cell_size  # noqa: PLC0415 - as above
-
-    return set_cell_size(line, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
+            left -= cell_len(shown)
+            segments.append(Segment(shown, console.get_style(style) if style else None))
+        return [*segments, Segment.line()]
