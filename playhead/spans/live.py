@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
 from playhead.spans.run_export import Cursor, RunExport, count_undelivered, message, notices, resend_command
+from playhead.spans.sampling import is_sent
 from playhead.spans.sources import QueueSource, TraceSource
 
 if TYPE_CHECKING:
@@ -359,7 +360,7 @@ def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) ->
     """Send a run that begins now, if the program or the environment enabled live export; never raises."""
     try:
         export = _Current.export or _automatic()
-        if export is not None and not _is_suppressed():
+        if export is not None and is_sent(run_id):
             export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         if not _Current.refused:
@@ -399,16 +400,3 @@ def _forget_parent() -> None:
     _Current.lock = threading.Lock()
     if _Current.export is not None:
         _Current.export.forget_parent()
-
-
-def _is_suppressed() -> bool:
-    """Return whether the run begins under `suppress_tracing`, or inside a trace that its application does not sample."""
-    context: Any = sys.modules.get("opentelemetry.context")
-    trace: Any = sys.modules.get("opentelemetry.trace")
-    if not (
-        hasattr(trace, "use_span") and hasattr(context, "detach")
-    ):  # never loaded, or just being loaded by a thread
-        return False
-    outer = trace.get_current_span().get_span_context()
-    suppressed = context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY)  # noqa: SLF001 - as the libraries read it
-    return bool(suppressed) or (outer.is_valid and not outer.trace_flags.sampled)
