@@ -18,6 +18,8 @@ _SAMPLER: Final = "OTEL_TRACES_SAMPLER"
 def is_sent(run_id: str) -> bool:
     """Return whether a run that begins in this context is sent live. The whole run is sent, or nothing of it.
 
+    A run under `suppress_tracing` is not. Else the sampler of the variables decides, and without one the application's current span.
+
     Raises:
         MissingDependencyError: a sampler is set, and its library is not installed.
     """
