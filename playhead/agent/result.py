@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+from playhead.diagnose.recording import read_recording
 from playhead.kernel.state import Step
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
-from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
 
 if TYPE_CHECKING:

@@ -178,8 +178,8 @@ def replay(  # noqa: PLR0913 - options
     from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
     from playhead.cli.progress import Progress, following
     from playhead.diagnose.diff_view import diff_document
+    from playhead.diagnose.recording import read_recording
     from playhead.replay.engine import replay_sync
-    from playhead.trace.recording import read_recording
 
     store = open_store(trace_dir)
     recording = read_recording(store.resolve(run))

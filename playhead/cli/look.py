@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.diagnose.integrity import Check
+    from playhead.diagnose.recording import Recording
     from playhead.trace.line import Record
     from playhead.trace.reader import Problem
-    from playhead.trace.recording import Recording
 
 BATCH: Final = 200
 """Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
@@ -186,7 +186,7 @@ def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
     """
     from playhead.diagnose.debrief import build_debrief
     from playhead.diagnose.debrief_view import debrief_document
-    from playhead.trace.recording import read_recording
+    from playhead.diagnose.recording import read_recording
 
     if markdown and as_json:
         raise UsageError("--markdown and --json are two forms: choose one")
@@ -305,7 +305,7 @@ def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: boo
     """
     from playhead.diagnose.diff import diff_recordings
     from playhead.diagnose.diff_view import diff_document
-    from playhead.trace.recording import read_recording
+    from playhead.diagnose.recording import read_recording
 
     store = open_store(trace_dir)
     recording = read_recording(store.resolve(first))
@@ -320,7 +320,7 @@ def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: boo
 
 def _original_of(replay: Recording) -> Recording:
     """Return the recording of the run that a replay replays, from the folder of traces that the replay belongs to."""
-    from playhead.trace.recording import read_recording
+    from playhead.diagnose.recording import read_recording
     from playhead.trace.store import TraceStore
 
     if replay.header.replay_of is None:

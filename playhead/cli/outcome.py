@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playhead.agent.result import RunResult
+    from playhead.diagnose.recording import Recording
     from playhead.replay.engine import ReplayResult
     from playhead.trace.events import RunCompleted
-    from playhead.trace.recording import Recording
 
 RUNGS: Final = {
     "exact": "recorded for this very call",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
     from playhead.trace.store import TraceStore
 
 REPLAYS: Final = "playhead.replays"
@@ -63,7 +63,7 @@ class Reading:
         Raises:
             TraceNotFoundError: there is none that can be read.
         """
-        from playhead.trace.recording import read_recording
+        from playhead.diagnose.recording import read_recording
 
         for path in self._paths():
             try:

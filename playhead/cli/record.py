@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
     from playhead.compose.approvers import Show
+    from playhead.diagnose.recording import Recording
     from playhead.kernel.approval import Approval, ApprovalRequest, Approver
     from playhead.kernel.session import Tool
     from playhead.replay import ResultOverride
     from playhead.replay.prefix import NotHappened
-    from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader
 
 RUN_EXITS: Final = {
@@ -243,9 +243,9 @@ def resume(  # noqa: PLR0913 - the options
     """
     from playhead.cli.progress import Progress, following
     from playhead.cli.toolbox import load_tools, open_servers
+    from playhead.diagnose.recording import read_recording
     from playhead.replay import resume_sync
     from playhead.replay.loading import require_own
-    from playhead.trace.recording import read_recording
 
     recording = read_recording(open_store(trace_dir).resolve(run))
     require_own(recording, "only that program can resume it")

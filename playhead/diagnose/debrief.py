@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from playhead.diagnose.debrief_facts import AgentFacts
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 def build_debrief(recording: Recording) -> m.Debrief:

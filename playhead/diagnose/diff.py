@@ -23,7 +23,7 @@ from playhead.trace.events import StrategySwitched
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 N = TypeVar("N", int, float)
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from playhead.diagnose.diff_types import EditKind
+    from playhead.diagnose.recording import Recording
     from playhead.trace.line import Record
-    from playhead.trace.recording import Recording
     from playhead.trace.values import JsonValue
 
     Pair = tuple[int, int]

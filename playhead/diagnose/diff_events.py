@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.diff_calls import Alignment
     from playhead.diagnose.divergence import Parting, Placed
+    from playhead.diagnose.recording import Recording
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
-    from playhead.trace.recording import Recording
 
 MEASURES: Final = frozenset({"usage", "cost_usd", "delay_s"})
 """Fields of cost and waiting time: the diff sums them up, and they are no divergence."""

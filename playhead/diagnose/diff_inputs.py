@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from playhead.diagnose.diff_calls import Alignment
-    from playhead.trace.recording import OwnerRecording
+    from playhead.diagnose.recording import OwnerRecording
 
 _SPREAD: Final = ("parameters", "strategy_settings")
 """Fields of the header that are compared key by key."""

@@ -26,11 +26,11 @@ from playhead.trace.events import (
     UnknownEvent,
 )
 from playhead.trace.owners import is_within
-from playhead.trace.parameters import not_comparable
+from playhead.trace.parameters import comparable, unrecorded
 from playhead.trace.types import AgentHeader, volatile_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from playhead.diagnose.diff_types import Difference
@@ -262,7 +262,7 @@ class Comparison:
         then = self._last = recorded[place].record
         if isinstance(record.event, LlmRequested):
             asked = getattr(then.event, "parameters", {})
-            self.not_compared.update(f"parameters.{path}" for path in not_comparable(asked, record.event.parameters))
+            self.not_compared.update(_not_comparable(asked, record.event.parameters))
         sums_up = record.kind in ENDINGS and any(is_within(owner, record.owner) for owner in self._open_owners)
         left_out = self._left_out | SPENDING if sums_up else self._left_out
         same = recorded[place].calls_before == now.calls_before and same_event(then, record, left_out)
@@ -332,3 +332,11 @@ def _where(record: Record) -> str:
     place = "outside the loop" if record.iteration is None else f"iteration {record.iteration}"
     call = call_of(record.event)
     return f"{place}{f', call {call}' if call else ''}: {record.kind}"
+
+
+def _not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Yield the paths at which two recorded sets of parameters have fingerprints made with different keys."""
+    made = dict(unrecorded(now))
+    yield from (
+        f"parameters.{path}" for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path])
+    )

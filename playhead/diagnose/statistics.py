@@ -16,7 +16,7 @@ from playhead.trace.owners import agent_path, own_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.diagnose.recording import OwnerRecording, Recording
 
 Kind = Literal["function", "agent", "meta"]
 NO_END: Final = "(no end)"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from playhead.compose.killswitches.expressions import SwitchExpression
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 Verdict = Literal["untouched", "stopped", "unknown"]

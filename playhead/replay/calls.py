@@ -25,8 +25,8 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.kernel.session import Tool
-    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 

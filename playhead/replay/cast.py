@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
     from playhead.agent.agent import Agent
+    from playhead.diagnose.recording import Recording
     from playhead.kernel.models.base import Model
-    from playhead.trace.recording import Recording
     from playhead.trace.redaction import Redactor
     from playhead.trace.types import AgentHeader, ToolSpec
 

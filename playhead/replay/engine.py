@@ -12,6 +12,7 @@ from playhead.agent.running import check_guards, open_control, open_writer, reco
 from playhead.compose.again import joined, made_again
 from playhead.compose.contexts import HOOK, POLICY
 from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.recording import Recording
 from playhead.errors import ReplayError, RunError, UnrecordedCallError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, check_agent_call, prices_of
@@ -26,15 +27,13 @@ from playhead.replay.loading import read_reference
 from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.reproduction import payloads_of
-from playhead.replay.serving import Answers
+from playhead.replay.serving import Answers, grounded_share
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
-from playhead.trace.events.tools import grounded_share
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.recorder import Recorder, Subscriptions
-from playhead.trace.recording import Recording
 from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from playhead.trace.types import Completion
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
     from playhead.trace.events import EventBase
-    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import AgentHeader, FallbackInfo, Prices, Request, SourceInfo, ToolSpec
     from playhead.trace.values import JsonValue
 

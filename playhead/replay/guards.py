@@ -32,11 +32,11 @@ from playhead.trace.owners import is_within, lineage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from playhead.diagnose.recording import OwnerRecording, Recording
     from playhead.kernel.approval import ApprovalRequest
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
-    from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import Request, ToolSpec
 
 

@@ -38,11 +38,11 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from playhead.diagnose.recording import OwnerRecording, Recording
     from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.replay.serving import Answers
-    from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import HookInfo
 
 Payload: TypeAlias = Any

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playhead.compose.contexts import HOOK
+from playhead.diagnose.recording import read_recording
 from playhead.errors import NotReplayableError
 from playhead.settings import load_settings
-from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -> Recording:

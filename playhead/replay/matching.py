@@ -24,10 +24,10 @@ from playhead.trace.values import JsonValue, json_hash
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.kernel.session import ToolContext
     from playhead.replay.calls import Call, Past
     from playhead.trace.events.tools import Rung
-    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import AgentHeader, ToolSpec
 
 

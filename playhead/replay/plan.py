@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.agent.options import TraceTo
+    from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool
     from playhead.replay.overrides import Overrides
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader, Content
 
 

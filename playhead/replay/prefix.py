@@ -39,7 +39,7 @@ from playhead.trace.values import scrub, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
+    from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 

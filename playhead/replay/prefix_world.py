@@ -36,6 +36,7 @@ from playhead.trace.values import content_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from playhead.diagnose.recording import OwnerRecording, RecordedCall
     from playhead.kernel.hooks import PhaseName, Said, Timing, Unmet
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from playhead.replay.prefix import Prefix
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events import EventBase, ToolCallStarted
-    from playhead.trace.recording import OwnerRecording, RecordedCall
     from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 

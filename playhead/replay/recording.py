@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from playhead.diagnose import recording as diagnose
 from playhead.replay.engine import replay, replay_sync
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
 from playhead.replay.resume_run import ResumeOptions, resume, resume_sync
-from playhead.trace import recording as trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ class Again(ReplayOptions, Changes, total=False):
     """The fields of `Overrides` and of `ReplayOptions` as keyword arguments."""
 
 
-class Recording(trace.Recording):
+class Recording(diagnose.Recording):
     """A loaded trace that can be replayed, reproduced or resumed. Each method is async; its `…_sync` variant blocks."""
 
     async def replay(self, **changes: Unpack[Again]) -> ReplayResult:

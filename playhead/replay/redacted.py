@@ -17,7 +17,7 @@ from playhead.trace.redaction import FAILED, MIN_SECRET
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from playhead.agent.agent import Agent
+    from playhead.diagnose.recording import Recording, RecordingStatus
     from playhead.kernel.session import Tool
     from playhead.replay.guards import Races
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.recording import Recording, RecordingStatus
     from playhead.trace.redaction import Redactor
     from playhead.trace.types import Content, SourceInfo, SourceKind
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from playhead.agent.agent import carry_on
 from playhead.agent.options import DEFAULT, Default
 from playhead.agent.running import Beginning, redactor_of
+from playhead.diagnose.recording import Recording, read_recording
 from playhead.errors import PlayheadError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
@@ -32,7 +33,6 @@ from playhead.replay.reproduction import run_frozen
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
-from playhead.trace.recording import Recording, read_recording
 from playhead.trace.store import TraceStore, ends_of
 
 if TYPE_CHECKING:

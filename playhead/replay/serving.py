@@ -28,17 +28,16 @@ from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import NOTHING, Call, State, touched, union
 from playhead.replay.matching import Match, Matcher, Place, Places, describe_miss, name_call
 from playhead.trace.events import ErrorInfo, ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
-from playhead.trace.events.tools import GROUNDED
 from playhead.trace.owners import agent_path
 from playhead.trace.values import JsonValue, content_hash, from_json, to_json
 
 if TYPE_CHECKING:
+    from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.calls import Past
     from playhead.replay.overrides import ResultOverride
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
-    from playhead.trace.recording import Recording
     from playhead.trace.types import ToolSpec
 
 KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
@@ -46,6 +45,8 @@ KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
 
 
 POLICIES: Final = ("strict", "lenient", "live")
+GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
+"""Rungs of recorded answers that the tool gave in the same state of the world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,3 +457,14 @@ def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
         for call, error in refused
         if error is not None and error.type == "InvalidArguments"
     }
+
+
+def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
+    """Return the share of a replay's calls whose answer is grounded, 0 to 1; None when it made no call.
+
+    Args:
+        rungs: the number of answered calls, by rung.
+        stops: the number of calls that got no answer, which ended the replay.
+    """
+    calls = sum(rungs.values()) + stops
+    return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None

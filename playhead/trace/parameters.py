@@ -8,6 +8,7 @@ has one, in `~/.playhead/fingerprint.key`, and no trace contains it.
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import os
 import re
@@ -25,50 +26,17 @@ if TYPE_CHECKING:
 
     from playhead.trace.values import JsonValue
 
-# The names that OpenAI, Anthropic, Gemini, Mistral, Cohere, Bedrock, Ollama, vLLM, SGLang and llama.cpp use.
-KNOWN: Final = frozenset(
-    """
-    temperature top_p top_k top_a top_n_sigma min_p typical_p tfs_z xtc_probability xtc_threshold dynatemp_range
-    dynatemp_exponent mirostat mirostat_eta mirostat_tau seed random_seed n best_of candidate_count sampler_seed
-
-    max_tokens max_completion_tokens max_output_tokens max_new_tokens max_tokens_to_sample min_tokens num_predict n_predict
-    draft_num_predict num_ctx num_keep n_keep num_batch num_gpu main_gpu num_thread use_mmap keep_alive truncate shift raw
-    truncation truncate_prompt_tokens cache_prompt ignore_eos echo
-
-    presence_penalty frequency_penalty repetition_penalty repeat_penalty repeat_last_n penalize_newline length_penalty
-    no_repeat_ngram_size dry_multiplier dry_base dry_allowed_length dry_penalty_last_n
-
-    logprobs top_logprobs prompt_logprobs response_logprobs n_probs logit_bias stop_token_ids include_stop_str_in_output
-    skip_special_tokens spaces_between_special_tokens add_generation_prompt
-
-    tool_choice tool_config parallel_tool_calls disable_parallel_tool_use response_format response_mime_type modalities
-    response_modalities reasoning reasoning_effort reasoning_format reasoning_budget include_reasoning thinking
-    thinking_config thinking_budget think enable_thinking chat_template_kwargs effort verbosity prompt_mode safe_prompt
-    safety_mode safety_settings service_tier
-
-    store stream_options timeout api_version drop_params allowed_openai_params
-    accept content_type anthropic_version anthropic_beta openai_beta
-    """.split()  # noqa: SIM905 - a list of words reads better as words
-)
-"""Parameters whose value is a number, a word, or a set of plain settings."""
-TEXTS: Final = frozenset(
-    """
-    stop stop_sequences dry_sequence_breakers format grammar json_schema response_schema guided_json guided_regex
-    guided_choice guided_grammar
-    """.split()  # noqa: SIM905
-)
+_WORDS: Final[dict[str, list[str]]] = {
+    name: " ".join(lines).split()
+    for name, lines in json.loads(Path(__file__).with_suffix(".json").read_bytes()).items()
+}
+KNOWN: Final = frozenset(_WORDS["known"])
+"""Parameters whose value is a number, a word, or a set of plain settings, by the names that providers use."""
+TEXTS: Final = frozenset(_WORDS["texts"])
 """Parameters that instruct or constrain the model as its prompt does; their value may be any text or JSON Schema."""
-_SETTINGS: Final = frozenset(
-    """
-    type name mode function strict tools allowed_tools function_calling_config allowed_function_names category threshold
-    budget_tokens summary generate_summary exclude enabled display thinking_level include_thoughts include_usage
-    include_obfuscation description schema
-    """.split()  # noqa: SIM905
-)
-"""Names of settings inside the value of a known parameter."""
 Place = tuple[str, ...]
 """The path of a parameter: the names of its containers, then its own."""
-CONTAINERS: Final = frozenset({"extra_body", "extra_headers", "extra_query", "generation_config", "headers", "options"})
+CONTAINERS: Final = frozenset(_WORDS["containers"])
 """Parameters that hold others; each inner parameter is judged by its own name."""
 
 log = logging.getLogger("playhead")
@@ -88,7 +56,8 @@ def _folded(name: str) -> str:
 
 _KNOWN: Final = frozenset(map(_folded, KNOWN))
 _TEXTS: Final = frozenset(map(_folded, TEXTS))
-_INSIDE: Final = frozenset(map(_folded, _SETTINGS)) | _KNOWN
+_INSIDE: Final = frozenset(map(_folded, _WORDS["settings"])) | _KNOWN
+"""Names of settings inside the value of a known parameter."""
 _FREE_INSIDE: Final = _TEXTS | {"description", "schema"}
 _HOLDERS: Final = frozenset(map(_folded, CONTAINERS))
 
@@ -170,18 +139,6 @@ def restored(
     values = {path: value for path, value, is_kept in _judged(given, also) if not is_kept}
     same = {path: value for path, value in values.items() if _flat(kept).get(path) == _mark(path, value)}
     return _nested({**_flat(kept), **same})
-
-
-def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the paths at which two recorded sets have fingerprints made with different keys."""
-    made = dict(unrecorded(now))
-    yield from (path for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path]))
-
-
-def may_be_same(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two unrecorded values may be equal: the fingerprints agree, or have different keys."""
-    made = [str(each.get("fingerprint", UNKNOWN)) for each in (one, other)]
-    return made[0] == made[1] or not comparable(*made)
 
 
 def is_unrecorded(value: JsonValue) -> bool:

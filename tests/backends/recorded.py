@@ -13,7 +13,7 @@ from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
     from playhead import Recording, RunResult
-    from playhead.trace.recording import RecordedCall, RecordedExchange
+    from playhead.diagnose.recording import RecordedCall, RecordedExchange
     from playhead.trace.types import Request
 
 

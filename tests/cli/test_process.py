@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.diagnose.integrity import check_trace
-from playhead.trace.recording import read_recording
+from playhead.diagnose.recording import read_recording
 from tests.cli.command_line import process
 from tests.cli.recorded import record_run
 from tests.cli.terminals import written_to_a_terminal

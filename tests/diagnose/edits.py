@@ -11,7 +11,7 @@ from playhead.diagnose.diff_types import ToolEdit, ToolUse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 def apply_edits(edits: Iterable[ToolEdit], original: Sequence[ToolUse]) -> tuple[ToolUse, ...]:

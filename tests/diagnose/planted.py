@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.divergence import call_of
+from playhead.diagnose.recording import Recording
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, NudgeIssued, ToolCallCompleted
 from playhead.trace.events import ToolCallStarted as Started
 from playhead.trace.line import Record, decode_data
 from playhead.trace.owners import is_within, owner_inside
-from playhead.trace.recording import Recording
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:

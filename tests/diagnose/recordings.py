@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from playhead import load_recording, tool
+from playhead.diagnose.recording import Recording
 from playhead.diagnose.terminal import escape
 from playhead.testing import call, error, text
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.line import Record
-from playhead.trace.recording import Recording
 from playhead.trace.types import AgentHeader
 from tests.kernel.runs import record
 

@@ -30,7 +30,7 @@ from tests.replay.random_agents import Outside, random_agent
 if TYPE_CHECKING:
     import random
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 VALIDATOR = Draft202012Validator(debrief_schema())
 

@@ -20,7 +20,7 @@ from tests.diagnose.recordings import made, printed
 
 if TYPE_CHECKING:
     from playhead.diagnose import debrief_model as m
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
 VALIDATOR = Draft202012Validator(debrief_schema())

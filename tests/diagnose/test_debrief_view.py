@@ -16,7 +16,7 @@ from playhead.trace.types import Alternative, Rationale
 from tests.diagnose.recordings import SAMPLES, made, printed
 
 if TYPE_CHECKING:
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Termination: ")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from playhead.compose.contexts import PhaseContext
     from playhead.diagnose.diff_types import RunDiff
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 @tool(read_only=True)

@@ -17,7 +17,7 @@ from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent
 
 if TYPE_CHECKING:
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 AGENTS = sample(55, 12)
 PLANTED_EACH = 12

@@ -20,7 +20,7 @@ from tests.options import grouped
 
 if TYPE_CHECKING:
     from playhead.diagnose.diff_types import RunDiff
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 GOLDEN = Path(__file__).with_name("diff.txt")
 """Rewritten, to be looked at and committed, by: PLAYHEAD_GOLDEN=write python -m pytest tests/diagnose"""

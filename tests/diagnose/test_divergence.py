@@ -16,8 +16,8 @@ from tests.diagnose.test_diff import lookup
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playhead.diagnose.recording import Recording
     from playhead.trace.line import Record
-    from playhead.trace.recording import Recording
 
 
 @pytest.fixture

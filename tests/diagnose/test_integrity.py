@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.diagnose.integrity import Check, check_trace
+from playhead.diagnose.recording import read_recording
 from playhead.diagnose.run_summary import summarise
 from playhead.errors import NotATraceError, PlayheadError
 from playhead.trace.events import Erased, ErasedLine
 from playhead.trace.line import encode_data, encode_line
 from playhead.trace.reader import MAX_PROBLEMS, Problem
-from playhead.trace.recording import read_recording
 from tests.cli.command_line import playhead
 from tests.proving import sample
 from tests.trace.traces import ending, header, read, record, rehashed, thoughts

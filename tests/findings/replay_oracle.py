@@ -29,11 +29,11 @@ import anyio
 
 from playhead import Agent, Approval, tool
 from playhead.compose.killswitches import tool_limit
+from playhead.diagnose.recording import Recording
 from playhead.replay import replay as replay_recording
+from playhead.replay.serving import GROUNDED
 from playhead.testing import TickingClock
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
-from playhead.trace.events.tools import GROUNDED
-from playhead.trace.recording import Recording
 from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.options import grouped
 

@@ -15,7 +15,7 @@ from playhead.trace.format import FORMAT
 from tests.golden.record import GOLDEN
 
 if TYPE_CHECKING:
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*.jsonl"))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, tool
+from playhead.diagnose.recording import read_recording
 from playhead.importing import import_spans, read_source
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import AgentCompleted
-from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
 from tests.importing.test_round_trip import told
 from tests.importing.traces import ANSWER, CAPTURED, FLAT, TASK, captured, imported

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.cli import exits, moving
+from playhead.diagnose.recording import read_recording
 from playhead.errors import UsageError
 from playhead.importing.collect import collector as collector_module
 from playhead.importing.collect.collector import FOLDER, Collector, RefusedError
 from playhead.importing.collect.server import CollectServer
-from playhead.trace.recording import read_recording
 from tests.cli.command_line import playhead
 from tests.importing.collecting import JSON, LANGGRAPH, PROTOBUF, document, head, post, raw, recorded, take
 from tests.importing.traces import CAPTURED, TRACE, Trace, imported, shop

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.recording import Recording, read_recording
 from playhead.trace.events import LlmRequested
-from playhead.trace.recording import Recording, read_recording
 from tests.cli.command_line import playhead
 from tests.importing.test_levels import FAILED, only
 from tests.importing.test_round_trip import GOLDEN, exported

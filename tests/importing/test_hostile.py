@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.integrity import check_trace
+from playhead.diagnose.recording import read_recording
 from playhead.errors import NotImportableError
 from playhead.importing import import_spans, limits, read_source, sources, values
 from playhead.importing.agents import make_tree
 from playhead.importing.conventions import read
 from playhead.importing.limits import Quota
 from playhead.importing.otlp import ForeignSpan
-from playhead.trace.recording import read_recording
 from tests.importing.traces import CAPTURED, Trace, brought, captured, imported, shop
 from tests.importing.traces import NAMES as CAPTURES
 from tests.proving import bound, sample

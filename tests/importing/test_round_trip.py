@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from playhead import PlayheadError, load_recording
 from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.recording import OwnerRecording, Recording, read_recording
 from playhead.errors import ModelRequestError, ModelUnavailableError, UsageError
 from playhead.importing import import_spans
 from playhead.importing.otlp import spans_of_message
@@ -25,7 +26,6 @@ from playhead.replay import replay_sync
 from playhead.spans import SpanOptions, spans_of
 from playhead.spans.encoding import encode
 from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
-from playhead.trace.recording import OwnerRecording, Recording, read_recording
 from playhead.trace.types import Completion
 from playhead.trace.values import as_text
 from tests.importing.traces import imported

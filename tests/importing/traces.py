@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.diagnose.recording import read_recording
 from playhead.importing import import_spans, read_source
-from playhead.trace.recording import read_recording
 
 if TYPE_CHECKING:
+    from playhead.diagnose.recording import Recording
     from playhead.importing import ImportedRun
     from playhead.importing.otlp import ForeignSpan
-    from playhead.trace.recording import Recording
 
 CAPTURED: Final = Path(__file__).parent / "captured"
 NAMES: Final = sorted(path.name.removesuffix(".pb.gz") for path in CAPTURED.glob("*.pb.gz"))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead import RunResult
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
     from playhead.trace.types import Request
 
 AGENTS = sample(240, 24)

@@ -11,7 +11,7 @@ from tests.kernel.runs import record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 @tool(read_only=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, tool
+from playhead.diagnose.recording import Recording
 from playhead.errors import ModelRequestError
 from playhead.testing import TickingClock
-from playhead.trace.recording import Recording
 from playhead.trace.types import Completion, Prices, Request, ToolCall
 from tests.options import grouped
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 SEEDS = range(sample(30, 18))
 POLICIES: Final[dict[str, Any]] = {

@@ -20,7 +20,7 @@ from tests.replay.small_runs import SCRIPT, lookup, recorded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.diagnose.recording import OwnerRecording, Recording
     from playhead.trace.types import Prices
 
 

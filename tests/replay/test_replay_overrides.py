@@ -17,7 +17,7 @@ from tests.replay.small_runs import SCRIPT, lookup, recorded, write
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
 
 
 def system_prompt_of(result: Any) -> str:

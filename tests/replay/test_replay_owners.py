@@ -16,8 +16,8 @@ from tests.replay.stores import root_rungs
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playhead.diagnose.recording import Recording
     from playhead.replay import ReplayResult
-    from playhead.trace.recording import Recording
 
 
 # --- owners ---------------------------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ from tests.replay.small_runs import lookup, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playhead.diagnose.recording import Recording
     from playhead.replay import MissedCall, ReplayResult, Reproduction
-    from playhead.trace.recording import Recording
 
 
 class Cancelled(Exception):  # noqa: N818 - a real library calls its error so

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from playhead.diagnose.recording import read_recording
 from playhead.trace.events import (
     EVENT_TYPES,
     Critique,
@@ -27,7 +28,6 @@ from playhead.trace.line import (
     encode_data,
     encode_line,
 )
-from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage, altered, made
 from playhead.trace.values import from_json
 from tests.proving import sample

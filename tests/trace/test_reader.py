@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from playhead.diagnose.integrity import check_trace
+from playhead.diagnose.recording import read_recording
 from playhead.diagnose.run_summary import RunSummary, summarise
 from playhead.errors import (
     MissingDependencyError,
@@ -27,7 +28,6 @@ from playhead.errors import (
 from playhead.trace import VERSION, reader
 from playhead.trace.format import FORMAT
 from playhead.trace.reader import Problem, scan
-from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore
 from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, rehashed, thought, thoughts, unknown

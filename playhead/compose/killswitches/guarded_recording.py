@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.compose.harness import Block
+    from playhead.diagnose.recording import Recording
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
-    from playhead.trace.recording import Recording
 
 Attempt = tuple[str, int, int]
 """An owner, the number of a request, and the number of the attempt."""

@@ -9,8 +9,6 @@ from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
 """How a replay obtained a result, from the most to the least certain."""
-GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
-"""Rungs of recorded answers that the tool gave in the same state of the world."""
 
 
 CallEnd = Literal["refused", "denied", "stopped", "timeout", "cancelled"]
@@ -40,17 +38,6 @@ CALL_ENDS: Final[Mapping[CallEnd | None, CallEndMeaning]] = {
     "stopped": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
 }
 """None: the body returned, or raised."""
-
-
-def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
-    """Return the share of a replay's calls whose answer is grounded, 0 to 1; None when it made no call.
-
-    Args:
-        rungs: the number of answered calls, by rung.
-        stops: the number of calls that got no answer, which ended the replay.
-    """
-    calls = sum(rungs.values()) + stops
-    return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None
 
 
 class ToolCallStarted(CallEvent, kind="tool-call-started"):

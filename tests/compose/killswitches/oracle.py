@@ -11,7 +11,7 @@ from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS
 from playhead.diagnose.integrity import check_trace
 
 if TYPE_CHECKING:
-    from playhead.trace.recording import Recording
+    from playhead.diagnose.recording import Recording
     from playhead.trace.types import AgentHeader
     from tests.compose.killswitches.agents import Schedule
     from tests.compose.killswitches.provider import Asked

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.diagnose.recording import OwnerRecording, RecordedCall, RecordedExchange, Recording, read_recording
 from playhead.errors import NotATraceError
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, depth_of, is_within, lineage, own_name, owner_inside, parent_of, tool_of
-from playhead.trace.recording import OwnerRecording, RecordedCall, RecordedExchange, Recording, read_recording
 from playhead.trace.types import AgentHeader, ToolCall, ToolSpec
 from tests.trace.traces import ending, header, record, recorder_of, thought
 
@@ -59,6 +59,12 @@ def recording_of(path: Path, run: list[tuple[e.EventBase, str, int | None]]) -> 
         recorder.emit(*each)
     recorder.seal()
     return read_recording(path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the trace of the test is."""
+    return tmp_path / "run.jsonl"
 
 
 @pytest.fixture
