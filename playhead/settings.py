@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import (
@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     """What a run does if an event cannot be written."""
     stream_density: Literal["tokens", "full"] = "tokens"
     """The default detail of streamed events."""
+    span_messages: Annotated[int, Field(ge=1)] | Literal["all"] = 20
+    """How many messages of a prompt a span shows, at least 1, or `all`."""
 
     @classmethod
     def settings_customise_sources(

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import Counter
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,7 +80,13 @@ FORMATS: Final = ("otlp-json", "openinference-jsonl")
     help="How long to retry while the collector accepts nothing.",
 )
 @click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments, results, tags and metadata.")
-@click.option("--all-messages", is_flag=True, help="Show every message of each prompt, not only the newest.")
+@click.option(
+    "--max-messages",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Messages of a prompt that its span shows.  [default: PLAYHEAD_SPAN_MESSAGES, or 20]",
+)
+@click.option("--all-messages", is_flag=True, help="Show every message of each prompt.")
 @click.option("--gen-ai", is_flag=True, help="Add OpenTelemetry's own gen_ai attributes.")
 def export(  # noqa: PLR0913 - the options
     *,
@@ -90,6 +97,7 @@ def export(  # noqa: PLR0913 - the options
     output: Path | None,
     since_us: int | None,
     no_content: bool,
+    max_messages: int | None,
     all_messages: bool,
     gen_ai: bool,
     trace_dir: Path | None,
@@ -108,6 +116,8 @@ def export(  # noqa: PLR0913 - the options
 
     The collector, headers, timeout and compression are as the standard OTEL_EXPORTER_OTLP_… variables say.
     """
+    if all_messages and max_messages is not None:
+        raise UsageError("--all-messages and --max-messages contradict each other")
     if form is None and output is not None:
         raise UsageError(f"-o needs --format, one of {', '.join(FORMATS)}")
     if form is not None and (to is not None or how["resume"] or headers):
@@ -120,7 +130,9 @@ def export(  # noqa: PLR0913 - the options
     from playhead.cli.exporting import Export, counts
     from playhead.spans import SpanOptions
 
-    shown = SpanOptions(content=not no_content, gen_ai=gen_ai, **({"max_messages": None} if all_messages else {}))
+    shown = SpanOptions(content=not no_content, gen_ai=gen_ai)
+    if all_messages or max_messages is not None:
+        shown = replace(shown, max_messages=None if all_messages else max_messages)
     where = destination.name if destination is not None else "stdout" if output is None else str(output)
     with _sink(destination, form or "", output) as sink:
         summaries, code = Export(paths, destination, shown, **how).to(sink, where)

@@ -15,6 +15,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Reso
 from opentelemetry.trace import Link
 
 from playhead.spans import attributes
+from playhead.spans.limits import RESERVED
 from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import ReadableSpan
 
+    from playhead.spans.thread import Offered
     from playhead.spans.tree import OpenSpan
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
@@ -68,7 +70,12 @@ class SpanBuilder:
     """
 
     def __init__(
-        self, options: SpanOptions | None = None, resource: Resource | None = None, *, service: str | None = None
+        self,
+        options: SpanOptions | None = None,
+        resource: Resource | None = None,
+        *,
+        service: str | None = None,
+        attribute_limit: int | None = None,
     ) -> None:
         """Prepare a builder.
 
@@ -76,11 +83,12 @@ class SpanBuilder:
             options: what the spans show.
             resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
             service: `service.name`, where `resource` is None.
+            attribute_limit: the number of attributes that a span can hold; None: any. Prompts are cut further to fit into it.
         """
         self.left_out = 0
         """Events that belong to no span, because their operation never started, has ended, or started twice."""
         self._options = options or SpanOptions()
-        self._resource, self._service = resource, service
+        self._resource, self._service, self._attribute_limit = resource, service, attribute_limit
         self._run: _RunSpans | None = None
         self._now = 0
 
@@ -92,7 +100,8 @@ class SpanBuilder:
             closed = self._run.take(record, self._now)
         elif isinstance(record.event, e.RunStarted):
             resource = self._resource or resource_of(record.event, self._service)
-            self._run = _RunSpans(record, record.event, self._now, self._options, resource)
+            limit = self._attribute_limit
+            self._run = _RunSpans(record, record.event, self._now, self._options, resource, attribute_limit=limit)
             closed = []
         self.left_out += closed is None
         return closed or []
@@ -137,16 +146,25 @@ class _Owner:
 class _RunSpans:
     """The open spans of a run, and its owners."""
 
-    def __init__(
-        self, record: Record, started: e.RunStarted, now: int, options: SpanOptions, resource: Resource
+    def __init__(  # noqa: PLR0913 - what the spans of a run begin with
+        self,
+        record: Record,
+        started: e.RunStarted,
+        now: int,
+        options: SpanOptions,
+        resource: Resource,
+        *,
+        attribute_limit: int | None,
     ) -> None:
         self._started, self._options = started, options
+        self._attribute_limit = attribute_limit
         self._masking = masking = Masking(options)
         common = attributes.of_run(started, masking)
         telemetry = started.telemetry
         metadata = telemetry.metadata if telemetry is not None and masking.application else {}
         trace_id = (telemetry and parsed(telemetry.trace_id)) or trace_id_of(started.run_id)
         self.tree = SpanTree(started.run_id, trace_id, resource, common, metadata, gen_ai=options.gen_ai)
+        self.tree.attribute_limit = attribute_limit
         self._opening = Opening(started)
         self._template = attributes.of_template(started, masking)
         self._owners: dict[str, _Owner] = {}
@@ -231,11 +249,11 @@ class _RunSpans:
     # --- model calls --------------------------------------------------------------------------------------------------
 
     def _requested(self, record: Record, event: e.LlmRequested, owner: _Owner, now: int) -> Closed:
-        prompt = owner.thread.prompt(event.messages, self._options.max_messages)
-        newest = prompt.messages[-1].message.get("content") or "" if prompt.messages else ""
-        declared = owner.declared(event.model)
         offered = owner.thread.offered(event.tools)
         in_text = owner.thread.offered((*event.tools, *event.tools_in_text)) if event.tools_in_text else offered
+        prompt = owner.thread.prompt(event.messages, self._options.max_messages, self._room(in_text))
+        newest = prompt.messages[-1].message.get("content") or "" if prompt.messages else ""
+        declared = owner.declared(event.model)
         purpose = f"{event.purpose} " if owner.phases.declared.purposes else ""
         span = self.tree.open(
             f"llm:{record.owner}:{event.request}.{event.attempt}",
@@ -255,6 +273,13 @@ class _RunSpans:
         owner.requests[event.request, event.attempt] = span, event
         span.attributes.update(self._masking.messages(INPUT, prompt.messages))
         return []
+
+    def _room(self, offered: Offered) -> int | None:
+        """Return the number of attributes for the prompt of a request; many tools leave it all to the prompt."""
+        if self._attribute_limit is None:
+            return None
+        room, tools = self._attribute_limit - RESERVED, len(offered.attributes)
+        return room - tools if tools < room // 2 else room
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: _Owner, now: int) -> Closed:
         said, answer = owner.thread.answered(event)

@@ -13,7 +13,7 @@ users, runs, calls and steps) and names from the program (agents, tools, models,
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.instrumentation import REDACTED_VALUE, TraceConfig
@@ -25,6 +25,7 @@ from openinference.semconv.trace import (
 )
 
 from playhead.errors import SettingsError, UsageError, did_you_mean
+from playhead.settings import load_settings
 from playhead.spans.messages import INPUT, JSON, as_input, as_output, clean, message_attributes, shown
 
 if TYPE_CHECKING:
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
     from playhead.trace.events import LlmResponded
     from playhead.trace.types import ToolCall, ToolSpec
 
-MAX_MESSAGES: Final = 20
-"""The default for the messages of a prompt that a span shows."""
+
+def _max_messages() -> int | None:
+    """Return the messages of a prompt that a span shows, as the setting `span_messages` says."""
+    most = load_settings().span_messages
+    return None if most == "all" else most
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,11 @@ class SpanOptions:
     content: bool = True
     """Whether to show prompts, answers, arguments, results, error messages, and the application's tags and metadata. When
     False, spans show only names, ids, times, tokens, costs and statuses."""
-    max_messages: int | None = MAX_MESSAGES
-    """Largest number of a prompt's messages in its span: system messages and the newest; `metadata` counts the omitted
-    messages. None: all, which makes the size of a long run's spans grow with the square of its length."""
+    max_messages: int | None = field(default_factory=_max_messages)
+    """How many of a prompt's messages its span shows: the system messages, the first user message and the newest whole turns
+    (a user message, or an assistant message with the results of its calls). The newest turn is always among them; `metadata`
+    counts the omitted messages. None: all, which makes the size of a long run's spans grow with the square of its length. The
+    default is the setting `span_messages` (`PLAYHEAD_SPAN_MESSAGES=40`, or `all`), which is 20."""
     gen_ai: bool = False
     """Whether spans also have the attributes of OpenTelemetry's GenAI conventions."""
     masking: TraceConfig | None = None

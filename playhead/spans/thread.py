@@ -12,7 +12,7 @@ from playhead.spans.messages import Shown, shown_answer, shown_message, shown_to
 from playhead.trace import events as e
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.spans.masking import Masking
     from playhead.trace.events import LlmResponded, MessageAdded, ToolCallCompleted, ToolsDefined
@@ -22,12 +22,16 @@ _TOLD: Final = 40
 """Characters of a tool's description that identify it in a prompt, which may shorten it."""
 
 
+_LONGEST_TURN: Final = 128
+"""Most messages of the newest turn beyond the cap; OpenAI allows as many tools in a request."""
+
+
 class Prompt(NamedTuple):
     """The messages of a request that its span shows."""
 
     messages: list[Shown]
     cut: int
-    """Messages between the system messages and the newest that are not shown."""
+    """Messages that are not shown: between the first user message and the newest turns."""
     missing: int
     """Messages that are not in the records."""
 
@@ -51,6 +55,7 @@ class SpanThread:
         self._messages: dict[int, Shown] = {}
         self._ids: list[int] = []
         self._system: list[int] = []
+        self._user: list[int] = []
         self._answers: dict[int, tuple[LlmResponded, Shown]] = {}
         self._results: dict[str, ToolCallCompleted] = {}
         self._tools: dict[int, ToolSpec] = {}
@@ -63,8 +68,8 @@ class SpanThread:
             return
         self._messages[added.id] = self._answer_sent(added) or self._shown(added)
         insort(self._ids, added.id)
-        if added.role == "system":
-            insort(self._system, added.id)
+        if added.role in {"system", "user"}:
+            insort(self._system if added.role == "system" else self._user, added.id)
 
     def _shown(self, added: MessageAdded) -> Shown:
         content, calls = self._content_of(added)
@@ -132,22 +137,53 @@ class SpanThread:
         """Return the tool of this name that was defined last."""
         return self._by_name.get(name)
 
-    def prompt(self, ranges: Sequence[Range], most: int | None) -> Prompt:
-        """Return at most `most` messages of these ids: system messages first, then the newest."""
-        spans = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
-        known = sum(max(0, end - start) for start, end in spans)
+    def prompt(self, ranges: Sequence[Range], most: int | None, room: int | None = None) -> Prompt:
+        """Return the messages of these ids, or, if they are too many, those that still are a valid conversation.
+
+        These are the system messages, the first user message and the newest turns: a user message, or an assistant message with
+        the results of its calls. The newest turn is always among them, so there can be a few more than `most`.
+
+        Args:
+            ranges: the ids, in send order.
+            most: the number of messages to show; None: all.
+            room: the number of attributes that they may have together; None: any.
+        """
+        places = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
+        known = sum(max(0, end - start) for start, end in places)
         asked = sum(max(0, last - first + 1) for first, last in ranges)
         most = min(most or known, len(self._ids))
-        ids: list[int] = []
-        for start, end in reversed(spans):
-            ids[:0] = self._ids[max(start, end - most + len(ids)) : end]
-        if len(ids) < known:
-            system = [number for number in self._system if any(first <= number <= last for first, last in ranges)]
-            system = system[: max(most - 1, 0)]  # the newest message of a request is always shown
-            chosen = set(system)
-            rest = [number for number in ids if number not in chosen]
-            ids = [*system, *rest[max(0, len(system) + len(rest) - most) :]]
-        return Prompt([self._messages[number] for number in ids], known - len(ids), asked - known)
+        newest: list[int] = []
+        for start, end in reversed(places):
+            newest[:0] = self._ids[max(start, end - most - _LONGEST_TURN + len(newest)) : end]
+        if known > most or (room is not None and self._size(newest) > room):
+            newest = self._cut(ranges, newest, most, room)
+        return Prompt([self._messages[number] for number in newest], known - len(newest), asked - known)
+
+    def _cut(self, ranges: Sequence[Range], newest: list[int], most: int, room: int | None) -> list[int]:
+        """Return the ids to show, in send order; `newest` are the last of all."""
+        head = [*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)]
+        kept = set(head)
+        size = self._size(head)
+        for number, turn in enumerate(self._turns(newest, kept)):
+            size += self._size(turn)
+            if number and (len(kept) + len(turn) > most or (room is not None and size > room)):
+                break
+            kept.update(turn)
+        recent = set(newest)
+        return [each for each in head if each not in recent] + [each for each in newest if each in kept]
+
+    def _turns(self, ids: Sequence[int], shown: set[int]) -> Iterator[list[int]]:
+        """Yield the whole turns of these messages, the newest first, without the messages that are shown anyway."""
+        turn: list[int] = []
+        for number in reversed([each for each in ids if each not in shown]):
+            turn.append(number)
+            if self._messages[number].message["role"] != "tool":
+                yield turn
+                turn = []
+
+    def _size(self, ids: Iterable[int]) -> int:
+        """Return the number of attributes of these messages."""
+        return sum(len(self._messages[number].names) for number in ids)
 
     def offered(self, ranges: tuple[Range, ...]) -> Offered:
         """Return the tools of these ids."""
@@ -166,6 +202,13 @@ class SpanThread:
         found = tuple(islice(asked, len(ids)))  # a hostile file may repeat ids without end
         shown = [shown_tool(tool) for tool in found]
         return Offered(tool_attributes(shown), f"[{','.join(shown)}]", found)
+
+
+def _within(ids: Sequence[int], ranges: Iterable[Range]) -> Iterator[int]:
+    """Yield those of the sorted ids that are in the ranges, in send order."""
+    for first, last in ranges:
+        for place in range(bisect_left(ids, first), bisect_right(ids, last)):
+            yield ids[place]
 
 
 _FROM_OUTSIDE: Final = (e.LlmResponded, e.LlmFailed, e.ToolCallCompleted, e.FactRecorded)

@@ -20,6 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from playhead.spans.limits import fitted
 from playhead.spans.messages import clean, json_taken_apart, present
 from playhead.trace import VERSION
 from playhead.trace.format import ulid_number
@@ -79,6 +80,8 @@ class SpanTree:
         gen_ai: bool,
     ) -> None:
         """Begin the spans of a run; each has the `common` attributes and the `metadata` of the application."""
+        self.attribute_limit: int | None = None
+        """The number of attributes that a span can hold; None: any."""
         self._run_id, self._trace_id, self._resource = run_id, trace_id, resource
         self._common, self._gen_ai = common, gen_ai
         self._metadata = {THEIRS if name == OURS else name: value for name, value in metadata.items()}
@@ -158,7 +161,7 @@ class SpanTree:
             context=span.context,
             parent=span.parent,
             resource=self._resource,
-            attributes=attributes,
+            attributes=fitted(attributes, self.attribute_limit),
             events=tuple(span.events),
             links=span.links,
             kind=SpanKind.CLIENT if span.kind is Kind.LLM else SpanKind.INTERNAL,

@@ -57,6 +57,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ("good --all-messages --max-messages 5", "--all-messages and --max-messages contradict each other"),
         ("good", "there is nowhere to export to: name a collector with --to http://localhost:4318 or in OTEL_EXPORTER"),
         ("--to http://h", "name runs, or choose them with --since"),
         ("good --to localhost", "--to is not the URL of a collector"),
@@ -109,6 +110,21 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
         assert result.stdout.splitlines() == [f"good  {len(ids)} spans written", f"to  {output}"]
     else:
         assert result.stderr == f"good: {len(ids)} spans written\n"
+
+
+def test_a_prompt_is_cut_as_the_option_or_the_variable_says(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--max-messages` and `--all-messages` override the variable; the newest turn is shown with its whole conversation."""
+
+    def most(*arguments: str) -> int:
+        text = playhead("export", "good", "--format", "openinference-jsonl", *arguments).stdout
+        spans = [json.loads(line)["attributes"] for line in text.splitlines()]
+        return max(len(json.loads(span["input.value"])["messages"]) for span in spans if "llm.model_name" in span)
+
+    whole = most()
+    assert most("--max-messages", "1") < whole
+    monkeypatch.setenv("PLAYHEAD_SPAN_MESSAGES", "1")
+    assert most() < whole
+    assert most("--all-messages") == most("--max-messages", "30") == whole
 
 
 def test_refused_spans_are_an_error_that_names_them(store: Path) -> None:

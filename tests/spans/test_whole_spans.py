@@ -9,15 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind, StatusCode
 
 from playhead import Agent, Execution, UsageError, tool
 from playhead.compose.killswitches import max_iterations
+from playhead.errors import SettingsError
 from playhead.spans import SpanBuilder, SpanOptions
 from playhead.spans.attributes import of_model
 from playhead.spans.builder import resource_of
 from playhead.spans.encoding import encode
-from playhead.spans.masking import MAX_MESSAGES
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.line import Record
@@ -381,58 +383,149 @@ def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
 BEGUN = e.RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")
 
 
-def prompt(roles: list[Any], ranges: Any = None, requests: int = 1) -> list[Record]:
+def added(number: int, role: str, answers: str | None, *asks: str) -> e.MessageAdded:
+    """Return a message that asks for calls, or answers one."""
+    requested = tuple(ToolCall(id=each, name="lookup", arguments={}) for each in asks)
+    fields: Any = {"id": number, "role": role, "content": f"m{number}"}
+    return e.MessageAdded(**fields, tool_call_id=answers, tool_calls=requested)
+
+
+def messages_of(thread: str) -> list[e.MessageAdded]:
+    """Return a thread of system, user and assistant messages (`sua`); a digit is the number of calls of the message before it."""
+    found: list[e.MessageAdded] = []
+    for each, following in zip(thread, thread[1:] + " ", strict=True):
+        if each.isdigit():
+            continue
+        number, count = len(found), int(following) if following.isdigit() else 0
+        calls_made = [f"c{number}_{position}" for position in range(count)]
+        found.append(added(number, {"s": "system", "u": "user", "a": "assistant"}[each], None, *calls_made))
+        found += [added(len(found) + place, "tool", call_id) for place, call_id in enumerate(calls_made)]
+    return found
+
+
+def prompt(thread: list[e.MessageAdded], ranges: Any = None, *defined: Any) -> list[Record]:
     """Return the events of a run that sends these messages, all of them unless ranges are given."""
-    added = [e.MessageAdded(id=number, role=role, content=f"m{number}") for number, role in enumerate(roles)]
-    sent = ranges or ((0, len(roles) - 1),)
-    events: list[Any] = [BEGUN, *added]
-    for number in range(requests):
-        events += [
-            e.LlmRequested(request=number, model="p/m", messages=sent),
-            e.LlmResponded(request=number, text="ok", usage=Usage(input_tokens=7, output_tokens=2)),
-        ]
-    return [Record(number, number + 1, "root", 0, event) for number, event in enumerate(events)]
+    sent, tools = ranges or ((0, len(thread) - 1),), ((0, len(defined[0].tools) - 1),) if defined else ()
+    answer = e.LlmResponded(request=0, text="ok", usage=Usage(input_tokens=7, output_tokens=2))
+    asked = e.LlmRequested(request=0, model="p/m", messages=sent, tools=tools)
+    return [
+        Record(number, number + 1, "root", 0, event)
+        for number, event in enumerate([BEGUN, *defined, *thread, asked, answer])
+    ]
 
 
-def shown(records: list[Record], most: int | None) -> tuple[list[str], dict[str, Any]]:
-    """Return the messages that the span shows, and what its metadata says."""
-    (span,) = built(records, SpanOptions(max_messages=most))[1]
+def shown(records: list[Record], most: int | None, limit: int | None = None) -> tuple[list[int], dict[str, Any]]:
+    """Return the ids of the messages that the span shows, and what its metadata says."""
+    builder = SpanBuilder(SpanOptions(max_messages=most), attribute_limit=limit)
+    (span,) = [span for record in records for span in builder.feed(record)]
     attributes = span.attributes or {}
     sent = json.loads(str(attributes["input.value"]))["messages"]
     listed = [attributes.get(f"llm.input_messages.{number}.message.content") for number in range(len(sent))]
     assert [each["content"] for each in sent] == listed
     assert f"llm.input_messages.{len(sent)}.message.role" not in attributes
-    return [each["content"] for each in sent], json.loads(str(attributes["metadata"]))["playhead"]
+    check_conversation(sent)
+    return [int(each["content"][1:]) for each in sent], json.loads(str(attributes["metadata"]))["playhead"]
+
+
+def check_conversation(messages: list[dict[str, Any]]) -> None:
+    """Assert what OpenAI asks of a conversation: every call is answered at once, and only calls are answered."""
+    waiting: set[str] = set()
+    for each in messages:
+        if each["role"] == "tool":
+            waiting.remove(each["tool_call_id"])
+        else:
+            assert waiting == set()
+            waiting = {each_call["id"] for each_call in each.get("tool_calls", ())}
+    assert waiting == set()
 
 
 @pytest.mark.parametrize(
-    ("roles", "ranges", "most", "expected"),
+    ("thread", "ranges", "most", "expected"),
     [
-        (["system", *["user"] * 9], None, None, [f"m{n}" for n in range(10)]),
-        (["system", *["user"] * 9], None, 10, [f"m{n}" for n in range(10)]),
-        (["system", *["user"] * 9], None, 4, ["m0", "m7", "m8", "m9"]),
-        (["user"] * 10, None, 3, ["m7", "m8", "m9"]),
-        (["system", "system", *["user"] * 8], None, 1, ["m9"]),
-        (["system", "system", *["user"] * 8], None, 2, ["m0", "m9"]),
-        (["system", *["user"] * 7, "system", "user"], None, 3, ["m0", "m8", "m9"]),
-        (["system", *["user"] * 9], ((0, 0), (2, 3), (7, 8)), 3, ["m0", "m7", "m8"]),
-        (["system", *["user"] * 9], ((0, 0), (2, 3), (7, 8)), 5, ["m0", "m2", "m3", "m7", "m8"]),
+        ("suuuuuuuuu", None, None, [*range(10)]),
+        ("suuuuuuuuu", None, 10, [*range(10)]),
+        ("suuuuuuuuu", None, 4, [0, 1, 8, 9]),
+        ("uuuuuuuuuu", None, 3, [0, 8, 9]),
+        ("ssuuuuuuuu", None, 1, [0, 2, 9]),  # at least: system, first user message, newest turn
+        ("suuuuuuusu", None, 4, [0, 1, 8, 9]),
+        ("suuuuuuuuu", ((0, 0), (2, 3), (7, 8)), 3, [0, 2, 8]),
+        ("suuuuuuuuu", ((0, 0), (2, 3), (7, 8)), 5, [0, 2, 3, 7, 8]),
+        ("sua1a2a1", None, 9, [*range(9)]),
+        ("sua1a2a1", None, 8, [0, 1, 4, 5, 6, 7, 8]),  # the first turn goes as a whole
+        ("sua1a2a1", None, 6, [0, 1, 7, 8]),
+        ("sua1a2a1", None, 1, [0, 1, 7, 8]),
+        ("sua1a9", None, 4, [0, 1, *range(4, 14)]),  # the newest turn is whole, however long
+        ("sua1ua1ua1", None, 7, [0, 1, 5, 6, 7, 8, 9]),
     ],
 )
-def test_the_newest_and_those_of_the_system_are_kept(
-    roles: list[str], ranges: Any, most: int | None, expected: list[str]
-) -> None:
-    """A cap keeps the messages of the system and the newest, in order, and says how many were cut."""
-    asked = sum(last - first + 1 for first, last in ranges) if ranges else len(roles)
-    messages, metadata = shown(prompt(roles, ranges), most)
-    assert messages == expected
+def test_a_cap_keeps_a_valid_conversation(thread: str, ranges: Any, most: int | None, expected: list[int]) -> None:
+    """A cap keeps the system messages, the first user message and the newest whole turns, and says how many were cut."""
+    messages = messages_of(thread)
+    asked = sum(last - first + 1 for first, last in ranges) if ranges else len(messages)
+    found, metadata = shown(prompt(messages, ranges), most)
+    assert found == expected
     assert metadata.get("messages_cut", 0) == asked - len(expected)
+
+
+@given(
+    thread=st.lists(st.sampled_from(["u", "a", "a1", "a2", "a5"]), max_size=40).map("".join),
+    most=st.integers(1, 60),
+    limit=st.none() | st.integers(80, 200),
+)
+def test_every_cut_conversation_is_valid(thread: str, most: int, limit: int | None) -> None:
+    """Whatever the thread, the cap and the provider's limit: what is shown begins as the thread and is a valid conversation."""
+    found, metadata = shown(prompt(messages_of(f"su{thread}")), most, limit)
+    total = len(messages_of(f"su{thread}"))
+    assert (found[:2], found == sorted(found), found[-1]) == ([0, 1], True, total - 1)
+    assert len(found) + metadata.get("messages_cut", 0) == total
+
+
+def test_an_endless_turn_is_left_out() -> None:
+    """A newest turn longer than any provider takes is not shown: a hostile file would make it grow with every request."""
+    thread = [*messages_of("sua"), *(added(3 + number, "tool", "c") for number in range(400))]
+    (span,) = built(prompt(thread), SpanOptions(max_messages=20))[1]
+    attributes = span.attributes or {}
+    assert [each["content"] for each in json.loads(str(attributes["input.value"]))["messages"]] == ["m0", "m1"]
+
+
+@pytest.mark.parametrize("tools", [2, 30, 90])
+def test_a_providers_limit(tools: int) -> None:
+    """In a span that holds 128 attributes, kind, model, tokens, input and output survive, and the prompt is cut further."""
+    defined = e.ToolsDefined(first_id=0, tools=tuple(ToolSpec(name=f"t{number}") for number in range(tools)))
+    records = prompt(messages_of("su" + "a2" * 30), None, defined)
+    for gen_ai in (False, True):
+        builder = SpanBuilder(SpanOptions(max_messages=None, gen_ai=gen_ai), attribute_limit=128)
+        (span,) = [span for record in records for span in builder.feed(record)]
+        attributes = dict(span.attributes or {})
+        assert len(attributes) <= 128
+        assert [*attributes][-2:] == ["llm.model_name", "openinference.span.kind"]
+        assert {"input.value", "output.value", "llm.token_count.total", "session.id", "metadata"} <= attributes.keys()
+        sent = json.loads(str(attributes["input.value"]))
+        check_conversation(sent["messages"])
+        listed = [key for key in attributes if key.startswith("llm.input_messages.") and key.endswith(".role")]
+        assert len(listed) in ((0, len(sent["messages"])) if gen_ai else (len(sent["messages"]),))
+        assert len(sent["tools"]) == tools
+        assert len(sent["messages"]) >= (8 if tools == 2 else 5)
+
+
+def test_the_cap_is_an_argument_a_setting_or_a_variable(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """An argument overrides the variable, which overrides the project's file; `all` turns the cap off."""
+    assert SpanOptions().max_messages == 20
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.playhead]\nspan_messages = "all"\n')
+    assert SpanOptions().max_messages is None
+    monkeypatch.setenv("PLAYHEAD_SPAN_MESSAGES", "7")
+    assert SpanOptions().max_messages == 7
+    assert SpanOptions(max_messages=3).max_messages == 3
+    monkeypatch.setenv("PLAYHEAD_SPAN_MESSAGES", "0")
+    with pytest.raises(SettingsError, match="PLAYHEAD_SPAN_MESSAGES"):
+        SpanOptions()
 
 
 def test_a_span_of_200_messages_keeps_its_kind() -> None:
     """A prompt of 200 messages loses neither kind, model nor tokens: nothing is dropped for being too much."""
-    records = prompt(["system", *["user", "assistant"] * 100])
-    for most in (None, MAX_MESSAGES):
+    records = prompt(messages_of("s" + "ua" * 100))
+    for most in (None, 20):
         (span,) = built(records, SpanOptions(max_messages=most))[1]
         (read,) = decoded([span]).resource_spans[0].scope_spans[0].spans
         found = {each.key: each.value for each in read.attributes}
