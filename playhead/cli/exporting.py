@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.cli import exits
 from playhead.cli.output import note
 from playhead.spans import SpanBuilder
+from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Pump
-from playhead.spans.run_export import Cursor, RunExport, Undelivered, count_undelivered, notices
+from playhead.spans.run_export import RunExport, Undelivered, count_undelivered, notices
 from playhead.spans.sources import TraceSource, is_over, unseen_host
 from playhead.trace.blobs import run_id_of
 from playhead.trace.store import is_alive
@@ -97,6 +98,7 @@ class Export:
                 "undelivered": left.get(run, nothing).spans,
                 "all_counted": left.get(run, nothing).all_counted,
                 "interrupted": run.interrupted,
+                "sender": run.sender,
                 "running": not run.done and is_alive(path) is True,
                 "perhaps_on": self._perhaps_on(run),
                 "error": run.failure,

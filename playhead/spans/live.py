@@ -16,8 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, UsageError
+from playhead.spans.cursor import Cursor
 from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
-from playhead.spans.run_export import Cursor, RunExport, count_undelivered, message, notices, resend_command
+from playhead.spans.run_export import RunExport, count_undelivered, message, notices, resend_command
 from playhead.spans.sampling import is_sent
 from playhead.spans.sources import QueueSource, TraceSource
 
@@ -262,6 +263,7 @@ class LiveExport:
         runs = self._runs()
         for run in runs:
             self._warn_of_run(run)
+            run.release()
         undelivered = count_undelivered([run for run in runs if not run.done], started + timeout_s)
         if undelivered.runs:
             log.warning("%s", message(undelivered, self.name, self._why_not(), self._resend))

@@ -1,27 +1,17 @@
-"""The export of one run: its undelivered spans, the cursor that stores its progress, and reports of problems.
-
-The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, written atomically and readable by its owner only. It
-states that every span that closed up to the event `seq` is settled: accepted, or permanently refused. A missing, old or broken
-cursor loses no span: unsettled spans are sent again with the same ids.
-"""
+"""The export of one run: its undelivered spans, its progress, and reports of problems."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pydantic import BaseModel
-
+from playhead.spans.cursor import NOTHING, Reached
 from playhead.spans.destination import plain
-from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
 from playhead.trace.events import RunCompleted
-from playhead.trace.format import checked_run_id
 from playhead.trace.store import began_us
 
 if TYPE_CHECKING:
@@ -31,15 +21,10 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.builder import SpanBuilder
-    from playhead.spans.destination import Destination
+    from playhead.spans.cursor import Cursor
     from playhead.spans.sources import Source
     from playhead.trace.reader import Problem
 
-FOLDER: Final = ".export"
-"""The folder of cursors, beside the traces."""
-NOTHING: Final = -1
-_LARGEST: Final = 1024 * 1024
-"""Largest size of a cursor in bytes."""
 _RUNS: Final = 3
 """Largest number of runs that a command names; more runs are selected by time."""
 _PROBLEMS: Final = 3
@@ -48,74 +33,6 @@ _REASONS: Final = 10
 """Largest number of reasons for refusals to show."""
 _SPANS: Final = 5
 """Largest number of refused spans to name."""
-
-
-class Reached(BaseModel, strict=True):
-    """The progress of a run: the content of a cursor."""
-
-    first: str = ""
-    """The hash of the trace's first event."""
-    destination: str = ""
-    """The address, for people who read the file."""
-    seq: int = NOTHING
-    """Every span that closed up to this event is settled; -1: none."""
-    accepted: int = 0
-    """Spans that were accepted."""
-    refused: int = 0
-    """Spans that were refused for good."""
-    complete: bool = False
-    """Whether the run has ended and all of its spans are settled."""
-    interrupted_at: int | None = None
-    """The last event of the run when its open spans were sent as interrupted."""
-
-
-class Cursor:
-    """The file that stores the progress of a run's export."""
-
-    def __init__(self, trace_path: Path, destination: Destination) -> None:
-        self._destination = destination
-        self.path = trace_path.parent / FOLDER / destination.key / f"{checked_run_id(run_id_of(trace_path))}.json"
-        self._saved = NOTHING
-        self.error: str | None = None
-        """Why the last write failed; None when it succeeded."""
-
-    def load(self, first: str) -> Reached:
-        """Return the progress for the trace whose first event has this hash; no progress if the file is about another trace."""
-        nothing = Reached(first=first, destination=self._destination.name)
-        try:
-            found = Reached.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
-        except (OSError, ValueError):
-            return nothing
-        if (found.first, found.destination) != (first, self._destination.name):
-            return nothing
-        self._saved = found.seq
-        return found
-
-    def save(self, reached: Reached) -> None:
-        """Save the progress, which never decreases. An error is stored, not raised, because a full disk may have space later."""
-        if reached.seq < self._saved:
-            return
-        try:
-            _make(self.path.parent)
-            os.close(create_file(self.path, reached.model_dump_json().encode(), replace=True))
-        except OSError as error:
-            self.error = error.strerror or type(error).__name__
-            return
-        self._saved, self.error = reached.seq, None
-
-    @property
-    def warning(self) -> str:
-        """The warning about a cursor that could not be written."""
-        return f"what was sent cannot be written down: {self.error}: {self.path}"
-
-
-def _make(folder: Path) -> None:
-    """Create the folder for its owner only; raises `OSError` when others can write to it."""
-    for each in (folder.parent, folder):
-        with suppress(FileExistsError):
-            each.mkdir(mode=0o700)
-        if not is_private(each, os.geteuid()):
-            raise PermissionError(1, "others can write into it", str(each))
 
 
 # --- the run --------------------------------------------------------------------------------------------------------
@@ -169,6 +86,8 @@ class RunExport:
         """Spans that were still open when the run was over."""
         self.left_out = 0
         """Events that are part of no span."""
+        self.sender: int | None = None
+        """The process that sends it to the destination already, so that this export leaves it (0: not known which); None: no other."""
         self.failure: str | None = None
         """Why the trace cannot be read; None if it can."""
         self._open_source, self._make_builder, self._resume = open_source, make_builder, resume
@@ -242,10 +161,16 @@ class RunExport:
         return None
 
     def close(self) -> None:
-        """Drop the builder; unsettled spans are left to another export."""
+        """Drop the builder and the claim; unsettled spans are left to another export."""
         if self.cursor is not None and self.cursor.error is not None:
             self.cursor.save(self.reached)
+        self.release()
         self._builder = self._reading = None
+
+    def release(self) -> None:
+        """Let another process send the run."""
+        if self.cursor is not None:
+            self.cursor.release()
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -282,9 +207,12 @@ class RunExport:
             yield closed
 
     def _begin(self, first: str) -> bool:
-        """Load the progress of the run whose first event has this hash; return whether anything is left."""
+        """Claim the run, and load the progress of the one whose first event has this hash; return whether anything is left to do."""
         if self.cursor is None:
             return True
+        self.sender = self.cursor.claim()
+        if self.sender is not None:
+            return False
         loaded = self.cursor.load(first)
         if self._resume:
             self.reached, self._from = loaded, loaded.model_copy()
@@ -328,6 +256,8 @@ def _name_of(span: ReadableSpan) -> str:
 
 def notices(run: RunExport, destination: str) -> Iterator[str]:
     """Yield the problems of a finished export: of the run's file, and of refused, omitted or lost spans."""
+    if run.sender is not None:
+        yield f"{f'process {run.sender}' if run.sender else 'another process'} is sending it to {destination}, so it is left to that"
     yield from map(str, run.problems[:_PROBLEMS])
     if len(run.problems) > _PROBLEMS:
         yield f"and {len(run.problems) - _PROBLEMS:,} more problems; `playhead check` says where"

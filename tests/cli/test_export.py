@@ -48,7 +48,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
     assert collector.counts == Counter(ids)
     (said,) = objects(playhead("export", "good", "--to", collector.address, "--resume", "--json"))
     counts = {"sent": 0, "refused": 0, "skipped": len(ids), "refused_before": 0, "undelivered": 0, "interrupted": 0}
-    state = {"all_counted": True, "running": False, "perhaps_on": None, "error": None}
+    state = {"all_counted": True, "sender": None, "running": False, "perhaps_on": None, "error": None}
     assert said == {"run": "good", "path": str(store / "good.jsonl"), "to": where, **counts, **state}
     assert playhead("export", "good", "--to", collector.address).exit_code == 0
     assert set(collector.counts.values()) == {2}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 import sys
 import time
 from pathlib import Path
@@ -31,10 +32,24 @@ def wait(seconds: float = 60.0) -> str:
     return "over"
 
 
+@tool
+def fork() -> str:
+    """Leave a process behind that has everything that this one has open, and wait."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)  # noqa: T201 - to the test
+    time.sleep(60)
+    return "over"
+
+
 def run(folder: Path, turns: list[object], run_id: str) -> None:
     """Run an agent."""
     model = ScriptedModel(turns)  # type: ignore[arg-type]
-    Agent(model, tools=[lookup, wait], trace=folder, context=Context(rationale=False)).run_sync("go", run_id=run_id)
+    Agent(model, tools=[lookup, wait, fork], trace=folder, context=Context(rationale=False)).run_sync(
+        "go", run_id=run_id
+    )
 
 
 def _folder() -> Path:
@@ -51,6 +66,8 @@ def main() -> None:
             over = time.monotonic()
         case "wait":
             run(_folder(), [*looks, call("wait"), text("done")], "run")
+        case "fork":
+            run(_folder(), [*looks, call("fork"), text("done")], "run")
         case "worker":
             run(_folder(), [*looks, text("done")], "run")
             worker = multiprocessing.get_context("fork").Process(target=run, args=(_folder(), [text("of it")], "child"))

@@ -20,9 +20,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from playhead import Agent, tool
 from playhead.errors import UsageError
 from playhead.spans import LiveExport, SpanBuilder, SpanOptions, export_to, live, live_export, sources
+from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Otlp
 from playhead.spans.destination import named
-from playhead.spans.run_export import Cursor, RunExport, Undelivered, count_undelivered, message
+from playhead.spans.run_export import RunExport, Undelivered, count_undelivered, message
 from playhead.spans.sources import QueueSource, TraceSource
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.store import TraceStore

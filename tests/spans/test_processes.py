@@ -6,17 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.spans.run_export import FOLDER
+from playhead.spans.cursor import FOLDER
 from tests.cli.command_line import objects, playhead
 from tests.proving import bound, sample
-from tests.spans.collector import Collector, Reply
-from tests.spans.spans import ids_of
+from tests.spans.collector import Collector, Received, Reply
+from tests.spans.spans import ids_of, record_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +46,17 @@ def resumed(path: Path, collector: Collector) -> dict[str, object]:
     return objects(result)[0]
 
 
+def left_to(process: int, collector: Collector) -> str:
+    """Return what `playhead export` says of the run when another process sends it."""
+    return f"run: process {process} is sending it to {collector.address}/v1/traces, so it is left to that\n"
+
+
 @pytest.mark.parametrize("arrived", [False, True], ids=["before anything arrived", "when some had arrived"])
 def test_after_sigkill_what_is_missing_is_sent(tmp_path: Path, collector: Collector, arrived: bool) -> None:
-    """Every span of every durable event, what was open as interrupted, and nothing that was acknowledged again."""
+    """Every span of every durable event, what was open as interrupted, and nothing that was acknowledged again.
+
+    While the process lives, the run is left to it.
+    """
     process = start("wait", tmp_path, collector.address if arrived else DEAD)
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
@@ -55,9 +64,12 @@ def test_after_sigkill_what_is_missing_is_sent(tmp_path: Path, collector: Collec
     while arrived and not any('"accepted":7' in each.read_text() for each in (tmp_path / FOLDER).rglob("run.json")):
         assert time.monotonic() < late_at
         time.sleep(0.01)
+    path = tmp_path / "run.jsonl"
+    if arrived:
+        result = playhead("export", path, "--resume", "--to", collector.address)
+        assert (result.exit_code, result.stderr) == (0, left_to(process.pid, collector))
     process.kill()
     ended(process)
-    path = tmp_path / "run.jsonl"
     said = resumed(path, collector)
     assert collector.counts == Counter(ids_of(path))
     assert (said["sent"], said["skipped"], said["interrupted"]) == ((2, 7, 2) if arrived else (9, 0, 2))
@@ -130,3 +142,41 @@ def test_a_forked_child_sends_its_own_runs_and_none_of_its_parents(tmp_path: Pat
     paths = [tmp_path / "run.jsonl", tmp_path / "child.jsonl"]
     assert collector.counts == Counter(span for path in paths for span in ids_of(path))
     assert len(list((tmp_path / FOLDER).rglob("*.json"))) == 2
+
+
+def test_two_commands_at_once_send_a_run_once(tmp_path: Path, collector: Collector) -> None:
+    """The second says which process sends it, and leaves it; that is no failure."""
+    path = record_run(tmp_path)
+    has_begun, may_go_on = threading.Event(), threading.Event()
+
+    def hold(_: Received) -> Reply:
+        has_begun.set()
+        may_go_on.wait(10)
+        return Reply()
+
+    collector.rule = hold
+    command = [sys.executable, "-m", "playhead", "export", str(path), "--to", collector.address]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert has_begun.wait(10)
+    second = playhead("export", path, "--to", collector.address, "--json")
+    may_go_on.set()
+    assert ended(first) == (f"run  8 spans sent\nto  {collector.address}/v1/traces\n", "")
+    assert (second.exit_code, second.stderr) == (0, left_to(first.pid, collector))
+    assert (objects(second)[0]["sender"], objects(second)[0]["sent"]) == (first.pid, 0)
+    assert collector.counts == Counter(ids_of(path))
+    assert resumed(path, collector)["skipped"] == 8
+
+
+def test_a_forked_child_does_not_hold_what_its_parent_was_sending(tmp_path: Path, collector: Collector) -> None:
+    """It has its files open for as long as it likes; when the parent is dead, any process may send the run."""
+    process = start("fork", tmp_path, collector.address)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    collector.wait_for(7)
+    process.kill()
+    process.wait()
+    said = resumed(tmp_path / "run.jsonl", collector)
+    os.kill(child, signal.SIGKILL)
+    ended(process)
+    assert said["sender"] is None
+    assert set(collector.counts) >= set(ids_of(tmp_path / "run.jsonl")[:7])

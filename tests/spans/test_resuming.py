@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.errors import TraceNotFoundError
-from playhead.spans import SpanBuilder, run_export, spans_of
+from playhead.spans import SpanBuilder, cursor, spans_of
+from playhead.spans.cursor import Cursor, Reached
 from playhead.spans.delivery import Answer, Delivered, Pump, Sink
 from playhead.spans.destination import named
-from playhead.spans.run_export import Cursor, Reached, RunExport
+from playhead.spans.run_export import RunExport
 from playhead.spans.sources import TraceSource
 from tests.spans.spans import id_of, ids_of, record_run
 from tests.trace.traces import read
@@ -245,7 +246,7 @@ def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, mo
     """At the end at the latest."""
     path = record_run(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(run_export, "create_file", full)
+        patch.setattr(cursor, "create_file", full)
         run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder, Cursor(path, HERE))
         pump = Pump(Backend())
         pump.runs.append(run)

@@ -1,0 +1,154 @@
+"""What is known of a run at a destination: the spans that are settled there, and which process sends it now.
+
+The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, written atomically and readable by its owner only. It
+states that every span that closed up to the event `seq` is settled: accepted, or permanently refused. A missing, old or broken
+cursor loses no span: unsettled spans are sent again with the same ids.
+
+Who sends a run locks a byte of the file `claims` beside it. The system ends the lock with its process; a forked child does not have it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
+
+from playhead.trace.blobs import create_file, is_private, read_plain, run_id_of
+from playhead.trace.format import checked_run_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.spans.destination import Destination
+
+FOLDER: Final = ".export"
+"""The folder of cursors, beside the traces."""
+NOTHING: Final = -1
+_LARGEST: Final = 1024 * 1024
+"""Largest size of a cursor in bytes."""
+_FLOCK: Final = "hhqqi"
+"""Linux's `struct flock`: type, whence, start, length, process."""
+_open_claims: Final[dict[Path, tuple[int, set[int]]]] = {}
+"""The open files of claims: descriptor, and locked bytes. A second descriptor of a file would end all locks when it is closed."""
+
+
+class Reached(BaseModel, strict=True):
+    """The progress of a run: the content of a cursor."""
+
+    first: str = ""
+    """The hash of the trace's first event."""
+    destination: str = ""
+    """The address, for people who read the file."""
+    seq: int = NOTHING
+    """Every span that closed up to this event is settled; -1: none."""
+    accepted: int = 0
+    """Spans that were accepted."""
+    refused: int = 0
+    """Spans that were refused for good."""
+    complete: bool = False
+    """Whether the run has ended and all of its spans are settled."""
+    interrupted_at: int | None = None
+    """The last event of the run when its open spans were sent as interrupted."""
+
+
+class Cursor:
+    """The file that stores the progress of a run's export."""
+
+    def __init__(self, trace_path: Path, destination: Destination) -> None:
+        self._destination = destination
+        self.path = trace_path.parent / FOLDER / destination.key / f"{checked_run_id(run_id_of(trace_path))}.json"
+        self._place = int.from_bytes(hashlib.sha256(self.path.name.encode()).digest()[:7])
+        self._saved = NOTHING
+        self.error: str | None = None
+        """Why the last write failed; None when it succeeded."""
+
+    def load(self, first: str) -> Reached:
+        """Return the progress for the trace whose first event has this hash; no progress if the file is about another trace."""
+        nothing = Reached(first=first, destination=self._destination.name)
+        try:
+            found = Reached.model_validate_json(read_plain(self.path, _LARGEST, os.geteuid()))
+        except (OSError, ValueError):
+            return nothing
+        if (found.first, found.destination) != (first, self._destination.name):
+            return nothing
+        self._saved = found.seq
+        return found
+
+    def save(self, reached: Reached) -> None:
+        """Save the progress, which never decreases. An error is stored, not raised, because a full disk may have space later."""
+        if reached.seq < self._saved:
+            return
+        try:
+            _make(self.path.parent)
+            os.close(create_file(self.path, reached.model_dump_json().encode(), replace=True))
+        except OSError as error:
+            self.error = error.strerror or type(error).__name__
+            return
+        self._saved, self.error = reached.seq, None
+
+    def claim(self) -> int | None:
+        """Claim the run for this process; return the process that sends it there already, or 0 if its id is not known.
+
+        Where files cannot be locked (on Windows, or in a folder that cannot be written), nothing is claimed.
+        """
+        try:
+            import fcntl  # noqa: PLC0415 - not on Windows
+
+            _make(self.path.parent)
+            descriptor, places = _claims_in(self.path.parent)
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._place)
+            except BlockingIOError:
+                return _holder(descriptor, self._place)
+            places.add(self._place)
+        except (ImportError, OSError):
+            return None
+        return None
+
+    def release(self) -> None:
+        """Give the claim up; does nothing where this process has none."""
+        descriptor, places = _open_claims.get(self.path.parent, (-1, set()))
+        if self._place in places:
+            import fcntl  # noqa: PLC0415 - not on Windows
+
+            places.discard(self._place)
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, self._place)
+            if not places:
+                os.close(_open_claims.pop(self.path.parent)[0])
+
+    @property
+    def warning(self) -> str:
+        """The warning about a cursor that could not be written."""
+        return f"what was sent cannot be written down: {self.error}: {self.path}"
+
+
+def _make(folder: Path) -> None:
+    """Create the folder for its owner only; raises `OSError` when others can write to it."""
+    for each in (folder.parent, folder):
+        with suppress(FileExistsError):
+            each.mkdir(mode=0o700)
+        if not is_private(each, os.geteuid()):
+            raise PermissionError(1, "others can write into it", str(each))
+
+
+def _claims_in(folder: Path) -> tuple[int, set[int]]:
+    if folder not in _open_claims:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        _open_claims[folder] = os.open(folder / "claims", flags, 0o600), set()
+    return _open_claims[folder]
+
+
+def _holder(descriptor: int, place: int) -> int:
+    """Return the process that holds a lock; 0 if it cannot be seen."""
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    if sys.platform != "linux":
+        return 0
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+    answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    return 0 if answer[0] == fcntl.F_UNLCK else max(int(answer[-1]), 0)
