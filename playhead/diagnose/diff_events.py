@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import BaseModel
+
 from playhead.diagnose.diff_calls import is_inside
 from playhead.diagnose.diff_types import FirstDivergence
-from playhead.diagnose.diff_values import plain
 from playhead.diagnose.divergence import Comparison
 from playhead.diagnose.summaries import summarise
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted
@@ -44,8 +45,7 @@ def first_divergence(alignment: Alignment) -> tuple[FirstDivergence | None, list
         compares=_is_compared,
     )
     for record in _named_records(other, owners, alignment.not_entered[1]):
-        if comparison.is_comparable(record):
-            comparison.add(record)
+        comparison.add(record)
     found = [each for each in comparison.partings(cut_short=False) if each.now or other.ending is not None]
     return _first(found[0], one, other) if found else None, sorted(comparison.not_compared)
 
@@ -113,18 +113,20 @@ def _named_event(record: Record, names: dict[str, dict[str, str]], owners: dict[
     if isinstance(event, AgentStarted):
         called = names[event.parent].get(event.call_id, event.call_id)
         return altered(event, {"call_id": called, "parent": owners.get(event.parent, event.parent)})
-    held = [name for name in _WITH_IDS if fields.get(name) is not None]
+    held = [name for name in _WITH_IDS if fields.get(name)]
     if fields.get("tag") in _PAYLOADS:
         held += [name for name in ("before", "after") if name in fields]
-    return altered(event, {name: _named(name, plain(fields[name]), names[record.owner]) for name in held})
+    return altered(event, {name: _named(name, fields[name], names[record.owner]) for name in held}) if held else event
 
 
-def _named(name: str, value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - JSON
-    """Return a value with calls by their names, where the format has ids of calls."""
+def _named(name: str, value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - JSON, or models of it
+    """Return a value as JSON, with calls by their names, where the format has ids of calls."""
     if isinstance(value, str):
         return names.get(value, value) if name in _IDS else value
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_named(name, each, names) for each in value]
+    if isinstance(value, BaseModel):
+        value = value.__dict__
     if isinstance(value, dict):
         inside = _IDS | {"messages", "tool_calls"}
         return {key: _named(key, each, names) if key in inside else each for key, each in value.items()}

@@ -41,7 +41,7 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[Input
             continue
         if _follows(name, left, right):
             continue
-        original, replay = left.get(name), right.get(name)
+        original, replay = plain(left.get(name)), plain(right.get(name))
         sent = name == "system_prompt" and None in (original, replay)  # then Playhead's own was sent
         texts = [system_message(one), system_message(other)] if sent else [original, replay]
         yield InputChange(
@@ -66,11 +66,11 @@ def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 
 def given(owner: OwnerRecording) -> dict[str, Any]:
-    """Return what an agent was given, by the names that an override or a reader would use."""
+    """Return what an agent was given, as its header has it, by the names that an override or a reader would use."""
     values: dict[str, Any] = {}
     started = owner.started
     if isinstance(started, (RunStarted, AgentStarted)):
-        values["task"] = plain(started.task)
+        values["task"] = started.task
         for name, value in started.agent.__dict__.items():
             if name in _SPREAD:
                 values |= {f"{name}.{key}": each for key, each in _mapping(value).items()}
@@ -81,7 +81,7 @@ def given(owner: OwnerRecording) -> dict[str, Any]:
                     f"{_CODE}{each.kind} {each.name}": each.fingerprint for each in value or () if each.fingerprint
                 }
             elif value is not None or name == "system_prompt":
-                values[name] = plain(value)
+                values[name] = value
         values["system_message"] = system_message(owner)
     return values | _tools(owner)
 
@@ -92,7 +92,7 @@ def _tools(owner: OwnerRecording) -> dict[str, Any]:
         values[f"tools.{spec.name}"] = True
         for name, value in spec.__dict__.items():
             if name != "name":
-                values[f"tools.{spec.name}.{name}"] = plain(value)
+                values[f"tools.{spec.name}.{name}"] = value
     return values
 
 

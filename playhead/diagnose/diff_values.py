@@ -12,9 +12,11 @@ from pydantic import BaseModel
 
 from playhead.diagnose.diff_types import Difference
 from playhead.trace.parameters import UNKNOWN, comparable, is_unrecorded
+from playhead.trace.types import volatile_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
 MOST_DIFFERENCES: Final = 100
 """Places of one value that are listed."""
@@ -28,9 +30,10 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
-    """Return a field of an event as JSON; what is JSON already is not copied."""
+    """Return a field of an event as JSON, without what is not compared; what is JSON already is not copied."""
     if isinstance(value, BaseModel):
-        return {name: plain(each) for name, each in value.__dict__.items()}
+        skipped = volatile_fields(type(value))
+        return {name: plain(each) for name, each in value.__dict__.items() if name not in skipped}
     if isinstance(value, tuple):
         return [plain(each) for each in value]
     return sorted(value) if isinstance(value, frozenset) else value
@@ -50,8 +53,20 @@ def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any even
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, BaseModel):
-        return same(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
+        return same_fields(left, right) and left.__pydantic_extra__ == right.__pydantic_extra__
     return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)  # -0.0 is not 0.0
+
+
+def same_fields(left: BaseModel, right: BaseModel, left_out: AbstractSet[str] = frozenset()) -> bool:
+    """Return whether the known fields of two models of one type are the same, but for volatile ones and those to leave out."""
+    others, volatile = right.__dict__, volatile_fields(type(left))
+    for name, value in left.__dict__.items():  # `is` first: this is most of the time that a reproduction takes
+        other = others.get(name)
+        if value is other or name in volatile or name in left_out:
+            continue
+        if not (value == other if type(value) is str else same(value, other)):
+            return False
+    return True
 
 
 def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from playhead.diagnose.diff_values import differences, plain, same
+from playhead.diagnose.diff_values import differences, plain, same_fields
 from playhead.errors import RecordingEndedError
 from playhead.trace.events import (
     EmissionChanged,
@@ -27,7 +27,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.owners import is_within
 from playhead.trace.parameters import comparable, unrecorded
-from playhead.trace.types import AgentHeader, volatile_fields
+from playhead.trace.types import volatile_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -107,28 +107,15 @@ def is_compared(event: EventBase) -> bool:
 
 def same_event(one: Record, other: Record, left_out: AbstractSet[str] = frozenset()) -> bool:
     """Return whether two records are equal, except for ids, times and the fields to leave out."""
-    if one.kind != other.kind or one.iteration != other.iteration:
-        return False
-    left, right, volatile = one.event.__dict__, other.event.__dict__, volatile_fields(type(one.event))
-    for name, value in left.items():  # a loop, and `is` first: this is most of the time that a reproduction takes
-        now = right.get(name)
-        if value is now or name in volatile or name in left_out:
-            continue
-        if not (value == now if type(value) is str else same(_comparable(value), _comparable(now))):
-            return False
-    return True
+    left, right = one.event, other.event
+    return left.kind == right.kind and one.iteration == other.iteration and same_fields(left, right, left_out)
 
 
 def told(event: EventBase, left_out: AbstractSet[str] = frozenset()) -> dict[str, Any]:
     """Return what is compared of an event, as JSON."""
     skipped = volatile_fields(type(event)) | left_out | {"kind"}
     fields = ((name, each) for name, each in event.__dict__.items() if name not in skipped and each is not None)
-    return {name: plain(_comparable(each)) for name, each in fields}
-
-
-def _comparable(value: Any) -> Any:  # noqa: ANN401 - any field of any event
-    """Return a field; what the fingerprints of code say is no event of a run, other parts of reproduce and diff have it."""
-    return value.model_copy(update={"sources": None}) if isinstance(value, AgentHeader) else value
+    return {name: plain(each) for name, each in fields}
 
 
 # --- the comparison ---------------------------------------------------------------------------------------------------
@@ -250,7 +237,7 @@ class Comparison:
 
     def add(self, record: Record) -> bool:
         """Compare the next event; return whether there is a recorded one at its place."""
-        if not self._compares(record.event):
+        if not self.is_comparable(record):
             return False
         now = self._order.place(record)
         place, recorded = self._seen[now.lane], self._lanes.get(now.lane, [])
@@ -263,7 +250,7 @@ class Comparison:
         if isinstance(record.event, LlmRequested):
             asked = getattr(then.event, "parameters", {})
             self.not_compared.update(_not_comparable(asked, record.event.parameters))
-        sums_up = record.kind in ENDINGS and any(is_within(owner, record.owner) for owner in self._open_owners)
+        sums_up = record.event.kind in ENDINGS and any(is_within(owner, record.owner) for owner in self._open_owners)
         left_out = self._left_out | SPENDING if sums_up else self._left_out
         same = recorded[place].calls_before == now.calls_before and same_event(then, record, left_out)
         if not same:
@@ -298,7 +285,8 @@ class Comparison:
         if isinstance(event, UnknownEvent):
             self.not_compared.add(event.kind)
             return False
-        self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__ or ())
+        if event.__pydantic_extra__:
+            self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__)
         return self._compares(event)
 
 

@@ -24,7 +24,7 @@ Id = Annotated[str, ID]
 _EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
 VOLATILE: Final = Field(json_schema_extra=_EXTRA)
 """Marks a field that may differ when a run is repeated: an id, a time, the id of the replayed run, a value derived from another
-field, or a new field that older recordings lack. `reproduce` and `diff` do not compare it."""
+field, a fingerprint of code, or a new field that older recordings lack. `reproduce` and `diff` do not compare it."""
 
 
 class Value(BaseModel):
@@ -81,9 +81,9 @@ class CallEvent(EventBase):
 
 
 @cache
-def volatile_fields(event_type: type[EventBase]) -> frozenset[str]:
-    """Return the fields of a kind that are not compared."""
-    fields = event_type.model_fields.items()
+def volatile_fields(kind: type[BaseModel]) -> frozenset[str]:
+    """Return the fields of a model that are not compared."""
+    fields = kind.model_fields.items()
     return frozenset(name for name, field in fields if field.json_schema_extra == _EXTRA)
 
 
@@ -596,7 +596,7 @@ class AgentHeader(Value):
     """How long results are shortened; None: they are sent whole."""
     profile: ContextProfile | None = None
     """How much of the history is sent; None: all of it."""
-    sources: tuple[SourceInfo, ...] = ()
+    sources: Annotated[tuple[SourceInfo, ...], VOLATILE] = ()
     """Fingerprints of the user's code."""
     hooks: tuple[HookInfo, ...] = ()
     """Registered hooks, killswitches, policies and blocks; events record their effects."""
