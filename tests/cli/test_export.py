@@ -15,7 +15,7 @@ from playhead.kernel.lifecycle.own_control import OwnControl
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import EVIL, record_hostile_run
 from tests.spans.collector import OK, Collector, Reply, rejecting
-from tests.spans.spans import ids_of
+from tests.spans.spans import ids_of, record_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,11 +112,13 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
         assert result.stderr == f"good: {len(ids)} spans written\n"
 
 
-def test_a_prompt_is_cut_as_the_option_or_the_variable_says(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_is_cut_as_the_option_or_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--max-messages` and `--all-messages` override the variable; the newest turn is shown with its whole conversation."""
 
+    long = record_run(tmp_path)
+
     def most(*arguments: str) -> int:
-        text = playhead("export", "good", "--format", "openinference-jsonl", *arguments).stdout
+        text = playhead("export", str(long), "--format", "openinference-jsonl", *arguments).stdout
         spans = [json.loads(line)["attributes"] for line in text.splitlines()]
         return max(len(json.loads(span["input.value"])["messages"]) for span in spans if "llm.model_name" in span)
 
