@@ -114,7 +114,6 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
 
 def test_a_prompt_is_cut_as_the_option_or_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--max-messages` and `--all-messages` override the variable; the newest turn is shown with its whole conversation."""
-
     long = record_run(tmp_path)
 
     def most(*arguments: str) -> int:
