@@ -49,6 +49,9 @@ GROUPS: Final = {
         "import": "Record runs from spans that another program exported.",
         "collect": "Receive spans from running programs, and record them.",
     },
+    ("Erase, prune and seal what was recorded", "keeping"): {
+        "forget": "Erase a value from recorded runs.",
+    },
     ("Set up your shell", "reference"): {
         "completion": "Print the script for shell completion of commands and runs.",
     },

@@ -24,6 +24,7 @@ NEWEST: Final = 20
 STATES: Final = {
     "open": "has no end: it is still running, or was killed",
     "truncated": "is cut off: what came after is not known",
+    "erased": "has lines whose content was erased on request",
     "damaged": "is damaged, and what it says may not be what happened; `playhead check` says where",
 }
 
@@ -101,5 +102,6 @@ def option_of(trace_dir: Path | None) -> str:
 def noted(recording: Recording) -> Recording:
     """Return the recording; says on stderr when its file is not whole."""
     if recording.status != "closed":
-        note(f"{recording.path.name} {STATES[recording.status]}")
+        kinds = {problem.kind for problem in recording.problems}
+        note(f"{recording.path.name} {STATES['erased' if kinds == {'erased'} else recording.status]}")
     return recording

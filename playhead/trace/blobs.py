@@ -162,8 +162,10 @@ def write_all(descriptor: int, content: bytes) -> None:
         content = content[written:]
 
 
-def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
+def create_file(path: Path, content: bytes, *, replace: bool = False, synced: bool = False) -> int:
     """Create a file atomically with this content; return its descriptor, open for appending.
+
+    `synced` makes it outlast a crash of the machine: after one, the file is the new one or what it was before.
 
     Raises:
         FileExistsError: it exists and `replace` is false; one of several concurrent writers wins.
@@ -173,6 +175,8 @@ def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
     descriptor = os.open(draft, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         write_all(descriptor, content)
+        if synced:
+            os.fsync(descriptor)
         try:
             if not replace:
                 os.link(draft, path, follow_symlinks=False)
@@ -188,6 +192,8 @@ def create_file(path: Path, content: bytes, *, replace: bool = False) -> int:
     finally:
         with suppress(OSError):
             draft.unlink()
+    if synced:
+        sync_folder(path.parent)
     return descriptor
 
 

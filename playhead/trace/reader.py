@@ -90,7 +90,7 @@ def open_trace(path: Path) -> io.BufferedIOBase:
         if path.suffix == ".gz":
             return gzip.open(path, "rb")
         if path.suffix == ".zst":
-            return _zstd().open(path, "rb")  # type: ignore[no-any-return]
+            return zstd().open(path, "rb")  # type: ignore[no-any-return]
         return io.BufferedReader(io.FileIO(path))
     except FileNotFoundError:
         raise TraceNotFoundError(f"{path}: no such file") from None
@@ -98,7 +98,8 @@ def open_trace(path: Path) -> io.BufferedIOBase:
         raise TraceNotFoundError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _zstd() -> Any:  # noqa: ANN401 - a module
+def zstd() -> Any:  # noqa: ANN401 - a module
+    """Return the module that reads and writes Zstandard; raises `MissingDependencyError`."""
     for name in ("compression.zstd", "backports.zstd"):  # of Python 3.14, or of an extra
         with suppress(ImportError):
             return import_module(name)

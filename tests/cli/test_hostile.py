@@ -26,6 +26,7 @@ COMMANDS = [
     "replay hostile",
     "show hostile --kind x*",
     "show hostile --owner o",
+    "forget hostile --value title --dry-run",
 ]
 
 

@@ -1,0 +1,174 @@
+"""Commands about what is kept: `forget`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from playhead.cli import exits, options
+from playhead.cli.output import tell
+from playhead.cli.reading import open_store
+from playhead.diagnose.terminal import Line
+from playhead.errors import MissingDependencyError, UsageError
+from playhead.trace.blobs import run_id_of
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playhead.trace.erasure import Eraser, Erasure
+
+
+# --- forget -----------------------------------------------------------------------------------------------------------
+
+
+def values(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Read the values to erase; no error repeats one."""
+    from playhead.trace.erasure import SHORTEST
+
+    found = tuple(value for text in given for value in _values_of(text))
+    if any(len(value) < SHORTEST for value in found):
+        raise click.BadParameter(
+            f"a value has fewer than {SHORTEST} characters, and would be found inside other words; "
+            r"--pattern '\bAl\b' erases it as a word"
+        )
+    return found
+
+
+def _values_of(text: str) -> list[str]:
+    name = text.removeprefix("env:")
+    if name != text and name not in os.environ:
+        raise click.BadParameter("the environment has no variable of the name that is given")
+    try:
+        if text == "-":
+            return list(filter(None, sys.stdin.buffer.read().decode().splitlines()))
+        return [(text if name == text else os.environ[name]).encode().decode()]
+    except UnicodeError:
+        raise click.BadParameter("a value is not UTF-8 text") from None
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Compile an expression with a library whose time is linear in the text; no error repeats the expression."""
+    try:
+        re2 = import_module("re2")
+    except ImportError:
+        raise MissingDependencyError("--pattern needs: pip install google-re2") from None
+    quiet = re2.Options()
+    quiet.log_errors = False  # it would write the expression to stderr
+    try:
+        compiled: re.Pattern[str] = re2.compile(text, quiet)
+    except re2.error:
+        raise click.BadParameter("this is no expression in RE2's syntax (no lookaround, no backreference)") from None
+    return compiled
+
+
+@options.command(
+    "forget",
+    example="playhead forget 01J9Z --value - < values.txt\n"
+    "  playhead forget latest --pattern '[a-z]+@example\\.org' --dry-run",
+    exits={
+        0: "no named run holds it any more, and no other file of the folder",
+        1: "something still holds it: each place is named",
+        3: "a run does not exist, is damaged, is in use, or may still be running",
+    },
+)
+@options.run_argument("runs", metavar="RUN...", nargs=-1, required=True)
+@options.repeatable(
+    "--value",
+    "erased",
+    "VALUE",
+    "The value to erase; env:VARIABLE takes it from the environment, - reads one a line from stdin.",
+    callback=values,
+)
+@options.repeatable(
+    "--pattern", "patterns", "REGEX", "Erase what this regular expression (RE2's syntax) matches.", type=pattern
+)
+@click.option("--reason", metavar="TEXT", help="Why it is erased; the trace keeps it.")
+@click.option("--dry-run", is_flag=True, help="Only say how many lines hold it.")
+def forget(  # noqa: PLR0913 - the options
+    *,
+    runs: tuple[str, ...],
+    erased: tuple[str, ...],
+    patterns: tuple[re.Pattern[str], ...],
+    reason: str | None,
+    dry_run: bool,
+    trace_dir: Path | None,
+    as_json: bool,
+) -> int:
+    """Erase a value from recorded runs: from every line, large value, control file and draft about them.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    A value is found as it is (upper and lower case differ), JSON-escaped, URL-encoded and in base64; what a pattern matches,
+    only as it is. Compressed content, other encodings and values that are split over two texts are not found. Each value
+    becomes [erased:…], the same one everywhere. The changed lines keep their hashes and the trace names them: `playhead
+    check` then says how many lines were erased, and never ok. A hash over the line remains, with which a guess at a short
+    value can be confirmed. Runs that are still running are refused.
+
+    Every other file of the folder that holds the value, such as a replay's trace, is named, and the exit code is 1. Copies
+    elsewhere are not known: exported spans, reports, bundles, backups.
+    """
+    from playhead.trace.erasure import Eraser, erase
+    from playhead.trace.store import TraceStore
+
+    if not erased and not patterns:
+        raise UsageError("name what to erase: --value or --pattern")
+    store = open_store(trace_dir)
+    paths = list(dict.fromkeys(store.resolve(reference) for reference in runs))
+    eraser = Eraser(erased, patterns)
+    done = [erase(path, eraser, reason, dry_run=dry_run) for path in paths]
+    known = {path for each in done for path in (each.path, *each.removed)}
+    folders = dict.fromkeys(TraceStore.of(path).folder for path in paths)
+    elsewhere = [path for folder in folders for path in holders(folder, eraser) if path not in known]
+    tell(
+        {"runs": list(map(erasure_as_json, done)), "elsewhere": list(map(str, elsewhere)), "dry_run": dry_run},
+        *(erasure_row(each, "would be erased" if dry_run else "erased") for each in done),
+        *(Line(("!! ", "bold red"), f"{path} holds it too, and is unchanged", whole=True) for path in elsewhere),
+        as_json=as_json,
+    )
+    return exits.FAILED if not dry_run and (elsewhere or any(each.left for each in done)) else exits.OK
+
+
+def erasure_row(found: Erasure, what: str) -> Line:
+    """Return the line about one run."""
+    lines = count(len(found.lines), "line")
+    parts = [f"{lines} {what}"]
+    parts += [f"{count(len(found.removed), 'file')} beside it removed"] if found.removed else []
+    parts += [f"{count(found.torn, 'incomplete line')} removed"] if found.torn else []
+    left = ", ".join(map(str, found.left[:10])) + (", …" if found.left[10:] else "")
+    parts += [f"left in event {left}, as a word of the format, in a number or a hash"] if found.left else []
+    return Line((f"{run_id_of(found.path)}: ", "bold red" if found.left else "bold"), "; ".join(parts), whole=True)
+
+
+def erasure_as_json(found: Erasure) -> dict[str, Any]:
+    """Return what was erased from one run as JSON."""
+    return {
+        "run_id": run_id_of(found.path),
+        "path": str(found.path),
+        "lines": [line.seq for line in found.lines],
+        "incomplete_lines": found.torn,
+        "removed": list(map(str, found.removed)),
+        "left": found.left,
+    }
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def holders(folder: Path, eraser: Eraser) -> Iterator[Path]:
+    """Yield every file of a folder of traces that holds a value; links are not followed."""
+    from playhead.trace.reader import Lines, open_trace
+
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            with open_trace(path) as file:
+                lines = Lines(file)
+                if any(map(eraser.is_in, lines)) or eraser.is_in(lines.rest):
+                    yield path

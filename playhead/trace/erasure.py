@@ -1,0 +1,235 @@
+"""Erases values from a recorded run: from its lines, its large values, and the files beside it.
+
+An erased line keeps its place and its `h`, so that the lines after it still fit. The last line of the file, an `erased`
+event, names the erased lines. The new file is written beside the old one, synced, and renamed: a crash leaves one or the
+other. Large values that a crash leaves behind are removed when the same value is erased again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import gzip
+import os
+import re
+import time
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from pydantic_core import from_json, to_json
+
+from playhead.errors import MissingBlobError, NotATraceError, TraceError
+from playhead.trace.blobs import BLOB_BYTES, BlobFolder, create_file, run_id_of, sync_folder
+from playhead.trace.control import FOLDER, locked
+from playhead.trace.events import Erased, ErasedLine, RunCompleted, ToolCallStarted
+from playhead.trace.line import BLOB, ENVELOPE, TAIL, TORN, decode_data, encode_data, encode_line
+from playhead.trace.reader import Lines, Problem, open_trace, scan, zstd
+from playhead.trace.redaction import Redactor, forms_of
+from playhead.trace.store import is_alive
+from playhead.trace.values import json_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from playhead.trace.events import EventBase
+
+ROOT: Final = "root"
+"""How every owner begins: without it, nothing would tell which events are the run's own."""
+SHORTEST: Final = 3
+"""Characters of a value; a shorter one is a part of half of all words."""
+_TOLERATED: Final = frozenset({"truncated", "lost-events", "blob", "erased"})
+"""Problems that an erasure leaves as they are. Any other one is damage, which an erasure could hide."""
+_REFERENCE: Final = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+
+
+class Eraser(Redactor):
+    """Replaces values wherever a text contains them: in free text, names and ids alike.
+
+    Each value becomes `[erased:…]` with a random number: what was equal stays equal, and nothing follows about the value.
+    A value is found as it is, JSON-escaped, URL-encoded and in base64; what a pattern matches, only as it is.
+    """
+
+    def __init__(self, values: Iterable[str] = (), patterns: Iterable[re.Pattern[str]] = ()) -> None:
+        super().__init__()
+        self.patterns = tuple(patterns)
+        self._names: dict[str, str] = {}
+        self._forms: dict[str, str] = {}
+        for value in values:
+            self._add(dict.fromkeys(forms_of(value), self._name(value)))
+
+    def redact_text(self, text: str) -> str:
+        """Return the text without the values."""
+        for form, name in self._forms.items():
+            text = text.replace(form, name)
+        for pattern in self.patterns:
+            text = pattern.sub(lambda match: self._name(match[0]), text)
+        return text
+
+    def redact_identity(self, text: str) -> str:
+        """Return an id without the values."""
+        return self.redact_text(text)
+
+    def redact_secrets(self, text: str) -> str:
+        """Return the text of a number without the values."""
+        return self.redact_text(text)
+
+    def of_event(self, event: EventBase) -> EventBase:
+        """Return the event without the values; a hash of arguments that held one becomes the hash of what is left."""
+        changed = self.redact_model(event)
+        if isinstance(event, ToolCallStarted) and isinstance(changed, ToolCallStarted) and changed.args != event.args:
+            self._add({event.args_hash: json_hash(changed.args)})  # the request for an approval repeats it
+            changed = self.redact_model(changed).model_copy(update={"args_fingerprint": ""})
+        return changed
+
+    def is_in(self, content: bytes) -> bool:
+        """Return whether the content of a file holds a value."""
+        if any(needle in content for needle in self._needles):
+            return True
+        text = content.decode("utf-8", "replace") if self.patterns else ""
+        return any(pattern.search(text) for pattern in self.patterns)
+
+    def _add(self, forms: Mapping[str, str]) -> None:
+        ordered = sorted({**forms, **self._forms}.items(), key=lambda each: -len(each[0]))
+        self._forms = dict(ordered)
+        self._needles = tuple({needle for form in self._forms for needle in (form.encode(), to_json(form)[1:-1])})
+
+    def _name(self, value: str) -> str:
+        return self._names.setdefault(value, f"[erased:{os.urandom(4).hex()}]") if value else ""
+
+
+@dataclass(slots=True)
+class Erasure:
+    """What was erased from one file, or would be."""
+
+    path: Path
+    """The trace."""
+    lines: list[ErasedLine] = field(default_factory=list)
+    """The erased lines."""
+    torn: int = 0
+    """Parts of events that were not written whole; they are removed, because they may end inside a value."""
+    removed: list[Path] = field(default_factory=list)
+    """Files about the run that held a value: large values, control files, drafts."""
+    left: list[int] = field(default_factory=list)
+    """Events that still hold the characters of a value: in a word of the format, a number or a hash, or because a large value
+    of the event is missing."""
+
+
+def erase(path: Path, eraser: Eraser, reason: str | None = None, *, dry_run: bool = False) -> Erasure:
+    """Erase values from a trace and from what lies beside it about the run; with `dry_run`, only say what would be erased.
+
+    The trace is in memory as a whole.
+
+    Raises:
+        TraceError: the run may still be running, or its file is damaged, in use or unreadable.
+        OSError: it cannot be written, and is as it was.
+    """
+    _require_sound(path)
+    try:
+        lock = locked(path, fcntl.LOCK_EX)
+    except (BlockingIOError, FileNotFoundError):
+        raise TraceError(f"{path.name} is in use by another process") from None
+    try:
+        return _Rewriting(path, eraser, is_dry=dry_run).run(reason)
+    finally:
+        os.close(lock)
+
+
+def _require_sound(path: Path) -> None:
+    """Raise `TraceError` when the run may still be running, or the file is damaged."""
+    ended = False
+    for item in scan(path):
+        if isinstance(item, Problem) and item.kind not in _TOLERATED:
+            raise NotATraceError(f"{path.name} is damaged ({item}), which an erasure would hide: remove the whole run")
+        ended = ended or (not isinstance(item, Problem) and isinstance(item.event, RunCompleted))
+    if not ended and (alive := is_alive(path)) is not False:
+        why = "is still running" if alive else "may still be running on another machine"
+        raise TraceError(f"{run_id_of(path)} {why}, and can be erased from once it has ended; see: playhead kill")
+
+
+class _Rewriting:
+    """The new content of one trace."""
+
+    def __init__(self, path: Path, eraser: Eraser, *, is_dry: bool) -> None:
+        self._path, self._eraser, self._is_dry = path, eraser, is_dry
+        self._found = Erasure(path)
+        self._blobs = BlobFolder(path)
+        self._referenced: set[str] = set()
+        self._previous, self._next_seq, self._ts = b"", 0, 0
+
+    def run(self, reason: str | None) -> Erasure:
+        found, lines = self._found, self._lines()
+        if found.lines or found.torn:
+            event = Erased(lines=tuple(found.lines), reason=reason and self._eraser.redact_text(reason))
+            now, previous = max(self._ts, time.time_ns() // 1000), self._previous.decode()
+            lines.append(encode_line(self._next_seq, now, event.kind, "root", None, encode_data(event), previous)[0])
+            if not self._is_dry:
+                self._blobs.sync()
+                os.close(create_file(self._path, _compressed(self._path, b"".join(lines)), replace=True, synced=True))
+        for beside in _beside(self._path):
+            if beside.name not in self._referenced and self._eraser.is_in(beside.read_bytes()):
+                found.removed.append(beside)
+                if not self._is_dry:
+                    beside.unlink()
+                    sync_folder(beside.parent)
+        return found
+
+    def _lines(self) -> list[bytes]:
+        with open_trace(self._path) as file:
+            lines = Lines(file)
+            kept = [self._line(line) + b"\n" for line in lines]
+        return [*kept, self._part(lines.rest) + b"\n"] if lines.rest else kept
+
+    def _part(self, line: bytes) -> bytes:
+        """Return what stands for a part of an event, which may end inside a value."""
+        self._found.torn += line != TORN
+        return TORN
+
+    def _line(self, line: bytes) -> bytes:
+        match = ENVELOPE.match(line)
+        if match is None:  # any other such line is damage
+            return self._part(line)
+        seq, body = int(match[1]), self._erased(line, match)
+        if body is not None:
+            self._found.lines.append(ErasedLine(seq=seq, previous=self._previous.decode()))
+            line = body + line[-TAIL:]
+        if not self._eraser.patterns and self._eraser.is_in(line[:-TAIL]):
+            self._found.left.append(seq)
+        self._referenced.update(each.decode() for each in _REFERENCE.findall(line))
+        self._previous, self._ts, self._next_seq = line[-66:-2], int(match[2]), max(self._next_seq, seq + 1)
+        return line
+
+    def _erased(self, line: bytes, match: re.Match[bytes]) -> bytes | None:
+        """Return the line without the values, up to its hash; None when nothing is erased from it."""
+        data = line[match.end() : -TAIL]
+        if not (self._eraser.patterns or BLOB in data or self._eraser.is_in(line)):
+            return None
+        try:
+            event = decode_data(match[3], data, self._blobs.resolve)
+        except MissingBlobError:  # the types of its other fields are not known then
+            return None
+        changed, owner = self._eraser.of_event(event), from_json(match[4])
+        new_owner = owner[: len(ROOT)] + self._eraser.redact_identity(owner[len(ROOT) :])
+        if changed == event and new_owner == owner:
+            return None
+        data = encode_data(changed)
+        if len(data) > BLOB_BYTES and not self._is_dry:
+            data = self._blobs.store_large(data)
+        turn = b"" if match[5] is None else b',"iteration":' + match[5]
+        envelope = b'{"seq":%b,"ts":%b,"kind":"%b","owner":' % match.group(1, 2, 3)
+        return envelope + to_json(new_owner) + turn + b',"erased":true,"data":' + data
+
+
+def _compressed(path: Path, content: bytes) -> bytes:
+    if path.suffix == ".gz":
+        return gzip.compress(content, mtime=0)
+    return bytes(zstd().compress(content)) if path.suffix == ".zst" else content
+
+
+def _beside(path: Path) -> list[Path]:
+    """Return the files about a run besides its trace: large values, control files, export cursors, drafts."""
+    run_id = glob.escape(run_id_of(path))
+    patterns = (f"{run_id}.blobs/*", f"{run_id}.jsonl*.tmp", f"{FOLDER}/{run_id}/*", f".export/*/{run_id}.json")
+    found = chain.from_iterable(map(path.parent.glob, patterns))
+    return [each for each in found if each.is_file() and not each.is_symlink()]
