@@ -1,0 +1,102 @@
+"""`playhead.wrap`: clients whose requests belong to the recorded run that makes them.
+
+Neither httpx nor httpx2 nor an SDK is imported here: a client is known by its classes, and its library is found through them.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from playhead.errors import UsageError
+from playhead.instrument.transports import AsyncRecordedTransport, RecordedTransport
+
+AnyClient = TypeVar("AnyClient")
+_LIBRARIES: Final = frozenset({"httpx", "httpx2"})
+_TRANSPORTS: Final = {
+    "Client": RecordedTransport,
+    "BaseTransport": RecordedTransport,
+    "AsyncClient": AsyncRecordedTransport,
+    "AsyncBaseTransport": AsyncRecordedTransport,
+}
+"""The transport that records, by the public class of a client or transport."""
+_INSTEAD: Final = {
+    "google": "give it a wrapped HTTP client: genai.Client(http_options={'httpx_client': playhead.wrap(httpx.Client()), "
+    "'httpx_async_client': playhead.wrap(httpx.AsyncClient())})",
+    "litellm": "litellm makes clients of its own; use it through playhead.Agent('provider/model')",
+}
+"""What works for clients that have no documented way to put a transport beneath them, by package."""
+_WORKS: Final = (
+    "it takes clients of OpenAI, Anthropic and Ollama, and clients and transports of httpx and httpx2, such as one that "
+    "another SDK accepts as its HTTP client"
+)
+
+
+def wrap(client: AnyClient) -> AnyClient:
+    """Return a client of the same type whose requests are recorded in the run that makes them.
+
+    Requests outside a function with `@playhead.recorded` pass through untouched. The given client stays as it is; both share
+    connections, so closing one closes both.
+
+    Args:
+        client: a client of OpenAI, Anthropic (sync or async, and their variants for other clouds) or Ollama; or a client or
+            a transport of httpx or httpx2.
+
+    Raises:
+        UsageError: there is no documented way to record this client; the message says what works.
+    """
+    given: Any = client
+    return _wrapped(given)  # type: ignore[no-any-return]
+
+
+def _wrapped(client: Any) -> Any:  # noqa: ANN401 - of a library that is not imported here
+    if base := _base_of(client):
+        return _recorded_client(client, base) if base.endswith("Client") else _recorded(base, client, None)
+    inner = getattr(client, "_client", None)
+    if _base_of(inner) is None:
+        package = type(client).__module__.partition(".")[0]
+        raise UsageError(f"playhead.wrap cannot record {_name(client)}: {_INSTEAD.get(package, _WORKS)}")
+    if callable(with_options := getattr(client, "with_options", None)):
+        return with_options(http_client=_wrapped(inner))
+    other = copy(client)  # Ollama's client, which has no such method
+    other._client = _wrapped(inner)  # noqa: SLF001 - of the copy
+    return other
+
+
+def _base_of(client: object) -> str | None:
+    """Return the public class that a client or transport of httpx or httpx2 derives from; None for another object."""
+    bases = (each.__name__ for each in type(client).__mro__ if each.__module__ in _LIBRARIES)
+    return next((name for name in bases if name in _TRANSPORTS), None)
+
+
+def _recorded_client(client: Any, base: str) -> Any:  # noqa: ANN401
+    """Return a copy of an HTTP client, with its proxies, timeouts, cookies and hooks, whose transports record."""
+    if not hasattr(client, "_transport") or not hasattr(client, "_mounts"):
+        raise UsageError(
+            f"playhead.wrap cannot record {_name(client)}: it has no transport; wrap a transport, and give it that"
+        )
+    other = copy(client)
+    other.__class__ = _kept_open(client.__class__)
+    other._transport = _recorded(base, client._transport, client)  # noqa: SLF001 - of the copy
+    other._mounts = {  # noqa: SLF001
+        pattern: None if each is None else _recorded(base, each, client)
+        for pattern, each in client._mounts.items()  # noqa: SLF001
+    }
+    return other
+
+
+def _recorded(base: str, transport: Any, owner: object) -> Any:  # noqa: ANN401
+    if isinstance(transport, (RecordedTransport, AsyncRecordedTransport)):
+        return transport
+    return _TRANSPORTS[base](transport, owner)
+
+
+@cache
+def _kept_open(kind: Any) -> Any:  # noqa: ANN401 - a class
+    """Return the class without its `__del__`: that of SDKs closes connections, which the original may still use."""
+    return type(kind.__name__, (kind,), {"__del__": lambda _: None}) if hasattr(kind, "__del__") else kind
+
+
+def _name(client: object) -> str:
+    return f"{type(client).__module__}.{type(client).__qualname__}"

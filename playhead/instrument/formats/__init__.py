@@ -1,0 +1,148 @@
+"""The wire formats that Playhead reads. Requests and answers in others are recorded by their bytes alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError, RateLimitError, UsageError
+from playhead.instrument.formats.anthropic_messages import AnthropicMessages
+from playhead.instrument.formats.genai import GenerateContent
+from playhead.instrument.formats.ollama_chat import OllamaChat
+from playhead.instrument.formats.openai_chat import OpenAIChat
+from playhead.instrument.formats.openai_responses import OpenAIResponses
+from playhead.instrument.reading import at, count, events, objects, parsed, placed, text
+from playhead.instrument.wire import WireAnswer, WireRequest
+from playhead.trace.types import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.instrument.reading import Json
+    from playhead.instrument.wire import Format
+    from playhead.trace.values import JsonValue
+
+FORMATS: Final[tuple[Format, ...]] = (
+    OpenAIChat(),
+    OpenAIResponses(),
+    AnthropicMessages(),
+    OllamaChat(),
+    GenerateContent(),
+)
+_CAPS: Final = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"})
+"""The names of the output cap; each means the cap in every format."""
+_LONGEST: Final = 300
+"""Characters of an error message that are kept."""
+
+
+def read_request(method: str, url: str, body: bytes) -> WireRequest | None:
+    """Return the request to a model; None when its wire format is not known.
+
+    Args:
+        method: the HTTP method.
+        url: the address without user info, query and fragment.
+        body: the bytes of the body.
+    """
+    found = next((each for each in FORMATS if each.path.search(url)), None) if method == "POST" else None
+    read = parsed(body) if found else None
+    return WireRequest(found, url, read, body) if found and isinstance(read, dict) else None
+
+
+def read_answer(wire: WireRequest, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
+    """Return what a response says: its answer, or why there is none.
+
+    Args:
+        wire: the request.
+        status: the HTTP status.
+        headers: the headers, by lower-case name.
+        body: the body as far as it was received, decoded.
+    """
+    parts = events(body, headers.get("content-type", ""))
+    read = None if parts is not None else parsed(body)
+    if isinstance(read, list):
+        parts = objects(read)
+    answer, whole = (read, True) if parts is None else wire.format.joined(parts)
+    refused = _refusal(status, headers, (answer, *(parts or ())))
+    completion = wire.format.completion(answer) if isinstance(answer, dict) and refused is None else None
+    return WireAnswer(completion, whole and completion is not None, refused)
+
+
+def system_of(wire: WireRequest) -> str | None:
+    """Return the system prompt; None when there is none."""
+    first = next(iter(wire.messages), None)
+    return text_of(first.content) if first is not None and first.role == "system" else None
+
+
+def changed(
+    wire: WireRequest,
+    *,
+    system_prompt: str | None = None,
+    model: str | None = None,
+    parameters: Mapping[str, JsonValue] | None = None,
+) -> WireRequest:
+    """Return the request with something changed; what is None stays.
+
+    Args:
+        wire: the request.
+        system_prompt: another system prompt.
+        model: the name as the provider knows it, or `provider/model` with the provider of the wire format.
+        parameters: parameters to set; None as a value removes one.
+
+    Raises:
+        UsageError: the model is of a provider with another wire format.
+    """
+    body = wire.body if system_prompt is None else wire.format.with_system(wire.body, system_prompt)
+    for name, value in (parameters or {}).items():
+        body = placed(body, wire.format.cap_place(wire) if name in _CAPS else wire.format.place_of(name), value)
+    url, body = (wire.url, body) if model is None else _with_model(_with_body(wire, body), model)
+    return _with_body(wire, body, url)
+
+
+def output_cap(wire: WireRequest) -> int | None:
+    """Return the output cap in tokens; None when the request sets none."""
+    cap = count(at(wire.body, *wire.format.cap_place(wire)))
+    return cap if cap > 0 else None
+
+
+def with_cap(wire: WireRequest, tokens: int) -> WireRequest:
+    """Return the request with this output cap, in tokens."""
+    return _with_body(wire, placed(wire.body, wire.format.cap_place(wire), tokens))
+
+
+def _with_model(wire: WireRequest, model: str) -> tuple[str, Json]:
+    provider, slash, name = model.partition("/")
+    if slash and provider != wire.format.provider:
+        own = wire.format.provider
+        raise UsageError(
+            f"the program speaks {own}'s wire format, so its model cannot become {model!r}; if that server knows it by "
+            f"this name, write '{own}/{model}'"
+        )
+    return wire.format.with_model(wire, name if slash else model)
+
+
+def _with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequest:
+    raw = wire.raw if body is wire.body else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return WireRequest(wire.format, url or wire.url, body, raw)
+
+
+def _refusal(status: int, headers: Mapping[str, str], read: tuple[JsonValue, ...]) -> ModelError | None:
+    """Return the error in a response, or in a part of a stream; None when it holds none."""
+    said = next((error for each in read if (error := at(each, "error") or at(each, "response", "error"))), None)
+    if status < 400 and said is None:  # noqa: PLR2004 - the statuses of errors begin here
+        return None
+    words = text(said) or text(at(said, "message")) or f"HTTP status {status}"
+    kind = ModelUnavailableError if status < 400 or status >= 500 else ModelRequestError  # noqa: PLR2004
+    error = {408: ModelUnavailableError, 409: ModelUnavailableError, 429: RateLimitError}.get(status, kind)(
+        words[:_LONGEST]
+    )
+    error.retry_after_s = _pause_s(headers)
+    return error
+
+
+def _pause_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the provider asks to wait."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        given = headers.get(name, "")
+        if given.isdecimal() and len(given) < 10:  # noqa: PLR2004 - a longer one is no pause
+            return int(given) / unit
+    return None

@@ -1,0 +1,71 @@
+"""Messages, tools and calls from the JSON of wire formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from playhead.instrument.reading import Json, Place, at, text
+from playhead.kernel.repair.lenient_json import read_call
+from playhead.trace.types import ImagePart, Message, Part, TextPart, ToolCall, ToolSpec, Usage, made
+from playhead.trace.values import as_text
+
+if TYPE_CHECKING:
+    from playhead.trace.types import Content
+    from playhead.trace.values import JsonValue
+
+
+def message(role: str, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of Message
+    """Return a message without an id."""
+    return made(Message, id=0, role=role, content=content, **fields)
+
+
+def content_of(parts: JsonValue, *, texts: tuple[str, ...], image: str = "", url: Place = ()) -> Content:
+    """Return text, or a list of typed parts, as the content of a message; a part of another type as its JSON.
+
+    Args:
+        parts: the text, or the list.
+        texts: the types of parts whose `text` is text.
+        image: the type of an image.
+        url: where the address of an image stands.
+    """
+    if not isinstance(parts, list):
+        return text(parts)
+    read: list[Part] = [
+        made(ImagePart, url=text(at(each, *url)))
+        if image and at(each, "type") == image and text(at(each, *url))
+        else made(TextPart, text=text(at(each, "text")) if at(each, "type") in texts else _json(each))
+        for each in parts
+    ]
+    return simplest(read)
+
+
+def simplest(parts: list[Part]) -> Content:
+    """Return parts as content: a single text as that text."""
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return tuple(parts) or ""
+
+
+def _json(part: JsonValue) -> str:
+    return text(as_text(part))
+
+
+def tool(spec: Json, schema: str) -> ToolSpec:
+    """Return a tool; one that the provider runs itself has its type as its name."""
+    parameters = spec.get(schema)
+    return made(
+        ToolSpec,
+        name=text(spec.get("name")) or text(spec.get("type")),
+        description=text(spec.get("description")),
+        **({"parameters": parameters} if isinstance(parameters, dict) else {}),
+    )
+
+
+def call(call_id: JsonValue, name: JsonValue, arguments: JsonValue) -> ToolCall:
+    """Return a call that the model asked for."""
+    return read_call(text(call_id), text(name), arguments)
+
+
+def usage_of(counts: JsonValue, **places: Place) -> Usage:
+    """Return an answer's tokens. `places` says where each number of `Usage` stands; a missing one is 0."""
+    return Usage.model_validate({name: at(counts, *place) or 0 for name, place in places.items()})

@@ -1,0 +1,278 @@
+"""Transports beneath HTTP clients: each request and its answer pass through, and the recorded run that makes them takes them.
+
+An answer is passed on piece by piece as it arrives. Both twins use the same `_Tape`; they differ in `await` alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from playhead.instrument.formats import read_request
+from playhead.instrument.seam import current
+from playhead.instrument.wire import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+
+    from playhead.instrument.seam import Exchange, Served
+
+HEADERS: Final = frozenset(
+    """
+    content-type accept user-agent anthropic-version anthropic-beta openai-beta openai-processing-ms openai-version
+    request-id x-request-id retry-after retry-after-ms x-should-retry x-stainless-retry-count
+    """.split()  # noqa: SIM905 - a list of words reads better as words
+)
+"""The headers that are recorded by value; all others are left out."""
+_CREDENTIALS: Final = frozenset(
+    "authorization proxy-authorization x-api-key api-key x-goog-api-key cookie key api_key access_token token".split()  # noqa: SIM905
+)
+"""Headers and query parameters that hold credentials."""
+
+
+class ClosedEarly(Exception):  # noqa: N818 - no error: the caller has read enough
+    """The caller closed a stream before its end."""
+
+
+class RecordedTransport:
+    """A transport of httpx or httpx2 above another one."""
+
+    def __init__(self, inner: Any, owner: object) -> None:  # noqa: ANN401 - of a library that is not imported here
+        """Record what passes.
+
+        Args:
+            inner: the transport that sends.
+            owner: the client that `inner` belongs to, kept alive because it may close its transports when it is deleted.
+        """
+        self._inner = inner
+        self._owner = owner
+
+    def handle_request(self, request: Any) -> Any:  # noqa: ANN401 - the library's
+        """Send a request; return its response as soon as the head has arrived."""
+        if (wires := current()) is None:
+            return self._inner.handle_request(request)
+        asked = _asked(request, request.read())
+        tape = _Tape(wires.open(asked), request)
+        try:
+            response = tape.served() or self._inner.handle_request(tape.request(asked))
+        except BaseException as error:
+            tape.end(error)
+            raise
+        return tape.recorded(response, _Stream, "SyncByteStream")
+
+    def close(self) -> None:
+        """Close the transport beneath."""
+        self._inner.close()
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(self, *exit_info: object) -> None:
+        self._inner.__exit__(*exit_info)
+
+
+class AsyncRecordedTransport:
+    """An asynchronous transport of httpx or httpx2 above another one."""
+
+    def __init__(self, inner: Any, owner: object) -> None:  # noqa: ANN401
+        """Record what passes; the arguments are those of `RecordedTransport`."""
+        self._inner = inner
+        self._owner = owner
+
+    async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401
+        """Send a request; return its response as soon as the head has arrived."""
+        if (wires := current()) is None:
+            return await self._inner.handle_async_request(request)
+        asked = _asked(request, await request.aread())
+        tape = _Tape(await wires.aopen(asked), request)
+        try:
+            response = tape.served() or await self._inner.handle_async_request(tape.request(asked))
+        except BaseException as error:
+            tape.end(error)
+            raise
+        return tape.recorded(response, _AsyncStream, "AsyncByteStream")
+
+    async def aclose(self) -> None:
+        """Close the transport beneath."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exit_info: object) -> None:
+        await self._inner.__aexit__(*exit_info)
+
+
+class _Tape:
+    """One exchange: hands the run what passes, and ends it once."""
+
+    def __init__(self, exchange: Exchange, request: Any) -> None:  # noqa: ANN401
+        self._exchange = exchange
+        self._request = request
+        self._library: Any = sys.modules[_public(type(request))]
+        self._encoding: dict[str, str] = {}
+        self._parts: list[bytes] = []
+        self._is_open = True
+
+    def request(self, asked: Asked) -> Any:  # noqa: ANN401
+        """Return the request to send: the caller's own, unless the run changes it."""
+        request, sent = self._request, self._exchange
+        if sent.body == asked.body and sent.url == asked.url:
+            return request
+        headers = [
+            each for each in request.headers.raw if each[0].lower() not in {b"content-length", b"transfer-encoding"}
+        ]
+        url = request.url.copy_with(path=self._library.URL(sent.url).path) if sent.url != asked.url else request.url
+        return self._library.Request(
+            request.method, url, headers=headers, content=sent.body, extensions=request.extensions
+        )
+
+    def served(self) -> Any:  # noqa: ANN401
+        """Return the recorded response to give without sending anything; None to send."""
+        served = self._exchange.served
+        if served is None:
+            return None
+        if not served.status:
+            raise self._library.ConnectError(served.error or "the recorded connection failed", request=self._request)
+        kind = _stream_class(_Served, self._library, "SyncByteStream", "AsyncByteStream")
+        return self._library.Response(served.status, headers=dict(served.headers), stream=kind(served, self._library))
+
+    def recorded(self, response: Any, kind: type, base: str) -> Any:  # noqa: ANN401
+        """Return the response, with a stream that records."""
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        self._encoding = {name: value for name, value in headers.items() if name == "content-encoding"}
+        self._exchange.head(response.status_code, _kept(headers))
+        response.stream = _stream_class(kind, self._library, base)(response.stream, self)
+        return response
+
+    def take(self, part: bytes) -> None:
+        """Take a piece of the body, before the caller gets it."""
+        self._parts.append(part)
+        self._exchange.chunk(part)
+
+    def end(self, error: BaseException | None) -> None:
+        """End the exchange, unless it has ended."""
+        if self._is_open:
+            self._is_open = False
+            early = isinstance(error, GeneratorExit)
+            self._exchange.end(ClosedEarly("the caller closed the stream") if early else error, self._body())
+
+    def _body(self) -> bytes:
+        body = b"".join(self._parts)
+        if self._encoding and body:
+            with suppress(Exception):  # a body that cannot be decoded is kept as it came
+                decoded: bytes = self._library.Response(200, headers=self._encoding, content=body).content
+                return decoded
+        return body
+
+
+class _Stream:
+    """The body of a response; its class also derives from the library's `SyncByteStream`."""
+
+    def __init__(self, parts: Any, tape: _Tape) -> None:  # noqa: ANN401
+        self._parts = parts
+        self._tape = tape
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for part in self._parts:
+                self._tape.take(part)
+                yield part
+        except BaseException as error:
+            self._tape.end(error)
+            raise
+        self._tape.end(None)
+
+    def close(self) -> None:
+        """Close the stream."""
+        try:
+            self._parts.close()
+        finally:
+            self._tape.end(GeneratorExit())
+
+
+class _AsyncStream:
+    """The body of a response; its class also derives from the library's `AsyncByteStream`."""
+
+    def __init__(self, parts: Any, tape: _Tape) -> None:  # noqa: ANN401
+        self._parts = parts
+        self._tape = tape
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self._parts:
+                self._tape.take(part)
+                yield part
+        except BaseException as error:
+            self._tape.end(error)
+            raise
+        self._tape.end(None)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        try:
+            await self._parts.aclose()
+        finally:
+            self._tape.end(GeneratorExit())
+
+
+class _Served:
+    """The body of a recorded response, which may break where the recorded connection broke."""
+
+    def __init__(self, served: Served, library: Any) -> None:  # noqa: ANN401
+        self._served = served
+        self._library = library
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._served.body:
+            yield self._served.body
+        if self._served.error is not None:
+            raise self._library.ReadError(self._served.error)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self:
+            yield part
+
+
+def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
+    target = request.url.raw_path.partition(b"?")[0].decode("ascii", "replace")
+    url = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}{target}"
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    attempt = headers.get("x-stainless-retry-count", "")
+    return Asked(
+        request.method,
+        url,
+        _kept(headers),
+        body,
+        attempt=int(attempt) if attempt.isdecimal() and len(attempt) < 10 else 0,  # noqa: PLR2004 - no such count
+        call=headers.get("idempotency-key"),
+        wire=read_request(request.method, url, body),
+        secrets=_secrets(headers, request.url.params.multi_items()),
+    )
+
+
+def _kept(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name in HEADERS}
+
+
+def _secrets(headers: Mapping[str, str], query: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the credentials of a request, without their scheme, such as `Bearer`."""
+    given = (*headers.items(), *query)
+    return {name: value.rpartition(" ")[2] for name, value in given if name.lower() in _CREDENTIALS}
+
+
+def _public(kind: type) -> str:
+    """Return the library of a class: the module of its public name."""
+    return next(
+        each.__module__ for each in kind.__mro__ if each.__module__.partition(".")[0] in {"httpx", "httpx2"}
+    ).partition(".")[0]
+
+
+@cache
+def _stream_class(kind: type, library: Any, *bases: str) -> type:  # noqa: ANN401
+    """Return the class with the library's base classes, which its clients check."""
+    return type(kind.__name__, (kind, *(getattr(library, base) for base in bases)), {})

@@ -1,0 +1,163 @@
+"""An HTTP request of a wrapped client, and what a wire format says about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from playhead.instrument.reading import Json, Place, at, count, object_of, text
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterable, Mapping
+
+    from playhead.errors import ModelError
+    from playhead.trace.types import Completion, Message, ToolSpec
+    from playhead.trace.values import JsonValue
+
+
+class Format(ABC):
+    """A wire format: pure functions of a request's and an answer's JSON, which take any shape and never raise."""
+
+    name: ClassVar[str]
+    """The format's name in a trace."""
+    provider: ClassVar[str]
+    """The provider in `provider/model`."""
+    path: ClassVar[re.Pattern[str]]
+    """Found in the path of a request; its group `model`, if any, is the model."""
+    own: ClassVar[frozenset[str]]
+    """Fields of a request that are not parameters."""
+    caps: ClassVar[tuple[Place, ...]]
+    """Where the output cap may stand; the first place is the one that is set where there is none."""
+    choices: ClassVar[Place] = ()
+    """Where the number of answers stands."""
+    options: ClassVar[Place] = ()
+    """The object that holds the parameters, if they are not beside the messages."""
+
+    @abstractmethod
+    def messages(self, body: Json) -> Iterable[Message]:
+        """Return the messages of a request, the system prompt first."""
+
+    @abstractmethod
+    def tools(self, body: Json) -> Iterable[ToolSpec]:
+        """Return the tools of a request."""
+
+    @abstractmethod
+    def with_system(self, body: Json, prompt: str) -> Json:
+        """Return the body with another system prompt."""
+
+    @abstractmethod
+    def completion(self, answer: Json) -> Completion | None:
+        """Return the answer; None when the body holds none."""
+
+    @abstractmethod
+    def joined(self, parts: list[Json]) -> tuple[Json, bool]:
+        """Return the body as it would be without streaming, and whether it is complete."""
+
+    def model(self, wire: WireRequest) -> str:
+        """Return the model's name, as the provider knows it."""
+        return text(wire.body.get("model"))
+
+    def with_model(self, wire: WireRequest, model: str) -> tuple[str, Json]:
+        """Return address and body with another model."""
+        return wire.url, {**wire.body, "model": model}
+
+    def is_streamed(self, wire: WireRequest) -> bool:
+        """Return whether the answer is asked for in parts."""
+        return wire.body.get("stream") is True
+
+    def parameters(self, body: Json) -> Json:
+        """Return the parameters, those in `options` without their container."""
+        outside = {name: value for name, value in body.items() if name not in self.own and name not in self.options}
+        return {**outside, **object_of(at(body, *self.options))} if self.options else outside
+
+    def place_of(self, parameter: str) -> Place:
+        """Return where a parameter is set."""
+        return (*self.options, parameter)
+
+    def answers(self, body: Json) -> int:
+        """Return how many answers are asked for."""
+        return max(1, count(at(body, *self.choices))) if self.choices else 1
+
+    def cap_place(self, wire: WireRequest) -> Place:
+        """Return where the output cap stands, or is to be set."""
+        return next((place for place in self.caps if at(wire.body, *place) is not None), self.caps[0])
+
+
+@dataclass(frozen=True)
+class WireRequest:
+    """A request to a model in a known wire format."""
+
+    format: Format
+    """The wire format; `format.name`, such as `openai-chat`, is the word for it in a trace."""
+    url: str
+    """Address without user info, query and fragment."""
+    body: dict[str, JsonValue]
+    """The body, parsed. It is never changed in place."""
+    raw: bytes
+    """The bytes of the body."""
+
+    @property
+    def model(self) -> str:
+        """The model as `provider/model`; the provider is that of the wire format."""
+        return f"{self.format.provider}/{self.format.model(self)}"
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages, the system prompt first; every id is 0."""
+        return tuple(self.format.messages(self.body))
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools offered."""
+        return tuple(self.format.tools(self.body))
+
+    @property
+    def parameters(self) -> dict[str, JsonValue]:
+        """Everything else in the body, unredacted."""
+        return self.format.parameters(self.body)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the answer is asked for in parts."""
+        return self.format.is_streamed(self)
+
+    @property
+    def answers(self) -> int:
+        """How many answers are asked for; each may be as long as the output cap."""
+        return self.format.answers(self.body)
+
+
+@dataclass(frozen=True)
+class WireAnswer:
+    """What the body of a response says, as far as it was received."""
+
+    completion: Completion | None
+    """The answer; None when there is none in it."""
+    is_whole: bool
+    """Whether the answer is complete. The body of a broken stream holds the beginning of an answer."""
+    error: ModelError | None = None
+    """Why there is no answer: the provider's status and message."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One HTTP request of a wrapped client, before it is sent."""
+
+    method: str
+    """`POST`, `GET` …"""
+    url: str
+    """Address without user info, query and fragment."""
+    headers: Mapping[str, str]
+    """The headers that are recorded, by lower-case name."""
+    body: bytes
+    """The bytes that the client is about to send."""
+    attempt: int = 0
+    """The attempt as the SDK counts it in `x-stainless-retry-count`: 0 for the first one, then 1, 2 …"""
+    call: str | None = None
+    """The idempotency key, the same in all attempts of a call; None when the SDK sends none."""
+    wire: WireRequest | None = None
+    """What the wire format says; None when the format is unknown."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Credentials that the request carries, by header or query parameter, for redaction. They are never recorded."""
