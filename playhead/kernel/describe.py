@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError, ReplayError, TraceWriteError
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from playhead.trace.redaction import Redactor
+
+_STACK: Final = 8_000
+"""Most characters of a recorded stack trace."""
+_FRAMES: Final = 100
+"""Most frames of one exception to print."""
+_AROUND: Final = (str(Path(__file__).parents[1]), str(Path(traceback.__file__).with_name("asyncio")))
+"""Folders of the code that runs tools and adapters: Playhead's, and that of the event loop."""
 
 
 def describe(error: BaseException) -> str:
@@ -20,6 +28,24 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - a failing __str__ must not end a run
         message = ""
     return scrub(message) or type(error).__name__
+
+
+def stack_of(error: BaseException) -> str | None:
+    """Return the stack trace of an exception, without Playhead's own frames around the failed code; None if nothing is left.
+
+    A long trace loses its start: the innermost frames and the exception itself are at the end.
+    """
+    with suppress(Exception):  # a third-party class may fail to print itself
+        whole = told = traceback.TracebackException.from_exception(error, limit=-_FRAMES)
+        frames = 0
+        while told is not None:
+            while told.stack and told.stack[0].filename.startswith(_AROUND):
+                del told.stack[0]
+            frames += len(told.stack)
+            told = told.__cause__ or told.__context__  # type: ignore[assignment]
+        said = scrub("".join(whole.format()).rstrip())
+        return (said if len(said) <= _STACK else f"…{said[-_STACK:]}") if frames else None
+    return None
 
 
 def described(error: BaseException) -> str:

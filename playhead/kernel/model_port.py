@@ -19,7 +19,7 @@ from playhead.errors import (
     UsageError,
 )
 from playhead.kernel.checks import checked_parameters
-from playhead.kernel.describe import describe, described, is_failure, redact_error
+from playhead.kernel.describe import describe, described, is_failure, redact_error, stack_of
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.models.base import StreamsText, believed
@@ -194,12 +194,12 @@ class ModelDoor:
             request, asked = await self._admitted(replace(request, attempt=attempt), asked)
         clock, name = session.run.recorder.clock, f"{number}.{attempt}"
         started = clock.now_us()
-        heard: list[str] = []
+        heard: list[int] = []
         completion: Completion | None = None
 
-        def failed(failure: BaseException, *, refused: bool = False) -> LlmFailed:
-            usage, cost_usd = (Usage(), 0.0) if refused else _spent(failure, completion, session.header.prices)
+        def failed(failure: BaseException, *, refused: bool = False, stack: str | None = None) -> LlmFailed:
             is_error = isinstance(failure, Exception)
+            usage, cost_usd = (Usage(), 0.0) if refused else _spent(failure, completion, session.header.prices)
             return LlmFailed(
                 request=number,
                 attempt=attempt,
@@ -210,6 +210,7 @@ class ModelDoor:
                 retry_after_s=getattr(failure, "retry_after_s", None),
                 usage=usage,
                 cost_usd=cost_usd,
+                stack=stack if is_error else None,
             )
 
         def leave() -> None:
@@ -230,11 +231,13 @@ class ModelDoor:
             completion = await self._answer(request, asked, heard)
             if session.gate.guards:
                 await in_time(session)
-            event = response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
+            event = response = self._as_recorded(completion, number, attempt, [started, *heard, clock.now_us()])
         except BaseException as error:
             failure = within_limits(_as_model_error(error))
-            redact_error(failure, session.run.recorder.redactor, of_provider=True)
-            event = failed(failure, refused=not heard and _is_refusal(error))
+            redactor = session.run.recorder.redactor
+            redact_error(failure, redactor, of_provider=True)
+            stack = redactor.redact_error(stack_of(error) or "") or None
+            event = failed(failure, refused=not heard and _is_refusal(error), stack=stack)
             if failure is error:
                 raise
             raise failure from error
@@ -244,8 +247,8 @@ class ModelDoor:
             if session.emit_end("request", name, (event, session.at.iteration)) and session.gate.guards:
                 tell(session, event, "response", request=number, attempt=attempt)
 
-    def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Awaitable[Completion]:
-        """Ask the adapter, for a stream where there is a listener; `heard` gets the last piece."""
+    def _answer(self, request: Request, asked: LlmRequested, heard: list[int]) -> Awaitable[Completion]:
+        """Ask the adapter, for a stream where there is a listener; `heard` gets the time of the first piece."""
         if asked.attempt or asked.parameters:  # the adapter gets a copy of what is recorded
             request = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
         listener = self._session.run.listener
@@ -254,7 +257,7 @@ class ModelDoor:
             return self.adapter.complete(request)
 
         def hear(text: str) -> None:
-            heard[:] = [text]
+            heard[:] = heard or [self._session.run.recorder.clock.now_us()]
             told(text)
 
         return streamed(self.adapter, request, hear)
@@ -281,8 +284,15 @@ class ModelDoor:
         session.fall_back(info)
         return True
 
-    def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:
-        """Return the answer in a form that can be recorded; the run uses the same form."""
+    def _as_recorded(self, completion: Completion, number: int, attempt: int, at_us: list[int]) -> LlmResponded:
+        """Return the answer in a form that can be recorded; the run uses the same form.
+
+        Args:
+            completion: the adapter's answer.
+            number: the request.
+            attempt: its attempt.
+            at_us: when it was sent, when the first piece of a stream came, if one came, and when the answer was whole.
+        """
         calls = enumerate(completion.tool_calls)
         usage, cost_usd = believed(completion.usage, completion.cost_usd)
         return made(
@@ -295,7 +305,8 @@ class ModelDoor:
             finish_reason=_text(completion.finish_reason),
             usage=usage.of_answer(),
             cost_usd=cost_usd,
-            latency_ms=latency_ms,
+            latency_ms=(at_us[-1] - at_us[0]) / 1000,
+            first_token_ms=(at_us[1] - at_us[0]) / 1000 if len(at_us) > 2 else None,  # noqa: PLR2004 - see above
             model=_text(completion.model),
         )
 

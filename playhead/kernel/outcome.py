@@ -24,11 +24,13 @@ class Outcome:
     ended: CallEnd | None = None
     rung: Rung | None = None
     """In a replay, how the result was obtained."""
+    stack: str | None = None
+    """The stack trace of the body's exception."""
 
     @staticmethod
-    def failure(kind: str, message: str) -> Outcome:
+    def failure(kind: str, message: str, stack: str | None = None) -> Outcome:
         """Return the outcome of a call that has no result."""
-        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)))
+        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)), stack=stack)
 
     @staticmethod
     def refusal(kind: str, message: str) -> Outcome:

@@ -194,6 +194,7 @@ class ToolDoor:
                 ended=outcome.ended,
                 abandoned=left or outcome.abandoned or call.id in session.toolset.abandoned,
                 rung=outcome.rung,
+                stack=outcome.stack,
                 understood=None if self._repairer is None else self._repairer.understood(call),
             )
 

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
 from playhead.errors import ToolDefinitionError, problems
-from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.describe import describe, is_failure, stack_of
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.schemas import SHOWN, require_affordable
 from playhead.kernel.session import ToolContext
@@ -85,7 +85,7 @@ class FunctionTool:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            return Outcome.failure(type(error).__name__, describe(error))
+            return Outcome.failure(type(error).__name__, describe(error), stack_of(error))
         if outcome is None:
             message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
             return replace(Outcome.failure("Timeout", message), ended="timeout")

@@ -5,6 +5,7 @@ An AGENT span is the root of a run, or a child of the tool call that started the
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import lru_cache
 from math import isclose
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
 from playhead.spans.messages import clean, cleaned, content_shown, json_of, json_taken_apart, present
-from playhead.spans.tree import OK, context_of, failed, root_span_of
+from playhead.spans.tree import OK, UNTIL_FIRST, context_of, failed, noted, root_span_of
 from playhead.trace.events import RunStarted
 from playhead.trace.format import ANSWERED
 
@@ -178,6 +179,16 @@ def of_answer(responded: LlmResponded, answer: Shown, prices: Prices | None, mas
     }
 
 
+def of_first_token(span: OpenSpan, after_ms: float | None, now: int) -> Attributes:
+    """Note when the first text of a streamed answer came, and return the attributes that say so: in seconds, and for Langfuse."""
+    if after_ms is None:
+        return {}
+    at = min(max(span.start + int(after_ms * 1_000_000), span.start), now)
+    noted(span, "First Token Stream Event", at)  # OpenInference's name for it
+    moment = datetime.fromtimestamp(at / 1_000_000_000, UTC).isoformat(timespec="milliseconds")
+    return {UNTIL_FIRST: after_ms / 1000, "langfuse.observation.completion_start_time": json_of(moment)}
+
+
 _PROVIDERS: Final[dict[str, str]] = {
     **{each.value: each.value for each in Provider},
     "bedrock": Provider.AWS.value,
@@ -295,4 +306,4 @@ def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, maskin
         return OK
     error = completed.error
     kind, message = (error.type, error.message) if error else (completed.ended or "error", "the call failed")
-    return failed(span, kind, message, now, masking)
+    return failed(span, kind, message, now, masking, completed.stack)

@@ -291,6 +291,7 @@ class _RunSpans:
         declared = owner.declared(requested.model)
         prices = None if declared is None else declared.prices
         shown = attributes.of_answer(said, answer, prices, self._masking)
+        shown |= attributes.of_first_token(span, event.first_token_ms, now)
         return self.tree.close(span, now, attributes=shown | self._masking.messages(OUTPUT, [answer]))
 
     def _failed(self, _record: Record, event: e.LlmFailed, owner: _Owner, now: int) -> Closed:
@@ -298,7 +299,8 @@ class _RunSpans:
         if span is None or not span.is_open:
             return None
         span.metadata |= {"retryable": event.retryable, "cancelled": event.cancelled or None}
-        return self.tree.close(span, now, failed(span, event.error.type, event.error.message, now, self._masking))
+        status = failed(span, event.error.type, event.error.message, now, self._masking, event.stack)
+        return self.tree.close(span, now, status)
 
     # --- tool calls ---------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,11 @@ from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
+from opentelemetry.semconv.attributes.exception_attributes import (
+    EXCEPTION_MESSAGE,
+    EXCEPTION_STACKTRACE,
+    EXCEPTION_TYPE,
+)
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from playhead.spans.limits import fitted
@@ -38,6 +42,8 @@ OURS: Final = "playhead"
 """The key of Playhead's own metadata."""
 THEIRS: Final = "application.playhead"
 """The key that replaces Playhead's key when the application's own metadata uses it."""
+UNTIL_FIRST: Final = "llm.time_to_first_token"
+"""Seconds until the first text of a streamed answer. OpenInference has only an event for it."""
 INTERRUPTED: Final = "playhead.interrupted"
 """Marks a span that did not end by itself."""
 _NOT_ENDED: Final = "it had not ended when {name} did"
@@ -172,10 +178,13 @@ class SpanTree:
         )
 
 
-def failed(span: OpenSpan, kind: str, message: str, now: int, masking: Masking) -> Status:
+def failed(  # noqa: PLR0913, PLR0917 - what an error says
+    span: OpenSpan, kind: str, message: str, now: int, masking: Masking, stack: str | None = None
+) -> Status:
     """Add an error to a span as an event, and return the span's error status."""
     kind, message = clean(kind), masking.word(clean(message))
-    noted(span, "exception", now, **{EXCEPTION_TYPE: kind, EXCEPTION_MESSAGE: message})
+    trace = None if stack is None else masking.word(stack)
+    noted(span, "exception", now, **{EXCEPTION_TYPE: kind, EXCEPTION_MESSAGE: message, EXCEPTION_STACKTRACE: trace})
     return Status(StatusCode.ERROR, f"{kind}: {message}")
 
 
@@ -228,6 +237,7 @@ def parsed(number: str | None, digits: int = 32) -> int:
 _ALSO: Final = {
     Kind.AGENT.value: {"agent.id": "gen_ai.agent.id"},
     Kind.LLM.value: {
+        UNTIL_FIRST: "gen_ai.response.time_to_first_chunk",
         S.LLM_COST_TOTAL: "gen_ai.usage.cost",
         S.LLM_RESPONSE_MODEL_NAME: "gen_ai.response.model",
         S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: "gen_ai.usage.reasoning.output_tokens",

@@ -82,7 +82,9 @@ async def record_agent(agent: Agent, folder: Path, task: Any = "Do it.", run_id:
 def data(event: EventBase) -> dict[str, Any]:
     """Return the fields of an event that were set, but for times."""
     fields = event.model_dump(exclude_none=True, exclude_defaults=True)
-    return {name: value for name, value in fields.items() if name not in ("duration_ms", "latency_ms")}
+    return {
+        name: value for name, value in fields.items() if name not in ("duration_ms", "latency_ms", "first_token_ms")
+    }
 
 
 def ending(run: Ran) -> dict[str, Any]:

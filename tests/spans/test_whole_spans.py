@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind, StatusCode
 
-from playhead import Agent, Execution, UsageError, tool
+from playhead import Agent, Execution, UsageError, load_recording, tool
+from playhead.agent.streaming import collect
 from playhead.compose.killswitches import max_iterations
 from playhead.errors import SettingsError
 from playhead.spans import SpanBuilder, SpanOptions
@@ -37,6 +38,7 @@ from playhead.trace.types import (
 )
 from tests.kernel.runs import make_agent
 from tests.spans.spans import KIND, attributes_of, built, decoded, recorded, spans_in
+from tests.streams import InPieces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,9 +185,13 @@ async def test_a_tool_call_and_its_agent(tmp_path: Path) -> None:
     assert metadata == {"owner": "root", "seq": metadata["seq"], "position": 0, "source": "native", "rationale": why}
     assert [link.context.span_id for link in first.links] == [spans[0].context.span_id]
     assert (second.status.is_ok, second.status.description) == (False, "LookupError: nothing is known of ?")
-    assert [(event.name, dict(event.attributes or {})) for event in second.events] == [
-        ("exception", {"exception.type": "LookupError", "exception.message": "nothing is known of ?"})
-    ]
+    ((name, said_of_it),) = [(event.name, dict(event.attributes or {})) for event in second.events]
+    stack = str(said_of_it.pop("exception.stacktrace")).splitlines()
+    assert (name, said_of_it) == (
+        "exception",
+        {"exception.type": "LookupError", "exception.message": "nothing is known of ?"},
+    )
+    assert (stack[1][-11:], stack[-1]) == (", in lookup", "LookupError: nothing is known of ?")
     assert (second.attributes or {})["output.value"] == "error: nothing is known of ?"
     root = attributes_of(spans[-1])
     metadata = root.pop("metadata")["playhead"]
@@ -206,6 +212,31 @@ async def test_a_tool_call_and_its_agent(tmp_path: Path) -> None:
         "output.mime_type": "text/plain",
     }
     assert {"run_id", "strategy", "model", "seq", "versions"} <= metadata.keys()
+
+
+def test_the_first_token_of_a_stream() -> None:
+    """A streamed answer shows when its first text came: OpenInference's event, seconds, and the moment that Langfuse reads."""
+    answer = e.LlmResponded(request=0, text="ok", usage=USAGE, first_token_ms=0.25)
+    events = (started(), e.LlmRequested(request=0, model="m/x", messages=()), answer)
+    (span,) = built(records_of(*events), SpanOptions(gen_ai=True))[1]
+    assert [(event.name, event.timestamp) for event in span.events] == [("First Token Stream Event", 1_001_250_000)]
+    attributes = span.attributes or {}
+    assert attributes["llm.time_to_first_token"] == attributes["gen_ai.response.time_to_first_chunk"] == 0.00025
+    assert attributes["langfuse.observation.completion_start_time"] == '"1970-01-01T00:00:01.001+00:00"'
+    (other,) = built(records_of(*events[:2], answer.model_copy(update={"first_token_ms": 1e300})))[1]
+    assert other.events[0].timestamp == other.end_time  # what cannot be is not shown
+
+
+async def test_the_first_token_is_recorded_where_somebody_listens(tmp_path: Path) -> None:
+    """The trace has the time to the first piece of a stream, and no time of an answer that came whole."""
+    found = []
+    for listens in (True, False):
+        agent = Agent(InPieces([text("It is 42.")], 2), trace=tmp_path / str(listens), clock=TickingClock)
+        await (collect(agent.start("Do it.", run_id="run")) if listens else agent.run("Do it.", run_id="run"))
+        records = load_recording(tmp_path / str(listens) / "run.jsonl").records
+        found += [each.event for each in records if isinstance(each.event, e.LlmResponded)]
+    assert [each.text for each in found] == ["It is 42."] * 2
+    assert (0 < (found[0].first_token_ms or 0) < found[0].latency_ms, found[1].first_token_ms) == (True, None)
 
 
 async def test_a_run_that_a_killswitch_ended(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ToolDefinitionError
 from playhead.kernel import isolate
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import describe, stack_of
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.tools import Arguments, FunctionTool, name_of
@@ -75,7 +75,7 @@ class IsolatedTool(FunctionTool):
             return Outcome.failure("ProcessDied", worker.why)
         if worker.done["ok"]:
             return Outcome(ok=True, result=worker.done["result"])
-        return Outcome.failure(worker.done["type"], worker.done["message"])
+        return Outcome.failure(worker.done["type"], worker.done["message"], worker.done.get("stack"))
 
 
 async def _no_calls(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - the signature for answering a worker's calls
@@ -96,7 +96,7 @@ def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
     except BaseException as error:  # noqa: BLE001 - the process ends anyway
-        return {"ok": False, "type": type(error).__name__, "message": scrub(describe(error))}
+        return {"ok": False, "type": type(error).__name__, "message": scrub(describe(error)), "stack": stack_of(error)}
     return {"ok": True, "result": to_json(value)}
 
 

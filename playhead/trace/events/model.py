@@ -69,6 +69,8 @@ class LlmResponded(RequestEvent, kind="llm-responded"):
     """US dollars; None when the price is not known."""
     latency_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the request to the whole answer."""
+    first_token_ms: Annotated[float | None, VOLATILE] = None
+    """Milliseconds from the request to the first text of a streamed answer; absent when nobody listened to a stream."""
     model: Id | None = None
     """The model that answered, in the provider's word."""
 
@@ -90,6 +92,8 @@ class LlmFailed(RequestEvent, kind="llm-failed"):
     """Milliseconds from the request to the failure."""
     retry_after_s: float | None = None
     """Seconds to wait before a retry, as the provider asks; absent when the provider did not say."""
+    stack: Annotated[str | None, VOLATILE] = None
+    """The stack trace of the adapter's exception, at most 8,000 characters."""
 
 
 class LlmRetried(RequestEvent, kind="llm-retried"):

@@ -99,6 +99,8 @@ class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
     """In a replay, how the result was obtained."""
     understood: str | None = None
     """The repaired form of a malformed call, shown to the model; absent when the call ran as the model wrote it."""
+    stack: Annotated[str | None, VOLATILE] = None
+    """The stack trace of the exception that the body raised, at most 8,000 characters; the model does not receive it."""
 
     @property
     def end(self) -> CallEndMeaning:
