@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from playhead import Agent, Context, tool
@@ -52,6 +53,10 @@ def run(folder: Path, turns: list[object], run_id: str) -> None:
     )
 
 
+def _run_numbered(number: int) -> None:
+    run(_folder(), [call("lookup", key=number), text("done")], f"run-{number}")
+
+
 def _folder() -> Path:
     return Path(sys.argv[2])
 
@@ -68,6 +73,12 @@ def main() -> None:
             run(_folder(), [*looks, call("wait"), text("done")], "run")
         case "fork":
             run(_folder(), [*looks, call("fork"), text("done")], "run")
+        case "pool":  # it terminates its worker as soon as the block ends
+            with multiprocessing.get_context("fork").Pool(1) as pool:
+                pool.map(_run_numbered, range(2))
+        case "futures":
+            with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as executor:
+                list(executor.map(_run_numbered, range(2)))
         case "worker":
             run(_folder(), [*looks, text("done")], "run")
             worker = multiprocessing.get_context("fork").Process(target=run, args=(_folder(), [text("of it")], "child"))

@@ -180,3 +180,20 @@ def test_a_forked_child_does_not_hold_what_its_parent_was_sending(tmp_path: Path
     ended(process)
     assert said["sender"] is None
     assert set(collector.counts) >= set(ids_of(tmp_path / "run.jsonl")[:7])
+
+
+@pytest.mark.parametrize(("pool", "sent"), [("pool", 4), ("futures", 0)])
+def test_after_a_pool_the_rest_is_sent_and_its_number_said(
+    tmp_path: Path, collector: Collector, pool: str, sent: int
+) -> None:
+    """`multiprocessing.Pool` as a context manager kills its workers before they can deliver; an executor waits for them."""
+    if pool == "pool":
+        collector.usual = Reply(503, {"Retry-After": "60"})  # or some may have arrived
+    process = start(pool, tmp_path, collector.address)
+    ended(process)
+    assert process.returncode == 0
+    collector.usual = Reply()
+    result = playhead("export", "--since", "1h", "--resume", "--trace-dir", tmp_path, "--to", collector.address)
+    rest = f"{sent} spans sent" + (", 4 there already" if not sent else "")
+    assert result.stdout.splitlines() == [f"run-0  {rest}", f"run-1  {rest}", f"to  {collector.address}/v1/traces"]
+    assert collector.counts == Counter(span for number in range(2) for span in ids_of(tmp_path / f"run-{number}.jsonl"))
