@@ -43,6 +43,7 @@ def words_of_the_code() -> frozenset[str]:
     """Return every word of the package's code, and of the tests with real models, which have settings of their own."""
     files = [
         *(ROOT / "playhead").rglob("*.py*"),
+        *(ROOT / "playhead" / "trace").glob("*.json"),
         *(ROOT / "tests" / "real").glob("*.py"),
         *(ROOT / "benchmarks").rglob("*.py"),
     ]
