@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.trace.erasure import Eraser, Erasure
+    from playhead.diagnose.erasure import Eraser, Erasure
 
 
 # --- forget -----------------------------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def values(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Read the values to erase; no error repeats one."""
-    from playhead.trace.erasure import SHORTEST
+    from playhead.diagnose.erasure import SHORTEST
 
     found = tuple(value for text in given for value in _values_of(text))
     if any(len(value) < SHORTEST for value in found):
@@ -113,7 +113,7 @@ def forget(  # noqa: PLR0913 - the options
     Every other file of the folder that holds the value, such as a replay's trace, is named, and the exit code is 1. Copies
     elsewhere are not known: exported spans, reports, bundles, backups.
     """
-    from playhead.trace.erasure import Eraser, erase
+    from playhead.diagnose.erasure import Eraser, erase
     from playhead.trace.store import TraceStore
 
     if not erased and not patterns:

@@ -18,10 +18,10 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from playhead.diagnose import erasure
+from playhead.diagnose.erasure import Eraser, erase
 from playhead.diagnose.integrity import check_trace
 from playhead.errors import TraceError
-from playhead.trace import erasure
-from playhead.trace.erasure import Eraser, erase
 from playhead.trace.events import (
     ApprovalRequested,
     Erased,
@@ -75,6 +75,12 @@ def bytes_below(folder: Path) -> bytes:
     opened: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
     files = [path for path in folder.rglob("*") if path.is_file()]
     return b"\n".join(path.name.encode() + opened.get(path.suffix, bytes)(path.read_bytes()) for path in files)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the trace of the test is."""
+    return tmp_path / "run.jsonl"
 
 
 def packed(path: Path, suffix: str) -> Path:
