@@ -374,6 +374,8 @@ class ToolSpec(Value):
     """Whether results may contain text from untrusted sources; the model sees them between marks, as data."""
     kind: Literal["function", "agent", "meta"] = "function"
     """A function, a sub-agent, or one of the kernel's own tools."""
+    retriever: bool | None = None
+    """True when its results are documents that it found, so that its calls are RETRIEVER spans; absent otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
