@@ -16,9 +16,9 @@ from playhead.instrument.seam import Halted
 from playhead.instrument.worlds import Act
 from playhead.kernel.describe import describe
 from playhead.kernel.guards import ask_all, tell, withdraw
-from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded, WireAnswered, WireAsked
+from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded
 from playhead.trace.parameters import fingerprint
-from playhead.trace.types import Completion, Message, Request, Usage, made
+from playhead.trace.types import Completion, Message, Request, Usage, Wire, made
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class WireExchange:
         self._scope, self._asked = scope, asked
         self._strand = scope.strand()
         scope.learn(asked.secrets)
-        self._hash, self._fingerprint = _identity(scope, asked.body)
+        self._hash = _identity(scope, asked.body)
         self._number = self._numbered()
         self.served: Served | None = scope.world.answer(self._act())
         self._wire = asked.wire if asked.wire is None else scope.world.changed(scope.session.owner, asked.wire)
@@ -135,7 +135,7 @@ class WireExchange:
 
     def _act(self) -> Act:
         name = "http" if self._asked.wire is None else self._asked.wire.format.name
-        key = f"{self._fingerprint or self._hash} {self._asked.method} {self._asked.url}"
+        key = f"{self._hash} {self._asked.method} {self._asked.url}"
         return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._told)
 
     def _told(self) -> JsonValue:
@@ -175,14 +175,12 @@ class WireExchange:
             _, ranges = scope.sent.ranges(self._request.messages)
             tools = session.messages.tool_ranges(self._request.tools)
         session.run.recorder.redactor.add_parameters(self._request.parameters)
-        wire = made(
-            WireAsked,
+        wire = Wire(
             format=None if self._wire is None else self._wire.format.name,
-            method=asked.method,
-            url=asked.url,
+            url=f"{asked.method} {asked.url}",
             headers=dict(asked.headers),
             body_hash=self._hash,
-            body_fingerprint=self._fingerprint,
+            strand=self._strand.number,
         )
         return made(
             LlmRequested,
@@ -194,7 +192,6 @@ class WireExchange:
             parameters=self._request.recorded_parameters,
             purpose="think",
             wire=wire,
-            strand=self._strand.number,
         )
 
     # --- the answer -------------------------------------------------------------------------------------------------
@@ -226,9 +223,7 @@ class WireExchange:
 
     def _event(self, error: BaseException | None, body: bytes) -> LlmResponded | LlmFailed:
         why = None if error is None else f"{type(error).__name__}: {describe(error)}"
-        wire = made(
-            WireAnswered, status=self._status, headers=self._headers, body=_as_json(body), error=why and scrub(why)
-        )
+        wire = Wire(status=self._status, headers=self._headers, body=_as_json(body), error=why and scrub(why))
         if self._wire is None:
             completion = Completion(usage=Usage(unknown=1)) if error is None and self._status < 400 else None  # noqa: PLR2004
             failure: BaseException | None = error
@@ -244,7 +239,7 @@ class WireExchange:
             return answered.model_copy(update={"wire": wire})
         return self._failed(failure, None if self._status == 0 else wire)
 
-    def _failed(self, failure: BaseException | None, wire: WireAnswered | None) -> LlmFailed:
+    def _failed(self, failure: BaseException | None, wire: Wire | None) -> LlmFailed:
         is_refusal = failure is not None and self._status >= 400  # noqa: PLR2004
         message = "the answer holds no completion" if failure is None else describe(failure)
         return LlmFailed(
@@ -271,16 +266,14 @@ class WireExchange:
         return (self._scope.session.run.recorder.clock.now_us() - self._at_us[0]) / 1000
 
 
-def _identity(scope: Scope, body: bytes) -> tuple[str, str | None]:
-    """Return the hash of a body after redaction, and the original's fingerprint where redaction changed it."""
+def _identity(scope: Scope, body: bytes) -> str:
+    """Return the hash of a body, or where redaction changes it a fingerprint, which does not reveal it."""
     redactor = scope.session.run.recorder.redactor
     if redactor.active and redactor.concerns(body):
-        text = body.decode(errors="surrogateescape")
-        redacted = redactor.redact_text(text)
-        if redacted != text:
-            changed = redacted.encode(errors="surrogateescape")
-            return sha256(changed).hexdigest(), fingerprint(scrub(text))
-    return sha256(body).hexdigest(), None
+        text = scrub(body.decode(errors="replace"))
+        if redactor.redact_text(text) != text:
+            return fingerprint(text)
+    return sha256(body).hexdigest()
 
 
 def _as_json(body: bytes) -> JsonValue:

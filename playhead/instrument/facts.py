@@ -62,5 +62,5 @@ async def _awaited(scope: Scope, act: Act, value: Awaitable[Any]) -> Any:  # noq
 
 def _recorded(scope: Scope, act: Act, value: Any) -> Any:  # noqa: ANN401 - any JSON value
     as_json = to_json(value)
-    scope.session.emit(FactRecorded(name=act.name, key="", value=as_json, strand=act.strand))
+    scope.session.emit(FactRecorded(name=act.name, key=str(act.strand), value=as_json))
     return from_json(as_json)

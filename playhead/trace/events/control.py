@@ -1,20 +1,10 @@
 """Events that steered the run: decisions, limits, approvals, and facts from neither model nor tool."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from playhead.trace.types import (
-    VOLATILE,
-    Dollars,
-    EventBase,
-    Id,
-    Integer,
-    Rationale,
-    RequestEvent,
-    StrategyFacts,
-    Usage,
-)
+from playhead.trace.types import Dollars, EventBase, Id, Integer, Rationale, RequestEvent, StrategyFacts, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -188,8 +178,6 @@ class FactRecorded(EventBase, kind="fact-recorded"):
     """Distinguishes questions of one name that are open at the same time."""
     value: JsonValue = None
     """The answer."""
-    strand: Annotated[Integer | None, VOLATILE] = None
-    """In a recorded program: the thread or task of the owner that asked; see `llm-requested`."""
 
 
 class KernelStateSnapshot(EventBase, kind="kernel-state-snapshot"):

@@ -31,36 +31,6 @@ class ErrorInfo(Value):
     """The text that the model received instead of `message`, in an imported run."""
 
 
-class WireAsked(Value):
-    """The HTTP request of a program's own client."""
-
-    format: Id | None = None
-    """The wire format, such as `openai-chat`; absent when it is not known."""
-    method: Id
-    """The HTTP method."""
-    url: str
-    """The address, without credentials and query."""
-    headers: dict[str, str] = Field(default_factory=dict)
-    """The headers that are known to be no credentials."""
-    body_hash: Id
-    """SHA-256 of the bytes of the body, after redaction."""
-    body_fingerprint: Annotated[Id | None, VOLATILE] = None
-    """When redaction changed the body: a keyed fingerprint of the original."""
-
-
-class WireAnswered(Value):
-    """The HTTP answer to it."""
-
-    status: Integer
-    """The HTTP status."""
-    headers: dict[str, str] = Field(default_factory=dict)
-    """The headers that are known to be no credentials."""
-    body: JsonValue = None
-    """The body, decoded: all that was received."""
-    error: str | None = None
-    """Why the connection broke; absent for a whole answer."""
-
-
 class LlmRequested(RequestEvent, kind="llm-requested"):
     """A request is about to be handed to the adapter; written before it is sent."""
 
@@ -80,10 +50,6 @@ class LlmRequested(RequestEvent, kind="llm-requested"):
     """The plan step that makes the request."""
     span: Annotated[SpanIds | None, VOLATILE] = None
     """The span that the application's own tracer opened for it; absent when no span is known."""
-    wire: WireAsked | None = None
-    """In a recorded program: the request as its client sent it."""
-    strand: Annotated[Integer | None, VOLATILE] = None
-    """In a recorded program: the thread or task of the owner that asked, by first use; what one strand does is in order."""
 
 
 class LlmResponded(RequestEvent, kind="llm-responded"):
@@ -107,8 +73,6 @@ class LlmResponded(RequestEvent, kind="llm-responded"):
     """Milliseconds from the request to the first text of a streamed answer; absent when nobody listened to a stream."""
     model: Id | None = None
     """The model that answered, in the provider's word."""
-    wire: WireAnswered | None = None
-    """In a recorded program: the answer as its client received it."""
 
 
 class LlmFailed(RequestEvent, kind="llm-failed"):
@@ -130,8 +94,6 @@ class LlmFailed(RequestEvent, kind="llm-failed"):
     """Seconds to wait before a retry, as the provider asks; absent when the provider did not say."""
     stack: Annotated[str | None, VOLATILE] = None
     """The stack trace of the adapter's exception, at most 8,000 characters."""
-    wire: WireAnswered | None = None
-    """In a recorded program: the answer as its client received it; absent when there was none."""
 
 
 class LlmRetried(RequestEvent, kind="llm-retried"):
