@@ -1,27 +1,27 @@
-"""Commands about what is kept: `forget`."""
+"""Commands about what is kept: `forget`, `sign`, and the kept heads of `check`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import tell
+from playhead.cli.output import note, tell, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line
-from playhead.errors import MissingDependencyError, UsageError
+from playhead.errors import TraceError, UsageError
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Iterator
-    from pathlib import Path
 
     from playhead.diagnose.erasure import Eraser, Erasure
+    from playhead.trace.store import TraceStore
 
 
 # --- forget -----------------------------------------------------------------------------------------------------------
@@ -54,10 +54,8 @@ def _values_of(text: str) -> list[str]:
 
 def pattern(text: str) -> re.Pattern[str]:
     """Compile an expression with a library whose time is linear in the text; no error repeats the expression."""
-    try:
-        re2 = import_module("re2")
-    except ImportError:
-        raise MissingDependencyError("--pattern needs: pip install google-re2") from None
+    import re2
+
     quiet = re2.Options()
     quiet.log_errors = False  # it would write the expression to stderr
     try:
@@ -172,3 +170,85 @@ def holders(folder: Path, eraser: Eraser) -> Iterator[Path]:
                 lines = Lines(file)
                 if any(map(eraser.is_in, lines)) or eraser.is_in(lines.rest):
                     yield path
+
+
+# --- check and sign ---------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "sign",
+    example="playhead sign --key ~/.playhead/seal.key --new-key ed25519\n  playhead check --key ~/.playhead/seal.key.pub",
+    exits={
+        0: "the heads of all these runs are signed",
+        1: "a run is damaged, or is not the one whose head was signed before: its head is not signed",
+        **options.UNREADABLE,
+    },
+)
+@options.runs_argument
+@click.option("--key", metavar="FILE", required=True, help="A secret, or an Ed25519 key in PEM; env:VARIABLE has it.")
+@click.option(
+    "--new-key", type=click.Choice(["hmac", "ed25519"]), help="Make the key first: FILE, and FILE.pub of Ed25519."
+)
+@options.heads_option
+def sign(  # noqa: PLR0913 - the options
+    *, runs: tuple[str, ...], key: str, new_key: str | None, heads: Path | None, trace_dir: Path | None, as_json: bool
+) -> int:
+    """Sign the heads of runs, so that `playhead check --key` notices if one was cut, or changed and hashed again.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any, every
+    run of the folder is signed.
+
+    A signed head may lie beside the traces. Whoever has a secret (HMAC) can verify and sign; a public key only verifies.
+    What was changed before it was signed does not show, nor that a run and its head were removed together, or both replaced
+    by older ones: a copy of the file of heads, kept elsewhere, shows these.
+    """
+    from playhead.diagnose.signing import make_key
+
+    if new_key is not None:
+        make_key(Path(key).expanduser(), new_key)
+    return check_heads(open_store(trace_dir), runs, heads, key, write=True, as_json=as_json, signs=True)
+
+
+def check_heads(  # noqa: PLR0913 - what two commands do
+    store: TraceStore,
+    runs: tuple[str, ...],
+    file: Path | None,
+    key_source: str | None,
+    *,
+    write: bool,
+    as_json: bool,
+    signs: bool = False,
+) -> int:
+    """Compare runs with their kept heads, and keep new ones; return the exit code."""
+    from playhead.diagnose.heads import DEFAULT, judge, keep_heads, read_heads
+    from playhead.diagnose.signing import read_key
+    from playhead.trace.store import SUFFIXES
+
+    key = read_key(key_source) if key_source is not None else None
+    file = store.folder / DEFAULT if file is None and key is not None else file
+    kept = read_heads(file) if file is not None else {}
+    chosen = {store.resolve(run): not run.endswith(SUFFIXES) for run in runs} or dict.fromkeys(store.paths(), True)
+    seals, failed = [], False
+    for path, by_id in chosen.items():
+        run_id = run_id_of(path)
+        try:
+            judged = judge(
+                path, kept.get(run_id), None if signs and run_id not in kept else key, run_id if by_id else None
+            )
+        except TraceError as error:
+            note(f"not read: {error}")
+            failed = True
+        else:
+            seals.append(judged)
+    missing = [] if runs else sorted(kept.keys() - {run_id_of(path) for path in chosen})
+    if file is not None and (write or (key is None and not file.exists())):
+        keep_heads(file, kept, seals, key if signs else None)
+        note(f"heads are kept in {file}" + ("" if signs else ": store it where nobody who can change traces can write"))
+    if as_json:
+        write_json([*(each.as_json() for each in seals), *({"run_id": run, "verdict": "missing"} for run in missing)])
+    else:
+        rows = [Line((f"{each.now.run}: ", "bold"), each.account, whole=True) for each in seals]
+        gone = [Line((f"{run}: ", "bold red"), "missing: its head was kept, and it is gone") for run in missing]
+        text_console().print(*rows, *gone, crop=False)
+    good = all(each.ok if file is not None else each.checked.ok for each in seals)
+    return exits.OK if good and not missing and not failed else exits.FAILED

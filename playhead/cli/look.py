@@ -231,27 +231,55 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
 
 @options.command(
     "check",
-    example="playhead check latest",
-    exits={0: "closed, whole and unchanged", 1: "anything else", **options.UNREADABLE},
+    example="playhead check latest\n  playhead check --heads ~/kept/heads     # every run of the folder",
+    exits={
+        0: "closed, whole and unchanged; with --heads or --key: sound, and what the kept heads say",
+        1: "anything else, erased lines among it",
+        **options.UNREADABLE,
+    },
 )
-@options.run_argument()
+@options.runs_argument
 @click.option("--head", metavar="HASH", help="The hash of the last event, kept elsewhere: the trace has to end in it.")
-def check(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool) -> int:
+@options.heads_option
+@click.option("--write", is_flag=True, help="Add to the file of --heads what is new; a head that differs stays.")
+@click.option("--key", metavar="FILE", help="The key that signed the heads; env:VARIABLE has it. See `playhead sign`.")
+def check(  # noqa: PLR0913 - the options
+    *,
+    runs: tuple[str, ...],
+    head: str | None,
+    heads: Path | None,
+    write: bool,
+    key: str | None,
+    trace_dir: Path | None,
+    as_json: bool,
+) -> int:
     """Verify that a trace is whole and unchanged: every line's chained hash, the order, the large values, the end.
 
-    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
+    every run of the folder is verified.
 
     Cutting off whole lines at the end, or hashing a changed file anew from its start, shows only against a head that
-    was kept elsewhere. Exits 1 when anything is wrong, and when the run has no end.
+    was kept elsewhere, or signed: --heads FILE keeps the heads of all runs when there is no such file, and compares with
+    them when there is. A run that was removed shows too. A run that has grown since is no difference. Erased lines are
+    named: neither the chain nor a head proves what an erasure left of them before the head was kept.
     """
     from playhead.diagnose.integrity import check_trace
     from playhead.trace.blobs import run_id_of
     from playhead.trace.store import SUFFIXES
 
+    if write and heads is None:
+        raise UsageError("--write writes the file of --heads")
+    store = open_store(trace_dir)
+    if len(runs) != 1 or heads is not None or key is not None:
+        from playhead.cli.keeping import check_heads
+
+        if head is not None:
+            raise UsageError("--head is of one run; --heads FILE has those of many")
+        return check_heads(store, runs, heads, key, write=write, as_json=as_json)
     if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
         raise UsageError("--head takes the 64 lower-case hex digits that `playhead check` prints as head")
-    path = open_store(trace_dir).resolve(run)
-    by_id = not run.endswith(SUFFIXES)  # a file that is named by its path may have any name
+    path = store.resolve(runs[0])
+    by_id = not runs[0].endswith(SUFFIXES)  # a file that is named by its path may have any name
     checked = check_trace(path, head, run_id_of(path) if by_id else None)
     file = Line(("file  ", "dim"), str(checked.path), whole=True)
     tell(check_as_json(checked), *check_rows(checked), file, head_row(checked), as_json=as_json)

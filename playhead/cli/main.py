@@ -50,6 +50,7 @@ GROUPS: Final = {
         "collect": "Receive spans from running programs, and record them.",
     },
     ("Erase, prune and seal what was recorded", "keeping"): {
+        "sign": "Sign the heads of runs, so that later changes show.",
         "forget": "Erase a value from recorded runs.",
     },
     ("Set up your shell", "reference"): {

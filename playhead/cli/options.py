@@ -288,6 +288,13 @@ read_only_option: Final = repeatable(
 rebind_option: Final = repeatable(
     "--rebind", "rebound", "NAME=VALUE", "The value of a redacted place; env:VARIABLE has it.", type=pair
 )
+heads_option: Final = click.option(
+    "--heads",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    shell_complete=complete_files,
+    help="The file that keeps the heads of runs.  [default with --key: .heads in the folder of traces]",
+)
 run_id_option: Final = click.option("--run-id", help="The run's id, a new one by default.")
 max_iterations_option: Final = click.option(
     "--max-iterations", type=click.IntRange(min=1), help="Turns at most; then a clean stop."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import glob
 import gzip
+import hashlib
 import os
 import re
 import time
@@ -192,7 +193,8 @@ class _Rewriting:
             return self._part(line)
         seq, body = int(match[1]), self._erased(line, match)
         if body is not None:
-            self._found.lines.append(ErasedLine(seq=seq, previous=self._previous.decode()))
+            kept = hashlib.sha256(self._previous + body).hexdigest()
+            self._found.lines.append(ErasedLine(seq=seq, previous=self._previous.decode(), kept=kept))
             line = body + line[-TAIL:]
         if not self._eraser.patterns and self._eraser.is_in(line[:-TAIL]):
             self._found.left.append(seq)

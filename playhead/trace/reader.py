@@ -146,8 +146,8 @@ class Following:
         self._seen = -1
         self._lost = 0
         self._ended = False
-        self._erased: dict[int, str] = {}
-        self._erasures: set[int] = set()
+        self._erased: dict[int, tuple[str, str]] = {}  # the hash of the line before, and the one of what is left
+        self._erasures: dict[int, str | None] = {}
         self._problems: list[Problem] = []  # not yielded yet
         self._damage = 0
         self._has_unread = False
@@ -169,8 +169,11 @@ class Following:
 
     def ending(self) -> Iterator[Record | Problem]:
         """Yield the problems at the end of the file; call it once the run has ended."""
-        if unexplained := ", ".join(map(str, sorted(self._erased.keys() - self._erasures)[:10])):
+        if unexplained := ", ".join(map(str, sorted(self._erased.keys() - self._erasures.keys())[:10])):
             self._add("chain", f"no event records the erasure of content in event {unexplained}")
+        for seq, kept in self._erasures.items():
+            if kept is not None and kept != self._erased.get(seq, ("", kept))[1]:
+                self._add("chain", f"event {seq} is not what its erasure left")
         if self._has_unread:
             self._add("bad-line", f"{MAX_PROBLEMS:,} problems up to here: the rest is not read")
         elif self._lines.rest or self._lines.broken:
@@ -193,7 +196,7 @@ class Following:
         number, ts, kind, quoted, iteration, is_erased = match.groups()
         seq = int(number)
         if is_erased:
-            self._erased[seq] = self._previous.decode()
+            self._erased[seq] = self._previous.decode(), h
             self._add("erased", f"content of event {seq} was erased")
         elif not is_intact:
             self._add("chain", f"event {seq} or the line before it is not what was written")
@@ -230,8 +233,8 @@ class Following:
     def _check_end(self, seq: int, event: EventBase) -> None:
         if isinstance(event, Erased):
             for line in event.lines:
-                self._erasures.add(line.seq)
-                if self._erased.get(line.seq) != line.previous:
+                self._erasures[line.seq] = line.kept
+                if self._erased.get(line.seq, (None, ""))[0] != line.previous:
                     self._add("chain", f"event {line.seq} or a line before it is not what it was at the erasure")
         elif self._ended:
             self._add("after-end", f"event {seq} comes after the end of the run")

@@ -60,7 +60,6 @@ def test_values_need_not_stand_in_the_history_of_the_shell(store: Path, monkeypa
 
 def test_a_dry_run_counts(store: Path):
     """It changes nothing, and does not fail because the value is there."""
-    pytest.importorskip("re2")
     before = (store / "person.jsonl").read_bytes()
     result = playhead("forget", "person", "--pattern", "Zo. .Z. [A-Z]'\\w+", "--dry-run", "--json")
     assert result.exit_code == 0
@@ -114,7 +113,6 @@ def test_what_is_left_is_named(store: Path):
 )
 def test_refusals_repeat_no_value(store: Path, arguments: list[str], code: int, said: str):
     """The error says what is wrong; it may go to a log."""
-    pytest.importorskip("re2")
     result = playhead("forget", "person", *arguments)
     assert (result.exit_code, said in result.output, "secret" in result.output) == (code, True, False)
     assert (store / "person.jsonl").exists()

@@ -33,6 +33,7 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.line import TORN, Record
+from playhead.trace.reader import Problem
 from playhead.trace.values import json_hash
 from tests.trace.strategies import events
 from tests.trace.traces import ending, header, read, record, recorder_of, thought, unknown
@@ -200,6 +201,17 @@ def test_a_dry_run_changes_nothing(path: Path):
     found = erase(path, Eraser([VALUE]), dry_run=True)
     assert ([line.seq for line in found.lines], len(found.removed)) == ([0, 1, 2, 3, 5, 6, 7], 1)
     assert {each: each.read_bytes() for each in path.parent.rglob("*") if each.is_file()} == before
+
+
+def test_what_is_left_is_sealed_again(path: Path):
+    """Once erased, a line is no place for lies: what the erasure left of it is in the chain, after a second erasure too."""
+    record(path, [header(task="Ann and Bob"), thought(1), ending()])
+    for value in ("Ann", "Bob"):
+        erase(path, Eraser([value]))
+        assert check_trace(path).verdict == "erased"
+        forged = path.with_name("forged.jsonl")
+        forged.write_bytes(path.read_bytes().replace(b'"task":"', b'"task":"not ', 1))
+        assert read(forged)[1][-1] == Problem("chain", len(read(path)[0]), "event 0 is not what its erasure left")
 
 
 @pytest.mark.parametrize("torn", [b'{"seq":2,"ts":9,"kind":"thought","owner":"root","data":{"text":"An', TORN + b"\n"])

@@ -150,6 +150,8 @@ class ErasedLine(Value):
     """The event."""
     previous: str
     """Hash of the line before it, which ties that line to the later ones; empty for the first line."""
+    kept: str | None = None
+    """Hash over `previous` and what the erasure left of the line: a later change of it shows."""
 
 
 class Erased(EventBase, kind="erased", incidental=True):

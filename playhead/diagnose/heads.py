@@ -1,0 +1,172 @@
+"""Heads: what is kept of a run elsewhere, so that a file that was cut, or changed and hashed again, shows.
+
+A file of heads has one JSON object a line. An entry that is signed may lie beside the traces; any other one has to be kept
+where nobody who can change the traces can write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from playhead.diagnose.integrity import Check, check_trace
+from playhead.errors import TraceError
+from playhead.trace.blobs import create_file, run_id_of
+from playhead.trace.line import ENVELOPE
+from playhead.trace.reader import Lines, open_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from playhead.diagnose.signing import Key
+
+DEFAULT: Final = ".heads"
+"""The file in the folder of traces in which signed heads are kept."""
+_LISTED: Final = 10
+"""Erased events to name."""
+
+
+class Head(BaseModel, frozen=True, strict=True, extra="forbid"):
+    """What is kept of a run."""
+
+    run: str
+    """The run's id."""
+    first: str
+    """The hash of its first event."""
+    seq: int
+    """Its last event."""
+    head: str
+    """The hash of that event."""
+    erased: tuple[int, ...] = ()
+    """The events whose content had been erased by then."""
+    signature: str = ""
+    """A signature of all other fields, in hex."""
+
+    @property
+    def signed(self) -> bytes:
+        """What is signed."""
+        return json.dumps(["playhead-head-1", self.run, self.first, self.seq, self.head, self.erased]).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A run beside the head that was kept of it."""
+
+    checked: Check
+    """The file, judged by itself."""
+    now: Head
+    """Its head."""
+    kept: Head | None
+    """The head that was kept."""
+    differs: str | None
+    """Why the file is not the one whose head was kept, or the kept head cannot be trusted; None when it is."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the file is sound, and continues the one whose head was kept. It need not have an end."""
+        return self.differs is None and self.checked.verdict in {"ok", "open"}
+
+    @property
+    def erased_since(self) -> tuple[int, ...]:
+        """The events whose content was erased after the head was kept; all when none was kept."""
+        before = self.kept.erased if self.kept is not None else ()
+        return tuple(seq for seq in self.now.erased if seq not in before)
+
+    @property
+    def account(self) -> str:
+        """What is to be said about the file and its head."""
+        checked = self.checked
+        if self.differs is not None:
+            return f"other-head: {self.differs}"
+        said = f"{checked.verdict}: {checked.events} events"
+        said += f", the kept head covers them up to {self.kept.seq}" if self.kept is not None else ""
+        said += f"; {checked.problems[0]}" if checked.problems and checked.verdict != "erased" else ""
+        since = ", ".join(map(str, self.erased_since[:_LISTED])) + (", …" if self.erased_since[_LISTED:] else "")
+        return f"{said}; erased, and not covered by a head: event {since}" if since else said
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "run_id": self.now.run,
+            "path": str(self.checked.path),
+            "verdict": "other-head" if self.differs is not None else self.checked.verdict,
+            "events": self.checked.events,
+            "kept": None if self.kept is None else self.kept.seq,
+            "differs": self.differs,
+            "erased": self.now.erased,
+            "erased_since": self.erased_since,
+        }
+
+
+def judge(path: Path, kept: Head | None, key: Key | None = None, expected_run: str | None = None) -> Sealed:
+    """Compare a trace with the head that was kept of it; with a key, the head has to be signed by it. Raises `TraceError`."""
+    checked = check_trace(path, expected_run=expected_run)
+    now, at_seq = _head_of(path, -1 if kept is None else kept.seq)
+    return Sealed(checked, now, kept, _difference(now, at_seq, kept, key))
+
+
+def _difference(now: Head, at_seq: str, kept: Head | None, key: Key | None) -> str | None:
+    if kept is None:
+        return "no signed head was kept" if key is not None else None
+    if key is not None and not key.verifies(kept.signed, kept.signature):
+        return "the kept head is not signed with this key, or was changed"
+    if now.first != kept.first:
+        return "this is another run than the one whose head was kept: its first event differs"
+    if now.seq < kept.seq:
+        return f"events were cut off: it ends with event {now.seq}, and the kept head is of event {kept.seq}"
+    if at_seq != kept.head:
+        return f"it was changed, and hashed again: event {kept.seq} has another hash than the kept head"
+    return None
+
+
+def _head_of(path: Path, seq: int) -> tuple[Head, str]:
+    """Return the head of a trace, and the hash of one of its events."""
+    first = head = at_seq = ""
+    last, erased = -1, []
+    with open_trace(path) as file:
+        for line in Lines(file):
+            if match := ENVELOPE.match(line):
+                last, head = int(match[1]), line[-66:-2].decode("ascii", "replace")
+                first = first or head
+                erased += [last] if match[6] else []
+                at_seq = head if last == seq else at_seq
+    return Head(run=run_id_of(path), first=first, seq=last, head=head, erased=tuple(erased)), at_seq
+
+
+def read_heads(path: Path) -> dict[str, Head]:
+    """Return the kept heads by run; none when there is no such file.
+
+    Raises:
+        TraceError: the file cannot be read, or is not a file of heads.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return {head.run: head for head in map(Head.model_validate_json, lines)}
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except ValidationError:
+        raise TraceError(f"{path} is not a file of heads, as check --heads and sign write them") from None
+
+
+def keep_heads(path: Path, kept: Mapping[str, Head], seals: Iterable[Sealed], key: Key | None = None) -> None:
+    """Write the heads of these runs besides those that are kept; one that differs, or is not sound, stays as it was kept.
+
+    Raises:
+        UsageError: the key is a public one.
+        OSError: the file cannot be written.
+    """
+    heads = dict(kept)
+    for each in seals:
+        if each.checked.head is not None or each.checked.verdict == "erased":
+            signature = key.sign(each.now.signed) if key is not None else ""
+            if each.kept is None or each.differs is None:
+                heads[each.now.run] = each.now.model_copy(update={"signature": signature})
+    content = "".join(f"{heads[run].model_dump_json(exclude_defaults=True)}\n" for run in sorted(heads))
+    os.close(create_file(path, content.encode(), replace=True, synced=True))
