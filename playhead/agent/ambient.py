@@ -1,4 +1,4 @@
-"""Context from the application's own tracing, recorded for a run that starts inside it.
+"""Context from the application's own tracing, recorded for a run that starts inside it; and the environment's names for it.
 
 It is read only from modules that the application has already imported, so programs without OpenTelemetry pay nothing.
 Nothing is imported here; the names of context values are OpenInference's.
@@ -12,6 +12,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.trace.resource import resource_of_environment
 from playhead.trace.types import TelemetryContext
 from playhead.trace.values import scrub, to_json
 
@@ -44,18 +45,23 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
         earlier_trace_id: the application trace of the run that this one continues.
     """
     found: dict[str, Any] = {} if earlier_trace_id is None else {"earlier_trace_id": earlier_trace_id}
+    named = _identity(resource_of_environment())
+    found |= {"service": named} if named else {}
     trace, context = sys.modules.get("opentelemetry.trace"), sys.modules.get("opentelemetry.context")
     if hasattr(trace, "use_span") and hasattr(context, "detach"):  # missing while another thread is importing them
         readings: dict[str, Callable[[], dict[str, Any]]] = {
             "its open span": partial(_span, trace),
             **{f"the value {name!r} of its context": partial(_value, context, name) for name in (*_TEXTS, *_OBJECTS)},
-            "its resource": partial(_service, trace),
+            "its resource": partial(_service, trace, named),
         }
         for what, reading in readings.items():
             try:
                 found |= reading()
             except Exception as error:  # noqa: BLE001 - the application's tracing must not keep an agent from running
                 log.warning("the application's tracing: %s cannot be read, so this run goes without: %r", what, error)
+    live = sys.modules.get("playhead.spans.live")
+    if service := live and live.named_service():
+        found["service"] = {**found.get("service", {}), "service.name": scrub(service)}
     return TelemetryContext(**found) if found else None
 
 
@@ -77,10 +83,15 @@ def _value(context: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the mod
     return TelemetryContext.model_validate(read).model_dump(include={_TEXTS[name]})
 
 
-def _service(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
-    """Return the application's identity from the resource of the current span or of the provider."""
+def _service(trace: Any, named: dict[str, str]) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
+    """Return the application's identity from the resource of the current span or of the provider, then from the environment."""
     resource = getattr(trace.get_current_span(), "resource", None)
     resource = resource or getattr(trace.get_tracer_provider(), "resource", None)
-    attributes = {str(name): scrub(str(value)) for name, value in (getattr(resource, "attributes", None) or {}).items()}
-    who = {name: each for name, each in attributes.items() if name.startswith(WHO) and not each.startswith(NOBODY)}
+    who = named | _identity(getattr(resource, "attributes", None) or {})
     return {"service": who} if who else {}
+
+
+def _identity(resource: Mapping[Any, Any]) -> dict[str, str]:
+    """Return the attributes of a resource that identify an application."""
+    attributes = {str(name): scrub(str(value)) for name, value in resource.items()}
+    return {name: each for name, each in attributes.items() if name.startswith(WHO) and not each.startswith(NOBODY)}

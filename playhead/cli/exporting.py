@@ -131,7 +131,7 @@ class Export:
         pump, where = self._pump, self._where
         for run in self._runs:
             run.close()
-            said = list(notices(run, where))
+            said = [*run.renamed, *notices(run, where)]
             if run.refused_before:
                 said.append("what was refused before is sent again by the same command without --resume")
             if run.cursor is not None and run.cursor.error is not None:

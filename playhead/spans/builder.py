@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from openinference.instrumentation import REDACTED_VALUE
-from openinference.semconv.resource import ResourceAttributes
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
-from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.trace import Link
 
 from playhead.spans import attributes
@@ -23,6 +21,7 @@ from playhead.spans.thread import Opening, SpanThread
 from playhead.spans.tree import SpanTree, context_of, failed, noted, parsed, trace_id_of
 from playhead.trace import events as e
 from playhead.trace.owners import owner_inside, parent_of
+from playhead.trace.resource import resource_of_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,6 +86,8 @@ class SpanBuilder:
         """
         self.left_out = 0
         """Events that belong to no span, because their operation never started, has ended, or started twice."""
+        self.renamed: list[str] = []
+        """What the environment names otherwise than the trace does, such as another project."""
         self._options = options or SpanOptions()
         self._resource, self._service, self._attribute_limit = resource, service, attribute_limit
         self._run: _RunSpans | None = None
@@ -100,6 +101,7 @@ class SpanBuilder:
             closed = self._run.take(record, self._now)
         elif isinstance(record.event, e.RunStarted):
             resource = self._resource or resource_of(record.event, self._service)
+            self.renamed = _renamed(record.event)
             limit = self._attribute_limit
             self._run = _RunSpans(record, record.event, self._now, self._options, resource, attribute_limit=limit)
             closed = []
@@ -415,18 +417,17 @@ class _RunSpans:
 
 
 def resource_of(started: e.RunStarted, service: str | None = None) -> Resource:
-    """Return the resource of a run's spans: an argument overrides the environment, which overrides the application's resource.
+    """Return the resource of a run's spans: an argument overrides the environment, which overrides what the trace says."""
+    recorded = started.telemetry.service if started.telemetry else {}
+    given = {**recorded, **resource_of_environment(), **({SERVICE_NAME: service} if service else {})}
+    return Resource({SERVICE_NAME: "playhead", **{name: clean(value) for name, value in given.items()}})
 
-    The environment is that of OpenTelemetry's SDK and `PHOENIX_PROJECT_NAME`; the application's resource is in the trace.
-    """
-    application = started.telemetry.service if started.telemetry else {}
-    phoenix = os.environ.get("PHOENIX_PROJECT_NAME")
-    return Resource(
-        {
-            SERVICE_NAME: "playhead",
-            **{key: clean(value) for key, value in application.items()},
-            **({ResourceAttributes.PROJECT_NAME: phoenix} if phoenix else {}),
-            **OTELResourceDetector().detect().attributes,
-            **({SERVICE_NAME: service} if service else {}),
-        }
-    )
+
+def _renamed(started: e.RunStarted) -> list[str]:
+    recorded = started.telemetry.service if started.telemetry else {}
+    now = resource_of_environment()
+    return [
+        f"it was recorded for {name} {clean(was)!r}; its spans go to {clean(now[name])!r}, as the environment says"
+        for name, was in recorded.items()
+        if now.get(name, was) != was
+    ]

@@ -71,7 +71,7 @@ class LiveExport:
         self.stopped = False
         """Whether live export has stopped."""
         self._to = to
-        self._service, self._options, self._resend = service, options, resend
+        self.service, self._options, self._resend = service, options, resend
         self.forget_parent()
 
     def forget_parent(self) -> None:
@@ -176,7 +176,7 @@ class LiveExport:
             from playhead.spans.delivery import Otlp, Pump, ToProcessor  # noqa: PLC0415
             from playhead.spans.masking import SpanOptions  # noqa: PLC0415
 
-            self._make_builder = partial(SpanBuilder, self._options or SpanOptions(), service=self._service)
+            self._make_builder = partial(SpanBuilder, self._options or SpanOptions(), service=self.service)
             sink = Otlp(self._to) if isinstance(self._to, Destination) else ToProcessor(self._to)
             _suppress_instrumentation()
             pump = self._pump = Pump(sink)
@@ -369,6 +369,11 @@ def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) ->
             _Current.refused = True
             why = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
             log.warning("spans are not exported: %s", why)
+
+
+def named_service() -> str | None:
+    """Return the `service_name` that the program has named for its live export, which runs record."""
+    return None if _Current.export is None else _Current.export.service
 
 
 def at_exit() -> None:

@@ -684,6 +684,6 @@ class TelemetryContext(Value):
     prompt_template_variables: dict[str, JsonValue] = Field(default_factory=dict)
     """The template's variables, by name."""
     service: dict[str, str] = Field(default_factory=dict)
-    """The application's identity: `service.*`, `deployment.*` and `openinference.*` of its resource."""
+    """The application's identity: `service.*`, `deployment.*` and `openinference.*` of its resource, or of the environment."""
     earlier_trace_id: Id | None = None
     """The trace that the earlier run joined, when this run continues one; absent when it joined none."""

@@ -128,6 +128,25 @@ def test_a_prompt_is_cut_as_the_option_or_the_variable_says(tmp_path: Path, monk
     assert most("--all-messages") == most("--max-messages", "30") == whole
 
 
+def test_another_project_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run goes to the project it was recorded for; a variable sends it to another one, and the command says so."""
+    with monkeypatch.context() as patch:
+        patch.setenv("PHOENIX_PROJECT_NAME", "alps")
+        path = str(record_run(tmp_path))
+
+    def project() -> tuple[str, str]:
+        result = playhead("export", path, "--format", "otlp-json")
+        attributes = json.loads(result.stdout.splitlines()[0])["resourceSpans"][0]["resource"]["attributes"]
+        named = {each["key"]: each["value"]["stringValue"] for each in attributes}
+        return named["openinference.project.name"], result.stderr
+
+    assert project() == ("alps", "run: 8 spans written\n")
+    monkeypatch.setenv("PHOENIX_PROJECT_NAME", "rockies")
+    name, said = project()
+    assert name == "rockies"
+    assert "run: it was recorded for openinference.project.name 'alps'; its spans go to 'rockies', as the" in said
+
+
 def test_refused_spans_are_an_error_that_names_them(store: Path) -> None:
     """The rest is sent; `--resume` does not send them again, says that nobody has them, and that all is not well."""
     rejected = rejecting(1, "too old")

@@ -27,7 +27,7 @@ from opentelemetry.trace import SpanContext, get_current_span
 from playhead import Agent, load_recording, tool
 from playhead.agent.ambient import ambient_telemetry
 from playhead.replay import reproduce, resume
-from playhead.spans import export_to, spans_of
+from playhead.spans import export_to, live_export, spans_of
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import TelemetryContext
 from tests.spans.spans import spans_in
@@ -179,6 +179,53 @@ async def test_live_spans_have_the_service_of_the_application(keeps: bool, tmp_p
     assert len(mine.get_finished_spans()) == 2
 
 
+def recorded_names(folder: Path, monkeypatch: pytest.MonkeyPatch, run_id: str, **variables: str) -> dict[str, str]:
+    """Return what a run records about its application, in an environment with these variables."""
+    with monkeypatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        scout(folder).run_sync("Go.", run_id=run_id)
+    telemetry = telemetry_of(folder, run_id)
+    return {} if telemetry is None else telemetry.service
+
+
+def test_the_environment_of_a_run_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run keeps the service and project that its environment named, and its spans go there from any other environment."""
+    named = recorded_names(
+        *(tmp_path, monkeypatch, "run"),
+        OTEL_SERVICE_NAME="shop",
+        OTEL_RESOURCE_ATTRIBUTES="service.version=2%2E1, deployment.environment.name=staging,host.name=h,broken",
+        PHOENIX_PROJECT_NAME="alps",
+    )
+    assert named == {
+        "service.name": "shop",
+        "service.version": "2.1",
+        "deployment.environment.name": "staging",
+        "openinference.project.name": "alps",
+    }
+    records = load_recording("run", tmp_path).records
+    assert dict(next(spans_of(records)).resource.attributes) == named
+    both = recorded_names(tmp_path, monkeypatch, "both", PHOENIX_PROJECT="new", PHOENIX_PROJECT_NAME="old")
+    assert both == {"openinference.project.name": "new"}
+    assert recorded_names(tmp_path, monkeypatch, "none") == {}
+
+
+def test_the_service_of_live_export_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the program names for its live export is in the trace, so that spans sent later have it, too."""
+    export = live_export("http://127.0.0.1:9", service_name="till")
+    try:
+        assert recorded_names(tmp_path, monkeypatch, "run", OTEL_SERVICE_NAME="shop") == {"service.name": "till"}
+    finally:
+        export.shutdown(0.1)
+
+
+def test_the_application_overrides_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name in the program's own provider is what its other spans have, whatever the variable says."""
+    with PROVIDER.get_tracer("shop").start_as_current_span("request"):
+        named = recorded_names(tmp_path, monkeypatch, "run", OTEL_SERVICE_NAME="other", PHOENIX_PROJECT="alps")
+    assert named == {"service.name": "shop", "openinference.project.name": "alps"}
+
+
 async def test_an_application_without_a_name_is_nobody(tmp_path: Path) -> None:
     """The name that OpenTelemetry makes up for a service is none."""
     with TracerProvider().get_tracer("x").start_as_current_span("request"):
@@ -225,7 +272,7 @@ def test_a_resource_that_cannot_be_read_costs_no_span(
     outer: SpanContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The run joins the application's trace all the same."""
-    monkeypatch.setattr("playhead.agent.ambient._service", lambda _: 1 / 0)
+    monkeypatch.setattr("playhead.agent.ambient._service", lambda *_: 1 / 0)
     found = ambient_telemetry()
     assert found is not None
     assert (found.span_id, found.service) == (f"{outer.span_id:016x}", {})
