@@ -15,7 +15,9 @@ from playhead.errors import ModelError as ModelError
 from playhead.errors import PlayheadError as PlayheadError
 from playhead.errors import RunError as RunError
 from playhead.errors import UsageError as UsageError
+from playhead.instrument import facts as facts
 from playhead.instrument.clients import wrap as wrap
+from playhead.instrument.programs import recorded as recorded
 from playhead.kernel.approval import Approval as Approval
 from playhead.kernel.approval import ApprovalRequest as ApprovalRequest
 from playhead.kernel.context.settings import context_profile as context_profile

@@ -163,6 +163,8 @@ def context_of(spans: Iterable[ForeignSpan]) -> TelemetryContext | None:
 def _kind(attributes: Attributes) -> Kind:
     operation, kind_name = attributes.text("gen_ai.operation.name"), attributes.text(KIND)
     kind = _GEN_AI.get(operation or "", "other")
+    if kind_name == "RETRIEVER" and attributes.text("tool.name"):  # Playhead's: a tool that finds documents
+        return "tool"
     return kind if kind != "other" else _OPENINFERENCE.get((kind_name or "").upper(), "other")
 
 

@@ -40,10 +40,14 @@ class Wires(Protocol):
 class Exchange(Protocol):
     """One request and its answer. The transport calls `head` once, `chunk` for each piece, and `end` once."""
 
-    body: bytes
-    """What is sent: the caller's bytes, unless an override or a budget changed them."""
-    url: str
-    """Where it is sent: the caller's address, unless an override names another model in it."""
+    @property
+    def body(self) -> bytes:
+        """What is sent: the caller's bytes, unless an override or a budget changed them."""
+
+    @property
+    def url(self) -> str:
+        """Where it is sent: the caller's address, unless an override names another model in it."""
+
     served: Served | None
     """The answer to give without sending anything; None to send."""
 

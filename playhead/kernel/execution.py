@@ -103,6 +103,13 @@ async def execute(
             else:
                 end_with_error(session, raised)
             state = transition(close_state(state, session), output=None)  # hooks have not accepted it
+    return finish(session, state, error, ending)
+
+
+def finish(
+    session: Session, state: KernelState, error: BaseException | None, ending: Callable[[Execution], EventBase]
+) -> Execution | None:
+    """Close the agent and record its end; None if it was abandoned meanwhile."""
     if not session.ending.close():
         return None
     state = collect_spending(state, session)

@@ -67,7 +67,7 @@ class ThreadRecord:
                 return None
             passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
         if passed is message and response.request not in self._session.gate.rewritten:
-            passed = self._refer(message, made(MessageRef, request=response.request), {})
+            passed = self.refer(message, made(MessageRef, request=response.request), {})
         elif passed is not None:
             passed = self.add("assistant", passed.content, tool_calls=passed.tool_calls)
         if self.curator is not None:
@@ -101,7 +101,7 @@ class ThreadRecord:
             stored = {} if shown.key is None else {"stored": shown.key}
             passed = self.add(role, shown.content, **stored, **fields)
         elif passed is message and told is None and completed.call_id not in session.gate.rewritten:
-            passed = self._refer(message, made(MessageRef, call=completed.call_id), fields)
+            passed = self.refer(message, made(MessageRef, call=completed.call_id), fields)
         else:
             passed = self.add(role, passed.content, **fields)
         if self.curator is not None:
@@ -137,13 +137,14 @@ class ThreadRecord:
     def tool_ranges(self, specs: tuple[ToolSpec, ...]) -> tuple[Range, ...]:
         """Return the ids of these tools as inclusive ranges; record tools that a hook changed."""
         if specs != self._offered_tools[0]:  # they are nearly always the same as in the last request
-            self._offered_tools = specs, with_ids((), map(self._tool_id, specs))
+            self._offered_tools = specs, with_ids((), map(self.tool_id, specs))
         return self._offered_tools[1]
 
-    def _tool_id(self, spec: ToolSpec) -> int:
+    def tool_id(self, spec: ToolSpec, *, offered: bool = True) -> int:
+        """Return the id of a tool; the first time, record it, by default as one that was changed for a request."""
         as_json = spec.model_dump_json()
         if as_json not in self._tools:
-            self._session.emit(ToolsDefined(first_id=len(self._tools), tools=(spec,), offered=True))
+            self._session.emit(ToolsDefined(first_id=len(self._tools), tools=(spec,), offered=offered))
             self._tools[as_json] = len(self._tools)
         return self._tools[as_json]
 
@@ -157,7 +158,7 @@ class ThreadRecord:
             message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
         )
 
-    def _refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
+    def refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
         """Add a message whose content stands in another event; a field that is not set is not written."""
         if message.id != self._next:  # another message has joined while hooks ran
             message = message.model_copy(update={"id": self._next})

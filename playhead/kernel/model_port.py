@@ -231,7 +231,7 @@ class ModelDoor:
             completion = await self._answer(request, asked, heard)
             if session.gate.guards:
                 await in_time(session)
-            event = response = self._as_recorded(completion, number, attempt, [started, *heard, clock.now_us()])
+            event = response = self.as_recorded(completion, number, attempt, [started, *heard, clock.now_us()])
         except BaseException as error:
             failure = within_limits(_as_model_error(error))
             redactor = session.run.recorder.redactor
@@ -284,7 +284,7 @@ class ModelDoor:
         session.fall_back(info)
         return True
 
-    def _as_recorded(self, completion: Completion, number: int, attempt: int, at_us: list[int]) -> LlmResponded:
+    def as_recorded(self, completion: Completion, number: int, attempt: int, at_us: list[int]) -> LlmResponded:
         """Return the answer in a form that can be recorded; the run uses the same form.
 
         Args:

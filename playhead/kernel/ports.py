@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import KernelState, PlannedCall, Thread
-    from playhead.trace.events import LlmResponded, ToolCallCompleted
-    from playhead.trace.types import Content, FallbackInfo, Message, Range, Request, Role, ToolSpec
+    from playhead.trace.events import LlmResponded, MessageRef, ToolCallCompleted
+    from playhead.trace.types import Completion, Content, FallbackInfo, Message, Range, Request, Role, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -44,6 +44,9 @@ class ModelPort(Protocol):
             ModelError: it did not answer, and trying again did not or would not help.
             RunEndedError: the run has ended.
         """
+
+    def as_recorded(self, completion: Completion, number: int, attempt: int, at_us: list[int]) -> LlmResponded:
+        """Return an answer in a form that can be recorded; `at_us`: sent, first piece of a stream if any, whole."""
 
     async def ask(self, prompt: str, /, **parameters: JsonValue) -> LlmResponded:
         """Return the model's answer to one prompt, outside any thread; raises like `complete`."""
@@ -110,6 +113,12 @@ class ThreadPort(Protocol):
 
     def sent(self, thread: Thread, request: Request) -> Thread:
         """Return the messages that a request sends; record those that hooks added or changed."""
+
+    def refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
+        """Add a message whose content stands in another event; a field that is not set is not written."""
+
+    def tool_id(self, spec: ToolSpec, *, offered: bool = True) -> int:
+        """Return the id of a tool; the first time, record it, by default as one that was changed for a request."""
 
     def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
         """Write the agent's tool schemas."""

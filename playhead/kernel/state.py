@@ -63,7 +63,7 @@ class PlannedCall:
     """The call as the model wrote it."""
     position: int
     """Position among the calls of the turn, from 0."""
-    source: Literal["native", "text", "plan", "tool"] = "native"
+    source: Literal["native", "text", "plan", "tool", "program"] = "native"
     """Where the call comes from."""
     request: int | None = None
     """The request whose answer has the call."""
@@ -75,6 +75,8 @@ class PlannedCall:
     """The original text of a call whose JSON was repaired."""
     cut_off: bool = False
     """Whether the reply was cut off, so that the arguments may be incomplete."""
+    strand: int | None = None
+    """In a recorded program: the thread or task that made the call."""
 
 
 class KernelState(BaseModel):

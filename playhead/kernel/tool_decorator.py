@@ -40,6 +40,7 @@ class ToolOptions(TypedDict, total=False):
     cache: Seconds | bool
     isolate: bool
     untrusted: bool
+    kind: Literal["function", "retriever"]
 
 
 @overload
@@ -78,6 +79,8 @@ def tool(
             memory are lost. POSIX only.
         untrusted: the result may contain text by strangers (a web page, a mail); the model gets it between marks that
             say it is data. This makes it less likely, but not impossible, that the model obeys such a text.
+        kind: `retriever` for a tool that finds documents: its spans are RETRIEVER spans, which show the documents of its result
+            (a list of texts, or of objects with `content`, and perhaps `id`, `score` and `metadata`).
 
     Raises:
         ToolDefinitionError: the function cannot be a tool.
@@ -94,6 +97,7 @@ def tool(
             parameters=arguments.schema(name_of(target)),
             timeout_s=said.get("timeout", DEFAULT_TIMEOUT_S),
             key=arguments.checked_key(said.get("key")),
+            retriever=said.get("kind") == "retriever" or None,
             cache=bool(kept),
             cache_s=None if isinstance(kept, bool) else kept,
             **named,

@@ -173,6 +173,7 @@ class ToolDoor:
             source=planned.source,
             request=planned.request,
             step=planned.step or (session.at.inner.step if session.at.inner else None),
+            **({} if planned.strand is None else {"strand": planned.strand}),
         )
         if call.id in self._ids:  # results are matched by id
             raise UsageError(f"the call id {call.id!r} of {session.owner} has been used already")
@@ -216,7 +217,7 @@ class ToolDoor:
     async def _outcome(self, planned: PlannedCall, args_hash: str, given: str, started_us: int) -> Outcome:
         """Return the outcome of a call; `given` is the hash of its arguments before redaction."""
         session, call, tool = self._session, planned.call, self._tools.get(planned.call.name)
-        if tool is None or not (planned.source == "tool" or session.offers(call.name)):
+        if tool is None or not (planned.source in ("tool", "program") or session.offers(call.name)):
             return await self._explained(call, self._unknown(call.name))
         if call.arguments is None:
             why = f"the arguments of {call.name} are no JSON object"

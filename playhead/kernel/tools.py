@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
@@ -30,6 +31,12 @@ _NUMBERS: Final = ("int_type", "float_type")
 """Errors of pydantic's strict mode for a value that is not a number; it also reports `5.0` for an integer, which is valid."""
 
 
+direct_calls: Final[ContextVar[Callable[[FunctionTool, tuple[Any, ...], dict[str, Any]], Any] | None]] = ContextVar(
+    "playhead-direct-calls", default=None
+)
+"""Makes the call when a program calls a tool as the function that it was; None outside recorded programs."""
+
+
 class FunctionTool:
     """A Python function as a tool. Still callable as the function it was."""
 
@@ -38,13 +45,14 @@ class FunctionTool:
         self.function = function
         """The original function."""
         self._arguments = arguments
-        self._is_async = inspect.iscoroutinefunction(function)
+        self.is_async = inspect.iscoroutinefunction(function)
         self.__doc__ = function.__doc__
         self.__name__ = spec.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own signature
-        """Call the function itself, unrecorded."""
-        return self.function(*args, **kwargs)
+        """Call the function itself; inside a recorded program, as a tool call of the program."""
+        record = direct_calls.get()
+        return self.function(*args, **kwargs) if record is None else record(self, args, kwargs)
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return the error of arguments that do not fit the schema, in words with which the model can correct them."""
@@ -101,7 +109,7 @@ class FunctionTool:
         from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
 
         ended = await run_body(
-            body, is_async=self._is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up
+            body, is_async=self.is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up
         )
         if ended is None:
             return None

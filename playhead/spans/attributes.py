@@ -258,12 +258,14 @@ def _prompt_cost(usage: Usage, prices: Prices) -> float:
 # --- tool calls -------------------------------------------------------------------------------------------------------
 
 
-def of_call(started: ToolCallStarted, record: Record, tool: ToolSpec | None, masking: Masking) -> Attributes:
+def of_call(
+    started: ToolCallStarted, record: Record, tool: ToolSpec | None, call_id: str, masking: Masking
+) -> Attributes:
     """Return the initial attributes of a TOOL span: `tool.parameters` is the schema, `input.value` the arguments."""
     described = tool if masking.tools else None
     return {
         S.TOOL_NAME: masking.tool_name(started.tool, tool),
-        S.TOOL_ID: clean(started.call_id),
+        S.TOOL_ID: clean(call_id),
         "agent.iteration": record.iteration,
         S.TOOL_DESCRIPTION: described and clean(described.description),
         S.TOOL_PARAMETERS: described and json_taken_apart(described.parameters),

@@ -13,6 +13,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.trace import Link
 
 from playhead.spans import attributes
+from playhead.spans.documents import document_attributes
 from playhead.spans.limits import RESERVED
 from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
@@ -169,6 +170,7 @@ class _RunSpans:
         self.tree.attribute_limit = attribute_limit
         self._opening = Opening(started)
         self._template = attributes.of_template(started, masking)
+        self._call_owners: dict[str, str] = {}
         self._owners: dict[str, _Owner] = {}
         self._bodies: dict[str, tuple[OpenSpan, _Owner]] = {}
         """Open tool calls with their callers, by the owner that the tool's body would have."""
@@ -213,7 +215,8 @@ class _RunSpans:
 
     def _add_owner(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> _Owner:
         phases = Phases(name, self.tree, self._masking, home, header.strategy_declares)
-        owner = self._owners[name] = _Owner(name, home, header, path, SpanThread(self._masking, self._opening), phases)
+        thread = SpanThread(name, self._masking, self._opening, self._call_owners)
+        owner = self._owners[name] = _Owner(name, home, header, path, thread, phases)
         return owner
 
     def _owner(self, name: str) -> _Owner | None:
@@ -312,10 +315,10 @@ class _RunSpans:
         span = self.tree.open(
             f"tool:{record.owner}:{event.call_id}",
             f"tool:{self._masking.tool_name(event.tool, tool)}",
-            Kind.TOOL,
+            Kind.RETRIEVER if tool is not None and tool.retriever else Kind.TOOL,
             self._place_of_call(event, owner, request),
             now,
-            attributes=attributes.of_call(event, record, tool, self._masking),
+            attributes=attributes.of_call(event, record, tool, owner.thread.call_id(event.call_id), self._masking),
             metadata=attributes.call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
             links=() if request is None else (Link(request.context),),
         )
@@ -347,6 +350,8 @@ class _RunSpans:
         owner.phases.called(span, attributes.outcome(event) if is_shown else REDACTED_VALUE)
         status = attributes.result_status(span, event, now, self._masking)
         ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
+        if span.kind is Kind.RETRIEVER and event.ok and is_shown:
+            ended |= document_attributes(event.result)
         closed = self.tree.close(span, now, status, ended)
         body = self._body_of.pop(span)
         self._bodies.pop(body, None)

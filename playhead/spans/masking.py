@@ -103,7 +103,9 @@ class Masking:
         """Whether schemas and descriptions of tools are shown, including those that a prompt lists in words."""
         self.parameters = not config.hide_llm_invocation_parameters
         """Whether parameters of requests are shown."""
-        self.words = self.both and not config.hide_input_images
+        self.documents = not config.hide_retrieval_documents
+        """Whether results of retrievers are shown, if outputs are."""
+        self.words = self.both and self.documents and not config.hide_input_images
         """Whether to show text that may quote anything: reasons, errors, descriptions."""
 
     def image(self, url: str) -> str:
@@ -139,7 +141,8 @@ class Masking:
         """Return whether results of a tool are shown. Errors and the kernel's own tools may quote anything."""
         if tool is not None and tool.kind == "meta":
             return self.words and self.tools
-        return self.outputs if ok else self.words
+        is_hidden = tool is not None and tool.retriever and not self.documents
+        return self.outputs and not is_hidden if ok else self.words
 
     def word(self, text: str) -> str:
         """Return text that may quote anything, or its replacement."""

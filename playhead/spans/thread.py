@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left, bisect_right, insort
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -48,7 +49,9 @@ class Offered(NamedTuple):
 class SpanThread:
     """The messages and tools of one owner."""
 
-    def __init__(self, masking: Masking, opening: Opening) -> None:
+    def __init__(self, owner: str, masking: Masking, opening: Opening, call_owners: dict[str, str]) -> None:
+        """Prepare; `call_owners` has the first owner of each call id of the run."""
+        self._owner, self._call_owners = owner, call_owners
         self._masking = masking
         self._opening = opening
         self._told: set[str] = set()
@@ -75,7 +78,19 @@ class SpanThread:
         content, calls = self._content_of(added)
         said = self._as_shown(added, content)
         name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
-        return shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
+        if added.tool_call_id is not None:
+            added = added.model_copy(update={"tool_call_id": self.call_id(added.tool_call_id)})
+        unique = self._with_own_ids(self._masking.calls(calls, self._by_name))
+        return shown_message(added, name, said, unique, self._masking.image)
+
+    def call_id(self, given: str) -> str:
+        """Return the id of a call in spans: unique in the trace, while events have ids that are unique in their owner."""
+        if self._call_owners.setdefault(given, self._owner) == self._owner:
+            return given
+        return f"{given}_{hashlib.sha256(self._owner.encode()).hexdigest()[:6]}"  # short: OpenAI allows 40 characters
+
+    def _with_own_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        return tuple(call.model_copy(update={"id": self.call_id(call.id)}) for call in calls)
 
     def _as_shown(self, added: MessageAdded, content: Content) -> Content:
         """Return the content of a message, masked."""
@@ -118,6 +133,8 @@ class SpanThread:
     def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
         """Add an answer, which messages may refer to; return it masked, and as a message."""
         said = self._masking.answer(response, self._by_name)
+        if said.tool_calls:
+            said = said.model_copy(update={"tool_calls": self._with_own_ids(said.tool_calls)})
         answer = self._answers[response.request] = said, shown_answer(said)
         return answer
 

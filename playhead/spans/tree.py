@@ -242,6 +242,7 @@ _ALSO: Final = {
         S.LLM_RESPONSE_MODEL_NAME: "gen_ai.response.model",
         S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: "gen_ai.usage.reasoning.output_tokens",
     },
+    Kind.RETRIEVER.value: {},
     Kind.TOOL.value: {S.INPUT_VALUE: "gen_ai.tool.call.arguments"},
 }
 """GenAI attributes that OpenInference's conversion leaves out, by kind of span and the attribute that they copy."""

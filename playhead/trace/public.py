@@ -24,7 +24,7 @@ def public_names(package: str, stub: str) -> tuple[list[str], Callable[[str], ob
     def load(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name]), name)
+        value = getattr(import_module(homes[name]), name, None) or import_module(f"{homes[name]}.{name}")
         setattr(sys.modules[package], name, value)
         return value
 

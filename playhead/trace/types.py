@@ -62,6 +62,27 @@ EVENT_TYPES: Final[dict[str, type[EventBase]]] = {}
 """Every kind and its type; complete once `playhead.trace.events` is imported."""
 
 
+class Wire(Value):
+    """What the client of a recorded program sent, or what it received."""
+
+    format: Id | None = None
+    """Of a request: the wire format, such as `openai-chat`; absent when it is not known."""
+    url: str | None = None
+    """Of a request: the method and the address, without credentials and query."""
+    body_hash: Id | None = None
+    """Of a request: SHA-256 of the body as the program made it; where redaction changed it, a keyed fingerprint."""
+    strand: int | None = None
+    """Of a request: the thread or task that asked, in order of first use; what one strand does is in order."""
+    status: int | None = None
+    """Of an answer: the HTTP status."""
+    body: JsonValue = None
+    """Of an answer: the body, decoded, as far as it was received."""
+    error: str | None = None
+    """Of an answer: why the connection broke; absent for a whole answer."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """The headers that are known to be no credentials."""
+
+
 class RequestEvent(EventBase):
     """A fact about one attempt at a request to the model."""
 
@@ -69,6 +90,8 @@ class RequestEvent(EventBase):
     """The request: dense per owner, 0, 1, 2 …; a retried request keeps its number."""
     attempt: Integer = 0
     """The attempt: 0 for the first one, then 1, 2 …"""
+    wire: Wire | None = None
+    """In a recorded program: what its client sent, or received."""
 
 
 class CallEvent(EventBase):
@@ -374,6 +397,8 @@ class ToolSpec(Value):
     """Whether results may contain text from untrusted sources; the model sees them between marks, as data."""
     kind: Literal["function", "agent", "meta"] = "function"
     """A function, a sub-agent, or one of the kernel's own tools."""
+    retriever: bool | None = None
+    """True when its results are documents that it found, so that its calls are RETRIEVER spans; absent otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import replace
@@ -51,8 +52,20 @@ def exported(recording: Recording, **options: Any) -> list[ForeignSpan]:
 
 
 def told(recording: Recording) -> dict[str, Any]:
-    """Return everything that has to survive, by owner."""
-    return {name: _owner(owner) for name, owner in recording.owners.items() if owner.exchanges or owner.calls}
+    """Return everything that has to survive, by owner; ids that two owners had have become two."""
+    return {
+        name: _with_given_ids(_owner(owner))
+        for name, owner in recording.owners.items()
+        if owner.exchanges or owner.calls
+    }
+
+
+def _with_given_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_with_given_ids(name): _with_given_ids(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_with_given_ids, value))
+    return re.sub(r"^(call_[0-9_]+)_[0-9a-f]{6}$", r"\1", value) if isinstance(value, str) else value
 
 
 def _owner(owner: OwnerRecording) -> dict[str, Any]:

@@ -25,6 +25,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 QUESTION = [{"role": "user", "content": "2 + 2? ✓"}]
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "model": "gpt-5",
+    "status": "completed",
+    "output": [
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "It is 4.", "annotations": []}],
+        }
+    ],
+}
+RESPONSE_EVENTS = sse(
+    {"type": "response.created", "sequence_number": 0, "response": {**RESPONSE, "output": []}},
+    {"type": "response.completed", "sequence_number": 1, "response": RESPONSE},
+    named=True,
+)
+GENERATED = {"candidates": [{"content": {"role": "model", "parts": [{"text": "It is 4."}]}, "finishReason": "STOP"}]}
 OLLAMA = {"model": "q", "message": {"role": "assistant", "content": "4"}, "done": True, "prompt_eval_count": 3}
 EVENT_STREAM = {"Content-Type": "text/event-stream"}
 CHUNKS = [
@@ -41,6 +62,12 @@ def answer(path: str, headers: Any, body: bytes) -> Any:
     if path.endswith("/v1/messages"):
         streamed = sse(*MESSAGE_EVENTS, named=True)
         return (200, EVENT_STREAM, streamed) if asked.get("stream") else (200, {}, [json.dumps(MESSAGE).encode()])
+    if path.endswith("/responses"):
+        return (
+            (200, EVENT_STREAM, RESPONSE_EVENTS) if asked.get("stream") else (200, {}, [json.dumps(RESPONSE).encode()])
+        )
+    if "generateContent" in path:
+        return 200, {}, [json.dumps(GENERATED).encode()]
     return 200, {}, [json.dumps(OLLAMA).encode()]
 
 
@@ -64,6 +91,11 @@ def ask_anthropic(client: Any) -> Any:
     return client.messages.create(model="claude-5", max_tokens=50, messages=QUESTION)
 
 
+def ask_responses(client: Any) -> Any:
+    """Ask OpenAI's Responses for a stream."""
+    return list(client.responses.create(model="gpt-5", input="2 + 2? ✓", stream=True))
+
+
 async def _ask_later(client: Any, ask: Callable[[Any], Any]) -> None:
     await ask(client)
     await client.close()
@@ -76,6 +108,7 @@ def _ask_http(client: Any) -> None:
 CLIENTS: dict[str, tuple[Callable[[str], Any], Callable[[Any], Any]]] = {
     "openai": (openai_client, ask_openai),
     "openai-stream": (openai_client, lambda client: list(ask_openai(client, stream=True))),
+    "openai-responses": (openai_client, ask_responses),
     "openai-legacy-httpx": (lambda url: openai_client(url, http_client=httpx.Client()), ask_openai),
     "async-openai": (
         lambda url: openai_client(url, openai.AsyncOpenAI),
@@ -366,6 +399,20 @@ def test_a_transport_is_recorded_for_a_client_that_takes_one(url: str) -> None:
     with recording() as wires, httpx.Client(transport=wrap(httpx.HTTPTransport()), base_url=url) as client:
         _ask_http(client)
     assert [each.asked.wire and each.asked.wire.model for each in wires.kept] == ["openai/m"]
+
+
+@pytest.mark.parametrize("library", [httpx, httpx2])
+def test_google_genai_is_recorded_by_the_client_it_is_given(library: Any, url: str) -> None:
+    """As the refusal says: `http_options` take a wrapped HTTP client."""
+    genai = pytest.importorskip("google.genai")
+    http = {"httpx_client": wrap(library.Client()), "httpx_async_client": wrap(library.AsyncClient())}
+    with recording() as wires:
+        client = genai.Client(api_key="AIza-secret-12", http_options={"base_url": url, **http})
+        assert client.models.generate_content(model="gemini-3", contents="2 + 2?").text == "It is 4."
+        later = client.aio.models.generate_content(model="gemini-3", contents="2 + 2?")
+        assert asyncio.run(later).text == "It is 4."
+    assert [each.answer.completion.text for each in wires.kept] == ["It is 4.", "It is 4."]
+    assert "secret" not in repr(wires.kept[0].asked)
 
 
 class _Unknown:

@@ -253,6 +253,26 @@ async def test_a_run_that_a_killswitch_ended(tmp_path: Path) -> None:
     assert (name, told["switch"], told["on_trigger"]) == ("killswitch", "max_iterations", "stop")
 
 
+async def test_call_ids_are_unique_in_a_trace(tmp_path: Path) -> None:
+    """Two agents whose events have the same call id have two in spans, the same on the call and in the messages about it."""
+    helper = Agent(
+        ScriptedModel([call("lookup", key="a"), text("4")] * 2), name="helper", description="x", tools=[lookup]
+    )
+    turns = [calls(call("helper", task="A"), call("helper", task="B")), text("done")]
+    recording, _ = await recorded(Agent(ScriptedModel(turns), tools=[helper], trace=tmp_path), tmp_path)
+    started_calls = [each.event.call_id for each in recording.records if isinstance(each.event, e.ToolCallStarted)]
+    spans = [attributes_of(span) for span in spans_in(recording.records)]
+    ids = [attributes["tool.id"] for attributes in spans if "tool.id" in attributes]
+    assert (len(set(started_calls)) < len(started_calls), len(ids), len(set(ids))) == (True, 4, 4)
+    assert max(map(len, ids)) <= 40
+    for attributes in spans:
+        for key, value in attributes.items():
+            if key.endswith((".tool_call.id", ".message.tool_call_id")):
+                assert value in ids
+        if attributes["openinference.span.kind"] == "LLM":
+            check_conversation(json.loads(attributes["input.value"])["messages"])
+
+
 async def test_retried_and_failed_model_calls(tmp_path: Path) -> None:
     """Each attempt is a span; one that failed is an error with its exception, and the run that ends for it, too."""
     model = ScriptedModel([error("busy", retryable=True), text("Done.")])

@@ -17,7 +17,7 @@ from playhead.errors import UsageError
 from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.checks import at_least
 from playhead.kernel.hooks import Terminate, Wait
-from playhead.kernel.lifecycle.threads import running_loop
+from playhead.kernel.lifecycle.threads import soon
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class BudgetGuard(Switch):
         return self.prices.get(session.header.model) or session.header.prices
 
     def _wait(self) -> Wait:
-        event, in_loop = anyio.Event(), running_loop().call_soon_threadsafe
+        event, in_loop = anyio.Event(), soon()
 
         def wake() -> None:
             with suppress(RuntimeError):  # the event loop has ended, and with it the waiting request

@@ -16,7 +16,7 @@ from playhead.instrument.wire import WireAnswer, WireRequest
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from playhead.instrument.reading import Json
     from playhead.instrument.wire import Format
@@ -125,18 +125,23 @@ def _with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireReq
     return WireRequest(wire.format, url or wire.url, body, raw)
 
 
-def _refusal(status: int, headers: Mapping[str, str], read: tuple[JsonValue, ...]) -> ModelError | None:
+def _refusal(status: int, headers: Mapping[str, str], read: Iterable[JsonValue]) -> ModelError | None:
     """Return the error in a response, or in a part of a stream; None when it holds none."""
-    said = next((error for each in read if (error := at(each, "error") or at(each, "response", "error"))), None)
+    said = next((error for each in read if (error := _error_in(each))), None)
     if status < 400 and said is None:  # noqa: PLR2004 - the statuses of errors begin here
         return None
     words = text(said) or text(at(said, "message")) or f"HTTP status {status}"
-    kind = ModelUnavailableError if status < 400 or status >= 500 else ModelRequestError  # noqa: PLR2004
-    error = {408: ModelUnavailableError, 409: ModelUnavailableError, 429: RateLimitError}.get(status, kind)(
-        words[:_LONGEST]
-    )
+    is_refused = 400 <= status < 500 and status not in {408, 409}  # noqa: PLR2004
+    kind = RateLimitError if status == 429 else ModelRequestError if is_refused else ModelUnavailableError  # noqa: PLR2004
+    error = kind(words[:_LONGEST])
     error.retry_after_s = _pause_s(headers)
     return error
+
+
+def _error_in(read: JsonValue) -> JsonValue:
+    if at(read, "type") == "error":
+        return at(read, "error") or read
+    return at(read, "error") or at(read, "response", "error")
 
 
 def _pause_s(headers: Mapping[str, str]) -> float | None:

@@ -44,7 +44,9 @@ class AnthropicMessages(Format):
                 if block.get("type") == "tool_result":
                     answered = text(block.get("tool_use_id")) or None
                     yield message("tool", _content(block.get("content")), tool_call_id=answered)
-            kept = [part for part in given if at(part, "type") not in _APART] if isinstance(given, list) else given
+            kept = (
+                [part for part in given if text(at(part, "type")) not in _APART] if isinstance(given, list) else given
+            )
             asked = _calls(objects(given))
             if kept or asked or not given:
                 yield message(role, _content(kept), tool_calls=asked)
@@ -86,7 +88,8 @@ class AnthropicMessages(Format):
                 case "content_block_delta" if name := _DELTAS.get(text(delta.get("type"))):
                     written.setdefault(index, []).append(text(delta.get(name)))
                 case "message_delta":
-                    usage = {**object_of(answer.get("usage")), **object_of(part.get("usage"))}
+                    later = {name: item for name, item in object_of(part.get("usage")).items() if item is not None}
+                    usage = {**object_of(answer.get("usage")), **later}
                     answer = {**answer, **delta, "usage": usage}
         content = [_filled(block, "".join(written.get(index, ()))) for index, block in blocks.items()]
         whole = any(part.get("type") == "message_stop" for part in parts)

@@ -50,9 +50,9 @@ class OpenAIChat(Format):
 
     def with_system(self, body: Json, prompt: str) -> Json:
         """Return the body with this prompt in place of the system messages at its start."""
-        messages = list(body.get("messages") or ())
+        messages = objects(body.get("messages"))
         old = leading(messages)
-        role = text(at(messages[0], "role")) if old else "system"
+        role = text(messages[0].get("role")) if old else "system"
         return {**body, "messages": [{"role": role, "content": prompt}, *messages[old:]]}
 
     def cap_place(self, wire: WireRequest) -> Place:
@@ -77,6 +77,7 @@ class OpenAIChat(Format):
                 input_tokens=("prompt_tokens",),
                 output_tokens=("completion_tokens",),
                 cache_read_tokens=("prompt_tokens_details", "cached_tokens"),
+                cache_write_tokens=("prompt_tokens_details", "cache_write_tokens"),
                 reasoning_tokens=("completion_tokens_details", "reasoning_tokens"),
             ),
             model=text(answer.get("model")) or None,
@@ -102,7 +103,7 @@ class OpenAIChat(Format):
 
 def leading(messages: list[Json]) -> int:
     """Return how many system messages stand at the start."""
-    return next((n for n, each in enumerate(messages) if at(each, "role") not in _SYSTEM), len(messages))
+    return next((n for n, each in enumerate(messages) if text(each.get("role")) not in _SYSTEM), len(messages))
 
 
 def _calls(said: Json) -> tuple[ToolCall, ...]:

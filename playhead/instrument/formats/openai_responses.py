@@ -54,7 +54,7 @@ class OpenAIResponses(Format):
     def with_system(self, body: Json, prompt: str) -> Json:
         """Return the body with these instructions, and without system messages at the start of its input."""
         given = body.get("input")
-        rest = given[leading(given) :] if isinstance(given, list) else given
+        rest = objects(given)[leading(objects(given)) :] if isinstance(given, list) else given
         return {**body, "input": rest, "instructions": prompt}
 
     def completion(self, answer: Json) -> Completion | None:
@@ -73,6 +73,7 @@ class OpenAIResponses(Format):
                 input_tokens=("input_tokens",),
                 output_tokens=("output_tokens",),
                 cache_read_tokens=("input_tokens_details", "cached_tokens"),
+                cache_write_tokens=("input_tokens_details", "cache_write_tokens"),
                 reasoning_tokens=("output_tokens_details", "reasoning_tokens"),
             ),
             model=text(answer.get("model")) or None,
@@ -81,7 +82,7 @@ class OpenAIResponses(Format):
     def joined(self, parts: list[Json]) -> tuple[Json, bool]:
         """Return the response in the last event; of a broken stream, the items that were finished."""
         for part in reversed(parts):
-            if part.get("type") in {"response.completed", "response.incomplete", "response.failed"}:
+            if text(part.get("type")) in {"response.completed", "response.incomplete", "response.failed"}:
                 return object_of(part.get("response")), True
         done = [part.get("item") for part in parts if part.get("type") == "response.output_item.done"]
         begun = object_of(at(parts[0], "response")) if parts else {}

@@ -83,6 +83,14 @@ def running_loop() -> asyncio.AbstractEventLoop:
         ) from None
 
 
+def soon() -> Callable[[Callable[[], object]], object]:
+    """Return what calls a function in the running event loop, from any thread; without a loop, what calls it at once."""
+    try:
+        return asyncio.get_running_loop().call_soon_threadsafe
+    except RuntimeError:
+        return lambda function: function()
+
+
 class Waiting:
     """A thread that waits for a run in another thread."""
 

@@ -53,12 +53,15 @@ class ToolCallStarted(CallEvent, kind="tool-call-started"):
     """When redaction changed `args`: a keyed fingerprint of the original arguments, empty when there was no key."""
     rationale: Rationale | None = None
     """The model's own reason for the call."""
-    source: Literal["native", "text", "plan", "tool"] = "native"
-    """How the call was requested: through the provider's tool calls, in text, by a plan, or by another tool's body."""
+    source: Literal["native", "text", "plan", "tool", "program"] = "native"
+    """How the call was requested: through the provider's tool calls, in text, by a plan, by another tool's body, or by a
+    recorded program itself."""
     request: Integer | None = None
     """The request whose answer contains the call."""
     step: str | None = None
     """The plan step that makes the call."""
+    strand: Annotated[Integer | None, VOLATILE] = None
+    """In a recorded program: the thread or task of the owner that made the call; see `llm-requested`."""
     span: Annotated[SpanIds | None, VOLATILE] = None
     """The span that the application's own tracer opened for it; absent when no span is known."""
 

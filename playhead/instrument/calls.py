@@ -1,0 +1,244 @@
+"""The tool port of a program: tools that it calls as functions, and recorded functions that it calls, are tool calls."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from playhead.errors import RunEndedError, ToolCallError
+from playhead.instrument.exchanges import WirePort
+from playhead.instrument.scopes import Scope, current_scope, entered, step
+from playhead.instrument.seam import Halted
+from playhead.instrument.worlds import Act
+from playhead.kernel.describe import describe
+from playhead.kernel.lifecycle.threads import run_blocking
+from playhead.kernel.outcome import Outcome
+from playhead.kernel.session import ToolContext
+from playhead.kernel.state import PlannedCall
+from playhead.trace.types import ToolCall
+from playhead.trace.values import from_json, is_plain, json_hash, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from playhead.instrument.scopes import Strand
+    from playhead.kernel.tools import FunctionTool
+    from playhead.trace.events import ErrorInfo, ToolCallCompleted
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(eq=False)
+class Body:
+    """The body of one call, and what became of it."""
+
+    spec: ToolSpec
+    function: Callable[..., Any]
+    """The user's function, for the types of its results and errors."""
+    run: Callable[[ToolContext], Any]
+    """Runs it with its arguments; returns its value, or an awaitable of it."""
+    arguments: dict[str, JsonValue]
+    is_program: bool = False
+    act: Act | None = None
+    value: Any = None
+    error: BaseException | None = None
+    has_run: bool = False
+    served: bool = False
+
+
+class DirectTool:
+    """A tool as the kernel's port sees it, whose calls bring their own bodies."""
+
+    def __init__(self, spec: ToolSpec, scope: Scope) -> None:
+        self.spec = spec
+        self.bodies: dict[str, Body] = {}
+        """The bodies of the calls in progress, by call id."""
+        self._scope = scope
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> None:
+        """Accept every call: the program has made it."""
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002 - the body has them
+        """Run the body in the thread or task that made the call, or serve its recorded outcome."""
+        body, world = self.bodies[context.call_id], self._scope.world
+        if body.act is not None:
+            reads = self.spec.read_only
+            outcome = world.result(body.act, context.call_id, is_program=body.is_program, read_only=reads)
+            if outcome is not None:
+                body.served = True
+                return outcome
+        body.has_run = True
+        try:
+            value = body.run(context)
+            body.value = await value if inspect.isawaitable(value) else value
+        except Exception as error:  # noqa: BLE001 - raised again where the call was made
+            body.error = error
+            return Outcome.failure(type(error).__name__, describe(error))
+        return Outcome(ok=True, result=to_json(body.value))
+
+
+def call_tool(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the function's own
+    """Call a tool as the function that it is, inside a recorded program; returns and raises what the function does."""
+    scope = current_scope()
+    try:
+        bound = inspect.signature(tool.function).bind_partial(*args, **kwargs)
+    except TypeError:
+        bound = None
+    if scope is None or bound is None:  # the function itself says what is wrong with the arguments
+        return tool.function(*args, **kwargs)
+
+    def run(context: ToolContext) -> Any:  # noqa: ANN401 - the function's own
+        wants = {name: context for name in _contexts(tool.function) if name not in bound.arguments}
+        if tool.is_async:
+            return _inside(context, tool.function(*args, **{**kwargs, **wants}))
+        with body_scope(context):
+            return tool.function(*args, **{**kwargs, **wants})
+
+    return call(scope, Body(tool.spec, tool.function, run, to_json(bound.arguments)), is_async=tool.is_async)
+
+
+def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - the function's own
+    """Make a call through the session's port; return the body's value, or an awaitable of it."""
+    if is_async:
+        return _call_async(scope, body)
+    door, tool, planned = scope.session.tools, *_planned(scope, body)
+    if body.spec.requires_approval or _wants_approval(scope, planned, body.spec):
+        # The approver may have to be awaited, so the call runs in a thread with an event loop.
+        run: Callable[[], ToolCallCompleted] = lambda: run_blocking(lambda: door.run(planned))  # noqa: E731
+    else:
+        run = lambda: step(scope, door.run(planned))  # noqa: E731
+    with _halting(tool, planned):
+        return _value(scope, body, run())
+
+
+async def _call_async(scope: Scope, body: Body) -> Any:  # noqa: ANN401 - the function's own
+    tool, planned = _planned(scope, body)
+    with _halting(tool, planned):
+        return _value(scope, body, await scope.session.tools.run(planned))
+
+
+@contextmanager
+def _halting(tool: DirectTool, planned: PlannedCall) -> Iterator[None]:
+    try:
+        yield
+    except RunEndedError as ended:
+        raise Halted(str(ended)) from ended
+    finally:
+        tool.bodies.pop(planned.call.id, None)
+
+
+def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
+    """Return the call with its place, as the model's own call where there is one."""
+    scope.require_running()
+    strand, session = scope.strand(), scope.session
+    with scope.lock:
+        tool = session.toolset.get(body.spec.name)
+        if not isinstance(tool, DirectTool):
+            tool = session.toolset[body.spec.name] = DirectTool(body.spec, scope)
+            session.messages.tool_id(body.spec, offered=False)
+        asked, position = _asked_by_model(scope, strand, body), session.at.take_position()
+        request, made = (None, None) if asked is None else asked
+        call_id = f"call-{session.at.iteration or 0}.{position}" if made is None else made.id
+        while call_id in scope.call_ids:
+            call_id += "_"
+        scope.call_ids.add(call_id)
+        tool.bodies[call_id] = body
+    key = json_hash(body.arguments)
+    body.act = Act(session.owner, strand.number, "call", body.spec.name, key, lambda: body.arguments)
+    planned = PlannedCall(
+        call=ToolCall(id=call_id, name=body.spec.name, arguments=body.arguments),
+        position=position,
+        source="program" if made is None else "native",
+        request=request,
+        strand=strand.number,
+    )
+    return tool, planned
+
+
+def _asked_by_model(scope: Scope, strand: Strand, body: Body) -> tuple[int, ToolCall] | None:
+    """Return the model's call that this one carries out: of this tool and these arguments, in this strand first."""
+    found = [
+        (place, request, each)
+        for place, (_, request, each) in enumerate(scope.pending)
+        if each.name == body.spec.name and each.arguments == body.arguments
+    ]
+    if not found:
+        return None
+    own = [each for each in found if scope.pending[each[0]][0] == strand.number]
+    place, request, made = (own or found)[0]
+    del scope.pending[place]
+    return request, made
+
+
+def _wants_approval(scope: Scope, planned: PlannedCall, spec: ToolSpec) -> bool:
+    return any(guard.wants_approval(scope.session, planned, spec) for guard in scope.session.gate.guards)
+
+
+def _value(scope: Scope, body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
+    """Return or raise what the call returned or raised."""
+    with scope.lock:
+        scope.sent.note_result(completed, completed.call_id)
+    if body.has_run:
+        if body.error is not None:
+            raise body.error
+        return body.value
+    scope.require_running()
+    if completed.ok:
+        return restored(body.function, completed.result)
+    error = completed.error
+    if not body.served or error is None:  # a killswitch or an approver kept the body from running
+        raise ToolCallError(f"{body.spec.name}: {'it did not run' if error is None else error.message}")
+    raise _raised(body.function, error)
+
+
+def restored(function: Callable[..., Any], result: JsonValue) -> Any:  # noqa: ANN401 - the function's own
+    """Return a recorded result as the function returned it: of the annotated type where there is one."""
+    value = from_json(result)
+    try:
+        returned = inspect.signature(function, eval_str=True).return_annotation
+        adapter = None if returned is inspect.Signature.empty else TypeAdapter(returned)
+    except Exception:  # noqa: BLE001 - an annotation may be any expression, and of any type
+        adapter = None
+    if adapter is None or (is_plain(value) and returned in (str, int, float, bool)):
+        return value
+    try:
+        return adapter.validate_python(value)
+    except ValueError:
+        return value
+
+
+def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
+    """Return a recorded exception as an instance of its class, where the function's module or Python knows the class."""
+    known = getattr(function, "__globals__", {}).get(error.type, getattr(builtins, error.type, None))
+    if isinstance(known, type) and issubclass(known, Exception):
+        try:
+            return known(error.message)
+        except Exception:  # noqa: BLE001 - it takes other arguments
+            return ToolCallError(f"{error.type}: {error.message}")
+    return ToolCallError(f"{error.type}: {error.message}")
+
+
+@contextmanager
+def body_scope(context: ToolContext) -> Iterator[None]:
+    """Record what a tool's body asks of clients and tools under the call's own owner."""
+    above = current_scope()
+    assert above is not None  # noqa: S101 - a body runs inside the call
+    inner = Scope(context.scope, above.world)
+    with entered(inner, WirePort(inner), call_tool):
+        yield
+
+
+async def _inside(context: ToolContext, value: Awaitable[Any]) -> Any:  # noqa: ANN401 - the function's own
+    with body_scope(context):
+        return await value
+
+
+def _contexts(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters that take the ToolContext."""
+    found = inspect.signature(function, eval_str=True).parameters.values()
+    return [each.name for each in found if each.annotation is ToolContext]

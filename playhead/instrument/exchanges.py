@@ -1,0 +1,288 @@
+"""The model port of a program: each request of a wrapped client, and its answer, as the wire has them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from playhead.errors import RunEndedError, UsageError
+from playhead.instrument import formats
+from playhead.instrument.scopes import step
+from playhead.instrument.seam import Halted
+from playhead.instrument.worlds import Act
+from playhead.kernel.describe import describe
+from playhead.kernel.guards import ask_all, tell, withdraw
+from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded
+from playhead.trace.parameters import fingerprint
+from playhead.trace.types import Completion, Message, Request, Usage, Wire, made
+from playhead.trace.values import scrub, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.instrument.scopes import Scope
+    from playhead.instrument.seam import Exchange, Served
+    from playhead.instrument.wire import Asked
+    from playhead.kernel.hooks import Wait
+    from playhead.trace.values import JsonValue
+
+POLL_S: Final = 0.01
+"""Seconds after which a request that waits for another one's budget asks again."""
+_CAPS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+
+
+class WirePort:
+    """Opens the exchanges of a scope; see `playhead.instrument.seam.Wires`."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def open(self, asked: Asked) -> Exchange:
+        """Record a request, before it is sent."""
+        exchange = WireExchange(self._scope, asked)
+        while (waiting := exchange.admit()) is not None:
+            waiting.undo()
+            time.sleep(POLL_S)
+        exchange.start()
+        return exchange
+
+    async def aopen(self, asked: Asked) -> Exchange:
+        """Do the same without blocking the event loop."""
+        exchange = WireExchange(self._scope, asked)
+        while (waiting := exchange.admit()) is not None:
+            waiting.undo()
+            await anyio.sleep(POLL_S)
+        exchange.start()
+        return exchange
+
+
+class WireExchange:
+    """One request and its answer; see `playhead.instrument.seam.Exchange`."""
+
+    def __init__(self, scope: Scope, asked: Asked) -> None:
+        """Prepare a request: number it, and let the world change or answer it."""
+        scope.require_running()
+        self._scope, self._asked = scope, asked
+        self._strand = scope.strand()
+        scope.learn(asked.secrets)
+        self._hash = _identity(scope, asked.body)
+        self._number = self._numbered()
+        self.served: Served | None = scope.world.answer(self._act())
+        self._wire = asked.wire if asked.wire is None else scope.world.changed(scope.session.owner, asked.wire)
+        self._request = self._made()
+        self._name = f"{self._number}.{asked.attempt}"
+        self._status, self._headers = 0, dict[str, str]()
+        self._at_us: list[int] = []
+        self._is_over = False
+
+    @property
+    def body(self) -> bytes:
+        """What is sent."""
+        return self._asked.body if self._wire is None else self._wire.raw
+
+    @property
+    def url(self) -> str:
+        """Where it is sent."""
+        return self._asked.url if self._wire is None else self._wire.url
+
+    # --- before it is sent ------------------------------------------------------------------------------------------
+
+    def admit(self) -> Wait | None:
+        """Let the killswitches admit the request; return what one of them waits for, or None."""
+        session = self._scope.session
+        if not session.gate.guards:
+            return None
+        for guard in session.gate.guards:
+            guard.look()
+        self._scope.require_running()
+        for guard in session.gate.guards:
+            step(self._scope, guard.measure(session, self._request))
+        try:
+            admitted, waiting = ask_all(session, self._request)
+        except RunEndedError as ended:
+            raise Halted(str(ended)) from ended
+        if waiting is None:
+            self._lower(admitted)
+            for guard in session.gate.guards:
+                for event in guard.admitted(session, admitted):
+                    session.emit(event)
+        return waiting
+
+    def start(self) -> None:
+        """Record the request; nothing can end the run between this and the sending."""
+        session = self._scope.session
+        try:
+            session.emit_start(self._requested(), "request", self._name, self._leave)
+        except RunEndedError as ended:
+            withdraw(session, self._request)
+            raise Halted(str(ended)) from ended
+        self._at_us.append(session.run.recorder.clock.now_us())
+
+    def _numbered(self) -> int:
+        """Return the request's number; a retry by the SDK, which sends the same bytes again, keeps that of the first attempt."""
+        scope, key = self._scope, (self._strand.number, self._hash)
+        with scope.lock:
+            if self._asked.attempt == 0 or key not in scope.retries:
+                scope.retries[key] = scope.requests
+                scope.requests += 1
+                scope.session.at.enter_iteration(scope.retries[key])
+                scope.session.at.count_turn()
+            return scope.retries[key]
+
+    def _act(self) -> Act:
+        name = "http" if self._asked.wire is None else self._asked.wire.format.name
+        key = f"{self._hash} {self._asked.method} {self._asked.url}"
+        return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._told)
+
+    def _told(self) -> JsonValue:
+        return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in self._request.messages])
+
+    def _made(self) -> Request:
+        wire = self._wire
+        if wire is None:
+            messages: tuple[Message, ...] = (
+                Message(id=0, role="user", content=scrub(self._asked.body.decode(errors="replace"))),
+            )
+            return Request(_host(self._asked.url), messages, number=self._number, attempt=self._asked.attempt)
+        return Request(
+            wire.model, wire.messages, wire.tools, wire.parameters, number=self._number, attempt=self._asked.attempt
+        )
+
+    def _lower(self, admitted: Request) -> None:
+        """Send the output cap that a budget lowered.
+
+        Raises:
+            Halted: the format's cap is not known, so the budget could not hold.
+        """
+        cap = next((value for name in _CAPS if (value := admitted.parameters.get(name)) is not None), None)
+        if admitted.parameters is self._request.parameters or not isinstance(cap, int):
+            return
+        if self._wire is None:
+            why = f"the wire format of {self._asked.url} is not known, so a budget cannot bound its answers"
+            withdraw(self._scope.session, admitted)
+            self._scope.session.terminate("error", failed=True, error=why)
+            raise Halted(why) from UsageError(why)
+        self._wire = formats.with_cap(self._wire, cap)
+        self._request = replace(admitted, parameters=self._wire.parameters)
+
+    def _requested(self) -> LlmRequested:
+        scope, session, asked = self._scope, self._scope.session, self._asked
+        with scope.lock:
+            _, ranges = scope.sent.ranges(self._request.messages)
+            tools = session.messages.tool_ranges(self._request.tools)
+        session.run.recorder.redactor.add_parameters(self._request.parameters)
+        wire = Wire(
+            format=None if self._wire is None else self._wire.format.name,
+            url=f"{asked.method} {asked.url}",
+            headers=dict(asked.headers),
+            body_hash=self._hash,
+            strand=self._strand.number,
+        )
+        return made(
+            LlmRequested,
+            request=self._number,
+            attempt=asked.attempt,
+            model=self._request.model,
+            messages=ranges,
+            tools=tools,
+            parameters=self._request.recorded_parameters,
+            purpose="think",
+            wire=wire,
+        )
+
+    # --- the answer -------------------------------------------------------------------------------------------------
+
+    def head(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take the status and the headers that may be recorded."""
+        self._status, self._headers = status, dict(headers)
+
+    def chunk(self, data: bytes) -> None:  # noqa: ARG002 - `end` gets the whole body
+        """Stop a stream whose run has ended."""
+        if len(self._at_us) == 1 and self._wire is not None and self._wire.is_streamed:
+            self._at_us.append(self._scope.session.run.recorder.clock.now_us())
+        if not self._is_over:
+            self._scope.require_running()
+
+    def end(self, error: BaseException | None, body: bytes) -> None:
+        """Record the answer, as far as it came."""
+        if self._is_over:
+            return
+        self._is_over = True
+        scope, session = self._scope, self._scope.session
+        event = self._event(error, body)
+        if isinstance(event, LlmResponded):
+            with scope.lock:
+                scope.sent.note_answer(event)
+                scope.pending += [(self._strand.number, self._number, call) for call in event.tool_calls]
+        if session.emit_end("request", self._name, (event, session.at.iteration)) and session.gate.guards:
+            tell(session, event, "response", request=self._number, attempt=self._asked.attempt)
+
+    def _event(self, error: BaseException | None, body: bytes) -> LlmResponded | LlmFailed:
+        why = None if error is None else f"{type(error).__name__}: {describe(error)}"
+        wire = Wire(status=self._status, headers=self._headers, body=_as_json(body), error=why and scrub(why))
+        if self._wire is None:
+            completion = Completion(usage=Usage(unknown=1)) if error is None and self._status < 400 else None  # noqa: PLR2004
+            failure: BaseException | None = error
+        else:
+            read = formats.read_answer(self._wire, self._status, self._headers, body) if self._status else None
+            is_whole = read is not None and read.is_whole
+            completion = read.completion if read is not None and (error is None or is_whole) else None
+            failure = error or (None if read is None else read.error)
+        if completion is not None:
+            with self._scope.lock:
+                at_us = [*self._at_us, self._scope.session.run.recorder.clock.now_us()]
+                answered = self._scope.session.model.as_recorded(completion, self._number, self._asked.attempt, at_us)
+            return answered.model_copy(update={"wire": wire})
+        return self._failed(failure, None if self._status == 0 else wire)
+
+    def _failed(self, failure: BaseException | None, wire: Wire | None) -> LlmFailed:
+        is_refusal = failure is not None and self._status >= 400  # noqa: PLR2004
+        message = "the answer holds no completion" if failure is None else describe(failure)
+        return LlmFailed(
+            request=self._number,
+            attempt=self._asked.attempt,
+            error=ErrorInfo(type="NoAnswer" if failure is None else type(failure).__name__, message=message),
+            retryable=getattr(failure, "retryable", False),
+            cancelled=True if failure is not None and not isinstance(failure, Exception) else None,
+            latency_ms=self._latency_ms(),
+            retry_after_s=getattr(failure, "retry_after_s", None),
+            usage=Usage() if is_refusal else None,
+            cost_usd=0.0 if is_refusal else None,
+            wire=wire,
+        )
+
+    def _leave(self) -> None:
+        """Record the end of a request that is abandoned with its program."""
+        self._is_over = True
+        failed = self._failed(Halted("the program ended while the model was asked"), None)
+        self._scope.session.emit_left(failed)
+        tell(self._scope.session, failed, "response", request=self._number, attempt=self._asked.attempt)
+
+    def _latency_ms(self) -> float:
+        return (self._scope.session.run.recorder.clock.now_us() - self._at_us[0]) / 1000
+
+
+def _identity(scope: Scope, body: bytes) -> str:
+    """Return the hash of a body, or where redaction changes it a fingerprint, which does not reveal it."""
+    redactor = scope.session.run.recorder.redactor
+    if redactor.active and redactor.concerns(body):
+        text = scrub(body.decode(errors="replace"))
+        if redactor.redact_text(text) != text:
+            return fingerprint(text)
+    return sha256(body).hexdigest()
+
+
+def _as_json(body: bytes) -> JsonValue:
+    """Return a body as text where it is text."""
+    try:
+        return to_json(body.decode())
+    except UnicodeDecodeError:
+        return to_json(body)
+
+
+def _host(url: str) -> str:
+    return f"http/{url.partition('://')[2].partition('/')[0] or 'unknown'}"

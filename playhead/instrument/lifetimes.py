@@ -1,0 +1,154 @@
+"""The life of a recorded function: from its first event to its last, for a run and for a recorded function inside another."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from playhead.errors import RunEndedError
+from playhead.instrument.calls import call_tool
+from playhead.instrument.exchanges import WirePort
+from playhead.instrument.scopes import Scope, entered
+from playhead.instrument.seam import Halted
+from playhead.kernel.execution import Execution, abandoned_execution, end_with_error, finish
+from playhead.kernel.guards import own_guards
+from playhead.kernel.lifecycle.watch import Task, watch
+from playhead.kernel.loop import close_state
+from playhead.kernel.session import GRACE_S
+from playhead.kernel.state import KernelState
+from playhead.trace.owners import is_within
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from playhead.instrument.worlds import ProgramWorld
+    from playhead.kernel.session import Session
+    from playhead.trace.events import EventBase
+
+
+class Lifetime:
+    """A block in which a recorded function runs. It ends the session as the function ends: with a value or an exception."""
+
+    def __init__(
+        self,
+        session: Session,
+        world: ProgramWorld,
+        started: EventBase,
+        ending: Callable[[Execution], EventBase],
+        on_left: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Make a lifetime; `ending` makes the last event, `on_left` is called when the function is abandoned."""
+        self.scope = Scope(session, world)
+        self.execution: Execution | None = None
+        """How it ended; None while it runs."""
+        self._started, self._ending, self._on_left = started, ending, on_left
+        self._value: Any = None
+        self._leaving: list[Task] = []
+        self._open = ExitStack()
+        self._cancel: Callable[[], object] | None = None
+
+    def __enter__(self) -> Self:
+        """Record the start.
+
+        Raises:
+            Halted: the program above has ended.
+        """
+        session = self.scope.session
+        session.ending.cancel_with(self._stop)
+        try:
+            session.emit_start(self._started, "agent", "", self._record_left)
+        except RunEndedError as ended:
+            raise Halted(str(ended)) from ended
+        session.at.begin(session.run.recorder.clock.now_us())
+        session.messages.define_tools(())
+        session.reach(KernelState(task_id=session.run.run_id, strategy=session.header.strategy))
+        for guard in own_guards(session):
+            guard.start()
+        self._open.enter_context(entered(self.scope, WirePort(self.scope), call_tool))
+        self.scope.strand()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Record the end."""
+        with suppress(ValueError):  # a generator that is closed in another context
+            self._open.close()
+        session = self.scope.session
+        for guard in own_guards(session):
+            guard.stop()
+        is_cancelled = session.ending.interrupted and isinstance(error, asyncio.CancelledError)
+        if isinstance(error, Halted) or is_cancelled:
+            self._end(None)
+            task = asyncio.current_task() if is_cancelled else None
+            if task is not None:
+                task.uncancel()
+            if session.parent is None or not session.parent.ended:
+                raise self._stopped() from error
+        else:
+            self._end(error)
+
+    def returned(self, value: Any) -> None:  # noqa: ANN401 - any value
+        """Take what the function returned."""
+        self._value = value
+
+    def cancel_with(self, task: asyncio.Task[Any] | None) -> None:
+        """Cancel this task when the run is ended from outside."""
+        if task is not None:
+            loop = task.get_loop()
+            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+
+    def _end(self, error: BaseException | None) -> None:
+        session = self.scope.session
+        self._leave_behind()
+        if error is not None:
+            end_with_error(session, error)
+        elif not session.ended:
+            session.terminate("end_turn", to_json(self._value), source=f"program:{session.header.name}")
+        if session.termination is None:
+            session.terminate("parent_ended", failed=True)
+        state = session.state
+        assert state is not None  # noqa: S101 - set at the start
+        reached = finish(session, close_state(state, session), error, self._ending)
+        self.execution = reached or self.execution
+        for each in self._leaving:
+            each.call_off()
+
+    def _leave_behind(self) -> None:
+        """Record the end of what the function started and has not awaited: streams, threads, tasks."""
+        owner, in_flight = self.scope.session.owner, self.scope.session.run.in_flight
+        with in_flight.lock:
+            keys = [key for key in in_flight.open if is_within(key[0], owner) and key != (owner, "agent", "")]
+            left = [in_flight.open.pop(key) for key in reversed(keys)]
+        for record in left:
+            record()
+
+    def _stopped(self) -> RunEndedError:
+        ended = self.scope.session.termination
+        assert ended is not None  # noqa: S101 - `_end` was called
+        why = ended.because or ended.error or ended.reason
+        return RunEndedError(f"{ended.source} ended {self.scope.session.header.name}: {why}")
+
+    def _stop(self, grace_s: float = GRACE_S) -> None:
+        """Cancel the function where it can be, and abandon it after the grace period; from any thread."""
+        self._leaving.append(watch.after(grace_s, self._leave))
+        if self._cancel is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._cancel()
+
+    def _leave(self) -> None:
+        session = self.scope.session
+        if session.ending.leave_behind():
+            session.run.in_flight.leave(session.owner)
+            self._on_left()
+
+    def _record_left(self) -> None:
+        """Record the end of the abandoned function."""
+        session = self.scope.session
+        self.execution = abandoned_execution(session)
+        session.emit_left(session.snapshot(self.execution.state))
+        session.at.enter_iteration(None)
+        session.emit_left(self._ending(self.execution))

@@ -1,0 +1,141 @@
+"""What a recorded program does now: whose scope, and in which strand, this thread or task is.
+
+A *scope* is the program's side of one session: the run's, a nested recorded function's, or that of a tool's body. A *strand* is
+a thread or task in it. What one strand does is in order, and the same each time; in which order strands take turns is not. So
+replays serve, and compare, strand by strand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.instrument.seam import Halted, wires
+from playhead.instrument.threads import SentMessages
+from playhead.kernel.tools import direct_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+
+    from playhead.instrument.seam import Wires
+    from playhead.instrument.worlds import ProgramWorld
+    from playhead.kernel.session import Session
+    from playhead.kernel.tools import FunctionTool
+    from playhead.trace.types import ToolCall
+
+
+@dataclass(eq=False, slots=True)
+class Strand:
+    """One thread or task in a scope."""
+
+    scope: Scope
+    number: int
+    """In order of first use, from 0."""
+    place: tuple[int, object]
+    """The thread and the task."""
+    latest: int = -1
+    """The newest request whose answer it has."""
+
+
+_strand: Final[ContextVar[Strand | None]] = ContextVar("playhead-strand", default=None)
+
+
+class Scope:
+    """The program's side of a session: its strands, its requests, and the model's calls that it has not made yet."""
+
+    def __init__(self, session: Session, world: ProgramWorld) -> None:
+        self.session = session
+        self.world = world
+        self.lock = threading.RLock()
+        self.sent = SentMessages(session)
+        """The thread, as requests send it."""
+        self.requests = 0
+        """The requests so far."""
+        self.retries: dict[tuple[int, str], int] = {}
+        """The number of the latest request of a strand with these bytes."""
+        self.pending: list[tuple[int, int, ToolCall]] = []
+        """The model's calls that the program has not made yet: the strand that has the answer, the request, the call."""
+        self.call_ids: set[str] = set()
+        """The ids of the calls so far."""
+        self._strands = 0
+        self._secrets: set[str] = set()
+
+    def strand(self) -> Strand:
+        """Return the strand of this thread or task; the first time, a new one."""
+        found, place = _strand.get(), _place()
+        if found is None or found.scope is not self or found.place != place:
+            with self.lock:
+                found = Strand(self, self._strands, place)
+                self._strands += 1
+            _strand.set(found)
+        return found
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Redact these credentials from now on."""
+        for name, secret in secrets.items():
+            if secret not in self._secrets:
+                self.session.run.recorder.redactor.add_secret(secret, name)
+                self._secrets.add(secret)
+
+    def stay(self, strand: Strand) -> None:
+        """Continue a strand in this thread or task: a generator is one strand, wherever its steps run."""
+        strand.place = _place()
+        _strand.set(strand)
+
+    def require_running(self) -> None:
+        """Unwind the program if its run has ended."""
+        if self.session.ended or self.session.cut_off:
+            raise Halted(f"{self.session.owner} of run {self.session.run.run_id} has ended")
+
+
+@contextmanager
+def entered(
+    scope: Scope, port: Wires, direct: Callable[[FunctionTool, tuple[Any, ...], dict[str, Any]], Any]
+) -> Iterator[None]:
+    """Make a scope the current one inside this block, and in the threads and tasks that inherit its context."""
+    was = wires.set(port), direct_calls.set(direct), _scope.set(scope), _strand.set(None)
+    try:
+        yield
+    finally:
+        wires.reset(was[0])
+        direct_calls.reset(was[1])
+        _scope.reset(was[2])
+        _strand.reset(was[3])
+
+
+_scope: Final[ContextVar[Scope | None]] = ContextVar("playhead-scope", default=None)
+
+
+def current_scope() -> Scope | None:
+    """Return the scope of this thread or task; None outside recorded programs."""
+    return _scope.get()
+
+
+def _place() -> tuple[int, object]:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident(), task
+
+
+def step(scope: Scope, coroutine: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what the coroutine returns
+    """Run a coroutine of the kernel that waits for nothing, without an event loop, and return its value.
+
+    Raises:
+        Halted: it wanted to wait because the run has ended.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as returned:
+        return returned.value
+    except Exception:
+        scope.require_running()
+        raise
+    coroutine.close()
+    scope.require_running()
+    raise RuntimeError("a port of a recorded program has to wait, and a blocking call cannot")
