@@ -10,17 +10,11 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from playhead.errors import UsageError
-from playhead.instrument.transports import AsyncRecordedTransport, RecordedTransport
+from playhead.instrument.transports import LIBRARIES, RecordedTransport
 
 AnyClient = TypeVar("AnyClient")
-_LIBRARIES: Final = frozenset({"httpx", "httpx2"})
-_TRANSPORTS: Final = {
-    "Client": RecordedTransport,
-    "BaseTransport": RecordedTransport,
-    "AsyncClient": AsyncRecordedTransport,
-    "AsyncBaseTransport": AsyncRecordedTransport,
-}
-"""The transport that records, by the public class of a client or transport."""
+_BASES: Final = frozenset({"Client", "AsyncClient", "BaseTransport", "AsyncBaseTransport"})
+"""The public classes of clients and transports."""
 _INSTEAD: Final = {
     "google": "give it a wrapped HTTP client: genai.Client(http_options={'httpx_client': playhead.wrap(httpx.Client()), "
     "'httpx_async_client': playhead.wrap(httpx.AsyncClient())})",
@@ -52,7 +46,7 @@ def wrap(client: AnyClient) -> AnyClient:
 
 def _wrapped(client: Any) -> Any:  # noqa: ANN401 - of a library that is not imported here
     if base := _base_of(client):
-        return _recorded_client(client, base) if base.endswith("Client") else _recorded(base, client, None)
+        return _recorded_client(client) if base.endswith("Client") else _recorded(client, None)
     inner = getattr(client, "_client", None)
     if _base_of(inner) is None:
         package = type(client).__module__.partition(".")[0]
@@ -66,11 +60,11 @@ def _wrapped(client: Any) -> Any:  # noqa: ANN401 - of a library that is not imp
 
 def _base_of(client: object) -> str | None:
     """Return the public class that a client or transport of httpx or httpx2 derives from; None for another object."""
-    bases = (each.__name__ for each in type(client).__mro__ if each.__module__ in _LIBRARIES)
-    return next((name for name in bases if name in _TRANSPORTS), None)
+    bases = (each.__name__ for each in type(client).__mro__ if each.__module__ in LIBRARIES)
+    return next((name for name in bases if name in _BASES), None)
 
 
-def _recorded_client(client: Any, base: str) -> Any:  # noqa: ANN401
+def _recorded_client(client: Any) -> Any:  # noqa: ANN401
     """Return a copy of an HTTP client, with its proxies, timeouts, cookies and hooks, whose transports record."""
     if not hasattr(client, "_transport") or not hasattr(client, "_mounts"):
         raise UsageError(
@@ -78,18 +72,16 @@ def _recorded_client(client: Any, base: str) -> Any:  # noqa: ANN401
         )
     other = copy(client)
     other.__class__ = _kept_open(client.__class__)
-    other._transport = _recorded(base, client._transport, client)  # noqa: SLF001 - of the copy
+    other._transport = _recorded(client._transport, client)  # noqa: SLF001 - of the copy
     other._mounts = {  # noqa: SLF001
-        pattern: None if each is None else _recorded(base, each, client)
+        pattern: None if each is None else _recorded(each, client)
         for pattern, each in client._mounts.items()  # noqa: SLF001
     }
     return other
 
 
-def _recorded(base: str, transport: Any, owner: object) -> Any:  # noqa: ANN401
-    if isinstance(transport, (RecordedTransport, AsyncRecordedTransport)):
-        return transport
-    return _TRANSPORTS[base](transport, owner)
+def _recorded(transport: Any, owner: object) -> Any:  # noqa: ANN401
+    return transport if isinstance(transport, RecordedTransport) else RecordedTransport(transport, owner)
 
 
 @cache

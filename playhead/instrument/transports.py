@@ -1,6 +1,6 @@
-"""Transports beneath HTTP clients: each request and its answer pass through, and the recorded run that makes them takes them.
+"""A transport beneath HTTP clients: each request and its answer pass through, and the recorded run that makes them takes them.
 
-An answer is passed on piece by piece as it arrives. Both twins use the same `_Tape`; they differ in `await` alone.
+An answer is passed on piece by piece as it arrives.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from playhead.instrument.seam import Exchange, Served
 
+LIBRARIES: Final = frozenset({"httpx", "httpx2"})
 HEADERS: Final = frozenset(
     """
     content-type accept user-agent anthropic-version anthropic-beta openai-beta openai-processing-ms openai-version
@@ -30,6 +31,7 @@ _CREDENTIALS: Final = frozenset(
     "authorization proxy-authorization x-api-key api-key x-goog-api-key cookie key api_key access_token token".split()  # noqa: SIM905
 )
 """Headers and query parameters that hold credentials."""
+_OF_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class ClosedEarly(Exception):  # noqa: N818 - no error: the caller has read enough
@@ -37,7 +39,7 @@ class ClosedEarly(Exception):  # noqa: N818 - no error: the caller has read enou
 
 
 class RecordedTransport:
-    """A transport of httpx or httpx2 above another one."""
+    """A transport of httpx or httpx2, synchronous or not, above another one."""
 
     def __init__(self, inner: Any, owner: object) -> None:  # noqa: ANN401 - of a library that is not imported here
         """Record what passes.
@@ -56,15 +58,30 @@ class RecordedTransport:
         asked = _asked(request, request.read())
         tape = _Tape(wires.open(asked), request)
         try:
-            response = tape.served() or self._inner.handle_request(tape.request(asked))
+            return tape.recorded(tape.served() or self._inner.handle_request(tape.request(asked)))
         except BaseException as error:
             tape.end(error)
             raise
-        return tape.recorded(response, _Stream, "SyncByteStream")
+
+    async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401
+        """Do the same without blocking the event loop."""
+        if (wires := current()) is None:
+            return await self._inner.handle_async_request(request)
+        asked = _asked(request, await request.aread())
+        tape = _Tape(await wires.aopen(asked), request)
+        try:
+            return tape.recorded(tape.served() or await self._inner.handle_async_request(tape.request(asked)))
+        except BaseException as error:
+            tape.end(error)
+            raise
 
     def close(self) -> None:
         """Close the transport beneath."""
         self._inner.close()
+
+    async def aclose(self) -> None:
+        """Close the transport beneath."""
+        await self._inner.aclose()
 
     def __enter__(self) -> Self:
         self._inner.__enter__()
@@ -72,32 +89,6 @@ class RecordedTransport:
 
     def __exit__(self, *exit_info: object) -> None:
         self._inner.__exit__(*exit_info)
-
-
-class AsyncRecordedTransport:
-    """An asynchronous transport of httpx or httpx2 above another one."""
-
-    def __init__(self, inner: Any, owner: object) -> None:  # noqa: ANN401
-        """Record what passes; the arguments are those of `RecordedTransport`."""
-        self._inner = inner
-        self._owner = owner
-
-    async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401
-        """Send a request; return its response as soon as the head has arrived."""
-        if (wires := current()) is None:
-            return await self._inner.handle_async_request(request)
-        asked = _asked(request, await request.aread())
-        tape = _Tape(await wires.aopen(asked), request)
-        try:
-            response = tape.served() or await self._inner.handle_async_request(tape.request(asked))
-        except BaseException as error:
-            tape.end(error)
-            raise
-        return tape.recorded(response, _AsyncStream, "AsyncByteStream")
-
-    async def aclose(self) -> None:
-        """Close the transport beneath."""
-        await self._inner.aclose()
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -113,7 +104,8 @@ class _Tape:
     def __init__(self, exchange: Exchange, request: Any) -> None:  # noqa: ANN401
         self._exchange = exchange
         self._request = request
-        self._library: Any = sys.modules[_public(type(request))]
+        bases = (each.__module__.partition(".")[0] for each in type(request).__mro__)
+        self._library: Any = sys.modules[next(base for base in bases if base in LIBRARIES)]
         self._encoding: dict[str, str] = {}
         self._parts: list[bytes] = []
         self._is_open = True
@@ -121,11 +113,9 @@ class _Tape:
     def request(self, asked: Asked) -> Any:  # noqa: ANN401
         """Return the request to send: the caller's own, unless the run changes it."""
         request, sent = self._request, self._exchange
-        if sent.body == asked.body and sent.url == asked.url:
+        if (sent.body, sent.url) == (asked.body, asked.url):
             return request
-        headers = [
-            each for each in request.headers.raw if each[0].lower() not in {b"content-length", b"transfer-encoding"}
-        ]
+        headers = [each for each in request.headers.raw if each[0].lower() not in _OF_BODY]
         url = request.url.copy_with(path=self._library.URL(sent.url).path) if sent.url != asked.url else request.url
         return self._library.Request(
             request.method, url, headers=headers, content=sent.body, extensions=request.extensions
@@ -138,15 +128,19 @@ class _Tape:
             return None
         if not served.status:
             raise self._library.ConnectError(served.error or "the recorded connection failed", request=self._request)
-        kind = _stream_class(_Served, self._library, "SyncByteStream", "AsyncByteStream")
-        return self._library.Response(served.status, headers=dict(served.headers), stream=kind(served, self._library))
+        stream = _stream_class(_Served, self._library)(served, self._library)
+        return self._library.Response(served.status, headers=dict(served.headers), stream=stream)
 
-    def recorded(self, response: Any, kind: type, base: str) -> Any:  # noqa: ANN401
+    def recorded(self, response: Any) -> Any:  # noqa: ANN401
         """Return the response, with a stream that records."""
         headers = {name.lower(): value for name, value in response.headers.items()}
-        self._encoding = {name: value for name, value in headers.items() if name == "content-encoding"}
         self._exchange.head(response.status_code, _kept(headers))
-        response.stream = _stream_class(kind, self._library, base)(response.stream, self)
+        if response.is_closed:  # a transport of tests gives responses that have been read
+            self.take(response.content)
+            self.end(None)
+            return response
+        self._encoding = {name: value for name, value in headers.items() if name == "content-encoding"}
+        response.stream = _stream_class(_Stream, self._library)(response.stream, self)
         return response
 
     def take(self, part: bytes) -> None:
@@ -171,7 +165,7 @@ class _Tape:
 
 
 class _Stream:
-    """The body of a response; its class also derives from the library's `SyncByteStream`."""
+    """The body of a response."""
 
     def __init__(self, parts: Any, tape: _Tape) -> None:  # noqa: ANN401
         self._parts = parts
@@ -187,21 +181,6 @@ class _Stream:
             raise
         self._tape.end(None)
 
-    def close(self) -> None:
-        """Close the stream."""
-        try:
-            self._parts.close()
-        finally:
-            self._tape.end(GeneratorExit())
-
-
-class _AsyncStream:
-    """The body of a response; its class also derives from the library's `AsyncByteStream`."""
-
-    def __init__(self, parts: Any, tape: _Tape) -> None:  # noqa: ANN401
-        self._parts = parts
-        self._tape = tape
-
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for part in self._parts:
@@ -212,12 +191,15 @@ class _AsyncStream:
             raise
         self._tape.end(None)
 
+    def close(self) -> None:
+        """Close the stream."""
+        self._tape.end(GeneratorExit())
+        self._parts.close()
+
     async def aclose(self) -> None:
         """Close the stream."""
-        try:
-            await self._parts.aclose()
-        finally:
-            self._tape.end(GeneratorExit())
+        self._tape.end(GeneratorExit())
+        await self._parts.aclose()
 
 
 class _Served:
@@ -236,6 +218,12 @@ class _Served:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for part in self:
             yield part
+
+
+@cache
+def _stream_class(kind: type, library: Any) -> type:  # noqa: ANN401
+    """Return the class with the library's base classes, which its clients check."""
+    return type(kind.__name__, (kind, library.SyncByteStream, library.AsyncByteStream), {})
 
 
 def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
@@ -263,16 +251,3 @@ def _secrets(headers: Mapping[str, str], query: Iterable[tuple[str, str]]) -> di
     """Return the credentials of a request, without their scheme, such as `Bearer`."""
     given = (*headers.items(), *query)
     return {name: value.rpartition(" ")[2] for name, value in given if name.lower() in _CREDENTIALS}
-
-
-def _public(kind: type) -> str:
-    """Return the library of a class: the module of its public name."""
-    return next(
-        each.__module__ for each in kind.__mro__ if each.__module__.partition(".")[0] in {"httpx", "httpx2"}
-    ).partition(".")[0]
-
-
-@cache
-def _stream_class(kind: type, library: Any, *bases: str) -> type:  # noqa: ANN401
-    """Return the class with the library's base classes, which its clients check."""
-    return type(kind.__name__, (kind, *(getattr(library, base) for base in bases)), {})

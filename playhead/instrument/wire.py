@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from playhead.instrument.reading import Json, Place, at, count, object_of, text
+from playhead.instrument.reading import Json, Place, at, object_of, text
 
 if TYPE_CHECKING:
     import re
@@ -30,8 +30,6 @@ class Format(ABC):
     """Fields of a request that are not parameters."""
     caps: ClassVar[tuple[Place, ...]]
     """Where the output cap may stand; the first place is the one that is set where there is none."""
-    choices: ClassVar[Place] = ()
-    """Where the number of answers stands."""
     options: ClassVar[Place] = ()
     """The object that holds the parameters, if they are not beside the messages."""
 
@@ -76,10 +74,6 @@ class Format(ABC):
         """Return where a parameter is set."""
         return (*self.options, parameter)
 
-    def answers(self, body: Json) -> int:
-        """Return how many answers are asked for."""
-        return max(1, count(at(body, *self.choices))) if self.choices else 1
-
     def cap_place(self, wire: WireRequest) -> Place:
         """Return where the output cap stands, or is to be set."""
         return next((place for place in self.caps if at(wire.body, *place) is not None), self.caps[0])
@@ -122,11 +116,6 @@ class WireRequest:
     def is_streamed(self) -> bool:
         """Whether the answer is asked for in parts."""
         return self.format.is_streamed(self)
-
-    @property
-    def answers(self) -> int:
-        """How many answers are asked for; each may be as long as the output cap."""
-        return self.format.answers(self.body)
 
 
 @dataclass(frozen=True)

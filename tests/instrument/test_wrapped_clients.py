@@ -345,6 +345,19 @@ def test_a_served_failure_is_the_librarys_own() -> None:
             client.post("http://127.0.0.1:9/half", content=b"half")
 
 
+@pytest.mark.parametrize("library", [httpx, httpx2])
+def test_an_answer_that_was_read_before_is_kept(library: Any) -> None:
+    """Transports of tests give such responses; nobody iterates over their stream."""
+
+    def respond(request: Any) -> Any:
+        return library.Response(200, json=OLLAMA)
+
+    with recording() as wires:
+        client = wrap(library.Client(transport=library.MockTransport(respond)))
+        assert client.post("http://x.test/api/chat", json={"model": "q"}).json() == OLLAMA
+    assert [(error, json.loads(body)) for error, body in wires.kept[0].ends] == [(None, OLLAMA)]
+
+
 def test_a_halt_passes_the_sdk(url: str) -> None:
     """Neither the retries of the SDK nor its handling of errors swallow it, and nothing is sent."""
 

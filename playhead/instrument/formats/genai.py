@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from playhead.trace.types import Message, ToolCall, ToolSpec
 
 
+_NAMES = {"maxOutputTokens": "max_output_tokens"}
+
+
 class GenerateContent(Format):
     """`POST …/models/MODEL:generateContent` and `:streamGenerateContent`; the model stands in the path."""
 
@@ -29,7 +32,6 @@ class GenerateContent(Format):
     path = re.compile(r"/models/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent)$")
     own = frozenset({"contents", "systemInstruction", "tools"})
     caps: ClassVar[tuple[Place, ...]] = (("generationConfig", "maxOutputTokens"),)
-    choices: ClassVar[Place] = ("generationConfig", "candidateCount")
     options = ("generationConfig",)
 
     def model(self, wire: WireRequest) -> str:
@@ -44,6 +46,10 @@ class GenerateContent(Format):
     def is_streamed(self, wire: WireRequest) -> bool:
         """Return whether the answer is asked for in parts."""
         return wire.url.endswith(":streamGenerateContent")
+
+    def parameters(self, body: Json) -> Json:
+        """Return the parameters; the output cap under a name that budgets know."""
+        return {_NAMES.get(name, name): value for name, value in super().parameters(body).items()}
 
     def messages(self, body: Json) -> Iterator[Message]:
         """Return the contents; results of functions are messages of their own."""

@@ -32,7 +32,6 @@ class OllamaChat(OpenAIChat):
     path = re.compile(r"/api/chat$")
     own = frozenset({"model", "messages", "tools", "stream"})
     caps: ClassVar[tuple[Place, ...]] = (("options", "num_predict"),)
-    choices: ClassVar[Place] = ()
     options = ("options",)
 
     def messages(self, body: Json) -> Iterator[Message]:

@@ -32,7 +32,6 @@ class OpenAIChat(Format):
     path = re.compile(r"/chat/completions$")
     own = frozenset({"model", "messages", "tools", "stream", "stream_options"})
     caps: ClassVar[tuple[Place, ...]] = (("max_tokens",), ("max_completion_tokens",))
-    choices: ClassVar[Place] = ("n",)
 
     def messages(self, body: Json) -> Iterator[Message]:
         """Return the messages."""
