@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,12 @@ from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line
-from playhead.errors import TraceError, UsageError
+from playhead.errors import TraceError, TraceNotFoundError, UsageError
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from playhead.diagnose.erasure import Eraser, Erasure
     from playhead.trace.store import TraceStore
@@ -227,9 +228,10 @@ def check_heads(  # noqa: PLR0913 - what two commands do
     key = read_key(key_source) if key_source is not None else None
     file = store.folder / DEFAULT if file is None and key is not None else file
     kept = read_heads(file) if file is not None else {}
-    chosen = {store.resolve(run): not run.endswith(SUFFIXES) for run in runs} or dict.fromkeys(store.paths(), True)
+    paths = chosen(store, runs, but=kept)
+    by_id = not any(run.endswith(SUFFIXES) for run in runs)  # a file that is named by its path may have any name
     seals, failed = [], False
-    for path, by_id in chosen.items():
+    for path in paths:
         run_id = run_id_of(path)
         try:
             judged = judge(
@@ -240,7 +242,7 @@ def check_heads(  # noqa: PLR0913 - what two commands do
             failed = True
         else:
             seals.append(judged)
-    missing = [] if runs else sorted(kept.keys() - {run_id_of(path) for path in chosen})
+    missing = [] if runs else sorted(kept.keys() - {run_id_of(path) for path in paths})
     if file is not None and (write or (key is None and not file.exists())):
         keep_heads(file, kept, seals, key if signs else None)
         note(f"heads are kept in {file}" + ("" if signs else ": store it where nobody who can change traces can write"))
@@ -252,3 +254,54 @@ def check_heads(  # noqa: PLR0913 - what two commands do
         text_console().print(*rows, *gone, crop=False)
     good = all(each.ok if file is not None else each.checked.ok for each in seals)
     return exits.OK if good and not missing and not failed else exits.FAILED
+
+
+# --- leaks ------------------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "leaks",
+    example="playhead leaks latest\n  playhead leaks --json | jq .rule",
+    exits={
+        0: "nothing was found, which proves nothing",
+        1: "something was found, or a part of a file could not be read",
+        **options.UNREADABLE,
+    },
+)
+@options.runs_argument
+def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
+    """Find credentials in recorded runs, and answers that quote a system prompt or an internal instruction.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any, every
+    run of the folder is read.
+
+    Credentials are found by their formats, in every field and large value; a quotation is 12 words in a row that an answer
+    or a call shares with a system message or a nudge, unless a tool said them as well. Nothing that is found is printed, but
+    how it begins. Not found: paraphrases, translations, secrets without a format, files beside a run. `forget` erases.
+    """
+    from playhead.diagnose.leaks import leaks_in
+
+    store = open_store(trace_dir)
+    found, problems = leaks_in(chosen(store, runs))
+    for problem in problems:
+        note(f"not read: {problem}")
+    if as_json:
+        write_json({**asdict(each), "places": [place._asdict() for place in each.places]} for each in found)
+    elif found:
+        text_console().print(
+            *(Line((f"{each.rule}  ", "bold red"), str(each), whole=True) for each in found), crop=False
+        )
+    note(f"{count(len(found), 'leak')} found" if found else "no leaks found, of the known formats")
+    return exits.FAILED if found or problems else exits.OK
+
+
+def chosen(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:
+    """Return the named runs, or all of the folder.
+
+    Raises:
+        TraceNotFoundError: a run does not exist, or the folder has none and there is nothing else to report.
+    """
+    paths = list(dict.fromkeys(map(store.resolve, runs))) or store.paths()
+    if not paths and not but:
+        raise TraceNotFoundError(f"no runs in {store.folder}; `playhead demo` records one")
+    return paths

@@ -27,6 +27,8 @@ COMMANDS = [
     "show hostile --kind x*",
     "show hostile --owner o",
     "forget hostile --value title --dry-run",
+    "leaks hostile",
+    "check --heads heads",
 ]
 
 

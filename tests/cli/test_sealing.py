@@ -88,6 +88,14 @@ def test_several_runs_are_checked_without_heads(store: Path):
     assert "not read: none.jsonl is not a Playhead trace" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "sign --key env:SEAL", "leaks"])
+def test_nothing_to_look_at_is_no_success(folder: Path, monkeypatch: pytest.MonkeyPatch, command: str):
+    """A misspelt folder is not one without faults."""
+    monkeypatch.setenv("SEAL", "s" * 32)
+    result = playhead(*command.split())
+    assert (result.exit_code, f"no runs in {folder}" in result.stderr) == (3, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
