@@ -14,7 +14,7 @@ from pathlib import Path
 BUDGETS = {
     "(top)": 350,
     "trace": 2500,
-    "spans": 2600,
+    "spans": 2800,
     "diagnose": 5200,
     "importing": 2200,
     "kernel": 8000,

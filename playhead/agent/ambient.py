@@ -66,9 +66,15 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
 
 
 def _span(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
-    span = trace.get_current_span().get_span_context()
+    """Return the ids of the application's open span, and the session and user that it states."""
+    current = trace.get_current_span()
+    span = current.get_span_context()
+    if not span.is_valid:
+        return {}
+    stated = getattr(current, "attributes", None) or {}
+    who = {_TEXTS[name]: scrub(str(stated[name])) for name in ("session.id", "user.id") if stated.get(name)}
     ids = {"trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}", "remote": bool(span.is_remote)}
-    return ids if span.is_valid else {}
+    return {**ids, **who}
 
 
 def _value(context: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`

@@ -274,13 +274,11 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     recorder = Recorder(now, writer, redactor, (subscriptions, of_this_run))
     if control is not None:
         control.listen(recorder, of_this_run)
-    if _is_exported():
-        from playhead.spans.live import export_run  # noqa: PLC0415 - for those who export
+    spans = None
+    if _is_traced():
+        from playhead.spans.live import trace_run  # noqa: PLC0415 - for those who export
 
-        if writer is None:
-            export_run(run_id, recorder, of_this_run)
-        else:  # the file exists only from then on
-            of_this_run.add("run-started", lambda _: export_run(run_id, recorder, of_this_run))
+        spans = trace_run(run_id, recorder, of_this_run)
     return RunContext(
         run_id,
         recorder,
@@ -291,13 +289,15 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
         control=None if writer is None else open_control(writer.path),
         steering=beginning.steering,
         listener=None if control is None else control.stream.listen,
+        spans=spans,
     )
 
 
-def _is_exported() -> bool:
-    """Return whether the program or the environment may have enabled live export."""
+def _is_traced() -> bool:
+    """Return whether the program or the environment may have enabled live export, or the application has its own tracing."""
     names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-    return any(map(os.environ.get, names)) or "playhead.spans.live" in sys.modules
+    loaded = ("playhead.spans.live", "opentelemetry.sdk.trace")
+    return any(map(os.environ.get, names)) or any(name in sys.modules for name in loaded)
 
 
 def settings_now() -> Settings:

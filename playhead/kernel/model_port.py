@@ -228,7 +228,8 @@ class ModelDoor:
         started = clock.now_us()
         event: LlmResponded | LlmFailed
         try:
-            completion = await self._answer(request, asked, heard)
+            with session.run.current("request", session.owner, name):
+                completion = await self._answer(request, asked, heard)
             if session.gate.guards:
                 await in_time(session)
             event = response = self.as_recorded(completion, number, attempt, [started, *heard, clock.now_us()])

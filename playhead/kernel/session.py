@@ -8,6 +8,7 @@ session; `playhead.kernel.opening` builds one.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -25,6 +26,7 @@ from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.hooks import PhaseName, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.ports import ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import PlannedCall, Status
+    from playhead.spans.current import CurrentSpans
+    from playhead.spans.ids import Operation
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
@@ -306,6 +310,12 @@ class RunContext(Records):
     """Pauses and stops the run between two steps; None without a handle."""
     listener: Listener | None = None
     """Receives text while models produce it; None without a stream."""
+    spans: CurrentSpans | None = None
+    """The run's spans in the application's tracing; None where it has none."""
+
+    def current(self, kind: Operation, owner: str, name: str = "") -> AbstractContextManager[None]:
+        """Make the span of an agent, a request or a call the current one of the application's tracing."""
+        return nullcontext() if self.spans is None else self.spans.current(kind, owner, name)
 
 
 class World:

@@ -239,7 +239,8 @@ class ToolDoor:
                 return kept_back
         session.require_running()
         try:
-            outcome = await tool.run(call.arguments, context)
+            with session.run.current("call", session.owner, call.id):
+                outcome = await tool.run(call.arguments, context)
         finally:
             context.end()
         if type(outcome) is not Outcome or type(outcome.ok) is not bool:

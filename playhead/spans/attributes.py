@@ -15,8 +15,9 @@ from openinference.semconv.trace import OpenInferenceLLMProviderValues as Provid
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
+from playhead.spans.ids import context_of, root_span_of
 from playhead.spans.messages import clean, cleaned, content_shown, json_of, json_taken_apart, present
-from playhead.spans.tree import OK, UNTIL_FIRST, context_of, failed, noted, root_span_of
+from playhead.spans.tree import OK, UNTIL_FIRST, failed, noted
 from playhead.trace.events import RunStarted
 from playhead.trace.format import ANSWERED
 

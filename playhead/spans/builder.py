@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -14,12 +15,13 @@ from opentelemetry.trace import Link
 
 from playhead.spans import attributes
 from playhead.spans.documents import document_attributes
+from playhead.spans.ids import context_of, operation_of, parsed, trace_id_of
 from playhead.spans.limits import RESERVED
 from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
-from playhead.spans.thread import Opening, SpanThread
-from playhead.spans.tree import SpanTree, context_of, failed, noted, parsed, trace_id_of
+from playhead.spans.thread import Opening, SpanThread, ToolNames
+from playhead.spans.tree import SpanTree, failed, noted
 from playhead.trace import events as e
 from playhead.trace.owners import owner_inside, parent_of
 from playhead.trace.resource import resource_of_environment
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import ReadableSpan
 
+    from playhead.spans.messages import Shown
     from playhead.spans.thread import Offered
-    from playhead.spans.tree import OpenSpan
+    from playhead.spans.tree import Described, OpenSpan
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
+    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, ToolSpec
 
 Closed = list["ReadableSpan"] | None
 """The spans that an event closes; None when the event belongs to no open span, or starts an operation twice."""
@@ -76,6 +79,7 @@ class SpanBuilder:
         *,
         service: str | None = None,
         attribute_limit: int | None = None,
+        tree: Callable[..., SpanTree] = SpanTree,
     ) -> None:
         """Prepare a builder.
 
@@ -84,13 +88,14 @@ class SpanBuilder:
             resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
             service: `service.name`, where `resource` is None.
             attribute_limit: the number of attributes that a span can hold; None: any. Prompts are cut further to fit into it.
+            tree: makes the tree of the open spans; another one also starts and ends them in the application's tracing.
         """
         self.left_out = 0
         """Events that belong to no span, because their operation never started, has ended, or started twice."""
         self.renamed: list[str] = []
         """What the environment names otherwise than the trace does, such as another project."""
         self._options = options or SpanOptions()
-        self._resource, self._service, self._attribute_limit = resource, service, attribute_limit
+        self._resource, self._service, self._tree, self._attribute_limit = resource, service, tree, attribute_limit
         self._run: _RunSpans | None = None
         self._now = 0
 
@@ -103,8 +108,8 @@ class SpanBuilder:
         elif isinstance(record.event, e.RunStarted):
             resource = self._resource or resource_of(record.event, self._service)
             self.renamed = _renamed(record.event)
-            limit = self._attribute_limit
-            self._run = _RunSpans(record, record.event, self._now, self._options, resource, attribute_limit=limit)
+            tree = partial(self._tree, resource=resource, attribute_limit=self._attribute_limit)
+            self._run = _RunSpans(record, record.event, self._now, self._options, tree)
             closed = []
         self.left_out += closed is None
         return closed or []
@@ -129,7 +134,8 @@ class _Owner:
     """The header of the agent, or of the agent whose tool it is."""
     path: str
     """The names of the agents from the outermost to this one."""
-    thread: SpanThread
+    thread: ToolNames
+    """A `SpanThread`, where spans are described."""
     phases: Phases
     requests: dict[tuple[int, int], tuple[OpenSpan, e.LlmRequested]] = field(default_factory=dict)
     """Open model calls, by number and attempt."""
@@ -149,25 +155,16 @@ class _Owner:
 class _RunSpans:
     """The open spans of a run, and its owners."""
 
-    def __init__(  # noqa: PLR0913 - what the spans of a run begin with
-        self,
-        record: Record,
-        started: e.RunStarted,
-        now: int,
-        options: SpanOptions,
-        resource: Resource,
-        *,
-        attribute_limit: int | None,
+    def __init__(
+        self, record: Record, started: e.RunStarted, now: int, options: SpanOptions, tree: Callable[..., SpanTree]
     ) -> None:
         self._started, self._options = started, options
-        self._attribute_limit = attribute_limit
         self._masking = masking = Masking(options)
         common = attributes.of_run(started, masking)
         telemetry = started.telemetry
         metadata = telemetry.metadata if telemetry is not None and masking.application else {}
         trace_id = (telemetry and parsed(telemetry.trace_id)) or trace_id_of(started.run_id)
-        self.tree = SpanTree(started.run_id, trace_id, resource, common, metadata, gen_ai=options.gen_ai)
-        self.tree.attribute_limit = attribute_limit
+        self.tree = tree(started.run_id, trace_id, common, metadata, gen_ai=options.gen_ai)
         self._opening = Opening(started)
         self._template = attributes.of_template(started, masking)
         self._call_owners: dict[str, str] = {}
@@ -198,13 +195,15 @@ class _RunSpans:
         path = started.agent.name if above is None else f"{above[1].path}/{started.agent.name}"
         telemetry = started.telemetry if isinstance(started, e.RunStarted) else None
         span = self.tree.open(
-            f"agent:{name}",
+            operation_of("agent", name),
             f"agent:{started.agent.name}",
             Kind.AGENT,
             above and above[0],
             now,
-            attributes=attributes.of_agent(started, self._started.run_id, name, path, self._masking),
-            metadata=attributes.agent_metadata(started, record),
+            lambda: (
+                attributes.of_agent(started, self._started.run_id, name, path, self._masking),
+                attributes.agent_metadata(started, record),
+            ),
             links=attributes.links_of(started) if isinstance(started, e.RunStarted) else (),
             parent=context_of(telemetry.trace_id, telemetry.span_id, remote=telemetry.remote) if telemetry else None,
         )
@@ -215,7 +214,9 @@ class _RunSpans:
 
     def _add_owner(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> _Owner:
         phases = Phases(name, self.tree, self._masking, home, header.strategy_declares)
-        thread = SpanThread(name, self._masking, self._opening, self._call_owners)
+        thread = ToolNames()
+        if self.tree.describes:
+            thread = SpanThread(name, self._masking, self._opening, self._call_owners)
         owner = self._owners[name] = _Owner(name, home, header, path, thread, phases)
         return owner
 
@@ -237,7 +238,7 @@ class _RunSpans:
             return None
         status = attributes.ending_status(owner.home, event, now, self._masking)
         closed = owner.phases.end_all(now, status)
-        closed += self.tree.close(owner.home, now, status, attributes.of_ending(event, self._masking))
+        closed += self.tree.close(owner.home, now, status, lambda: attributes.of_ending(event, self._masking))
         del self._owners[record.owner]
         return closed
 
@@ -254,40 +255,44 @@ class _RunSpans:
     # --- model calls --------------------------------------------------------------------------------------------------
 
     def _requested(self, record: Record, event: e.LlmRequested, owner: _Owner, now: int) -> Closed:
-        offered = owner.thread.offered(event.tools)
-        in_text = owner.thread.offered((*event.tools, *event.tools_in_text)) if event.tools_in_text else offered
-        prompt = owner.thread.prompt(event.messages, self._options.max_messages, self._room(in_text))
-        newest = prompt.messages[-1].message.get("content") or "" if prompt.messages else ""
-        declared = owner.declared(event.model)
         purpose = f"{event.purpose} " if owner.phases.declared.purposes else ""
+        above = owner.phases.of_request(event, record.seq, now)
         span = self.tree.open(
-            f"llm:{record.owner}:{event.request}.{event.attempt}",
+            operation_of("request", record.owner, f"{event.request}.{event.attempt}"),
             f"llm:{purpose}{event.model}",
             Kind.LLM,
-            owner.phases.of_request(event, newest, record.seq, now),
+            above,
             now,
-            attributes={
-                **attributes.of_model(event.model, declared and declared.address),
-                **attributes.of_request(event, prompt, offered, in_text, self._masking),
-                **self._template,
-            },
-            metadata=attributes.request_metadata(event, record, prompt),
+            lambda: self._request_described(record, event, owner, above),
         )
         if span is None:
             return None
         owner.requests[event.request, event.attempt] = span, event
-        span.attributes.update(self._masking.messages(INPUT, prompt.messages))
         return []
+
+    def _request_described(self, record: Record, event: e.LlmRequested, owner: _Owner, above: OpenSpan) -> Described:
+        thread, declared = owner.thread, owner.declared(event.model)
+        assert isinstance(thread, SpanThread)  # noqa: S101 - where spans are described
+        offered = thread.offered(event.tools)
+        in_text = thread.offered((*event.tools, *event.tools_in_text)) if event.tools_in_text else offered
+        prompt = thread.prompt(event.messages, self._options.max_messages, self._room(in_text))
+        owner.phases.asked(above, prompt.messages[-1].message.get("content") or "" if prompt.messages else "")
+        return {
+            **attributes.of_model(event.model, declared and declared.address),
+            **attributes.of_request(event, prompt, offered, in_text, self._masking),
+            **self._template,
+            **self._masking.messages(INPUT, prompt.messages),
+        }, attributes.request_metadata(event, record, prompt)
 
     def _room(self, offered: Offered) -> int | None:
         """Return the number of attributes for the prompt of a request; many tools leave it all to the prompt."""
-        if self._attribute_limit is None:
+        if self.tree.attribute_limit is None:
             return None
-        room, tools = self._attribute_limit - RESERVED, len(offered.attributes)
+        room, tools = self.tree.attribute_limit - RESERVED, len(offered.attributes)
         return room - tools if tools < room // 2 else room
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: _Owner, now: int) -> Closed:
-        said, answer = owner.thread.answered(event)
+        answered = owner.thread.answered(event)
         span, requested = owner.requests.pop((event.request, event.attempt), (None, None))
         if span is None or requested is None or not span.is_open:
             return None
@@ -295,9 +300,14 @@ class _RunSpans:
         owner.phases.answered(span, requested.purpose, event.text)
         declared = owner.declared(requested.model)
         prices = None if declared is None else declared.prices
+        return self.tree.close(span, now, attributes=lambda: self._answer_described(span, now, *answered, prices))
+
+    def _answer_described(
+        self, span: OpenSpan, now: int, said: e.LlmResponded, answer: Shown, prices: Prices | None
+    ) -> dict[str, Any]:
         shown = attributes.of_answer(said, answer, prices, self._masking)
-        shown |= attributes.of_first_token(span, event.first_token_ms, now)
-        return self.tree.close(span, now, attributes=shown | self._masking.messages(OUTPUT, [answer]))
+        shown |= attributes.of_first_token(span, said.first_token_ms, now)
+        return shown | self._masking.messages(OUTPUT, [answer])
 
     def _failed(self, _record: Record, event: e.LlmFailed, owner: _Owner, now: int) -> Closed:
         span, _ = owner.requests.pop((event.request, event.attempt), (None, None))
@@ -313,13 +323,15 @@ class _RunSpans:
         request = None if event.request is None else owner.answered.get(event.request)
         tool = self._tool(owner, event.tool)
         span = self.tree.open(
-            f"tool:{record.owner}:{event.call_id}",
+            operation_of("call", record.owner, event.call_id),
             f"tool:{self._masking.tool_name(event.tool, tool)}",
             Kind.RETRIEVER if tool is not None and tool.retriever else Kind.TOOL,
             self._place_of_call(event, owner, request),
             now,
-            attributes=attributes.of_call(event, record, tool, owner.thread.call_id(event.call_id), self._masking),
-            metadata=attributes.call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
+            lambda: (
+                attributes.of_call(event, record, tool, owner.thread.call_id(event.call_id), self._masking),
+                attributes.call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
+            ),
             links=() if request is None else (Link(request.context),),
         )
         if span is None:
@@ -349,14 +361,19 @@ class _RunSpans:
         is_shown = self._masking.results(self._tool(owner, event.tool), ok=event.ok)
         owner.phases.called(span, attributes.outcome(event) if is_shown else REDACTED_VALUE)
         status = attributes.result_status(span, event, now, self._masking)
-        ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
-        if span.kind is Kind.RETRIEVER and event.ok and is_shown:
-            ended |= document_attributes(event.result)
-        closed = self.tree.close(span, now, status, ended)
+        closed = self.tree.close(span, now, status, lambda: self._result_described(span, event, is_shown=is_shown))
         body = self._body_of.pop(span)
         self._bodies.pop(body, None)
         self._owners.pop(body, None)
         return closed
+
+    def _result_described(self, span: OpenSpan, event: e.ToolCallCompleted, *, is_shown: bool) -> dict[str, Any]:
+        ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
+        return (
+            ended | document_attributes(event.result)
+            if span.kind is Kind.RETRIEVER and event.ok and is_shown
+            else ended
+        )
 
     def _repaired(self, _record: Record, event: e.ToolCallRepaired, owner: _Owner, _now: int) -> Closed:
         span = owner.calls.get(event.call_id)
@@ -392,6 +409,10 @@ class _RunSpans:
         noted(owner.home, event.kind, now)
         return []
 
+    def _handed_over(self, _record: Record, event: e.SpansHandedOver, _owner: _Owner, _now: int) -> Closed:
+        self.tree.join(parsed(event.trace_id) or trace_id_of(self._started.run_id), event.attributes)
+        return []
+
     def _word(self, text: str | None) -> str | None:
         return None if text is None else self._masking.word(text)
 
@@ -415,6 +436,7 @@ class _RunSpans:
             e.KillswitchFired: _killswitch,
             e.ProviderFallback: _fallback,
             e.RunPaused: _paused,
+            e.SpansHandedOver: _handed_over,
             e.RunResumed: _paused,
             e.StrategySwitched: _switched,
         }

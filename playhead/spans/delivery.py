@@ -27,7 +27,7 @@ from playhead.trace import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+    from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.destination import Destination
     from playhead.spans.run_export import Closed, RunExport
@@ -97,23 +97,6 @@ class Sink(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to release
         """Release resources; does nothing unless a subclass overrides it."""
-
-
-class ToProcessor(Sink):
-    """Hands spans to an application's own span processor; whether they arrive, only the processor knows."""
-
-    def __init__(self, processor: SpanProcessor) -> None:
-        self._processor = processor
-
-    def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
-        """Pass spans to the processor in order; a span at which it raises counts as refused."""
-        delivered = Delivered(settled=len(spans))
-        for place, span in enumerate(spans):
-            try:
-                self._processor.on_end(span)
-            except Exception as error:  # noqa: BLE001 - a processor is the application's code
-                delivered.refused[place] = type(error).__name__
-        return delivered
 
 
 class ToFile(Sink):

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.spans.cursor import Cursor
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opentelemetry.sdk.trace import SpanProcessor
+    from opentelemetry.trace import TracerProvider
 
+    from playhead.spans.application import HandedOver
     from playhead.spans.builder import SpanBuilder
+    from playhead.spans.current import CurrentSpans
     from playhead.spans.delivery import Pump
     from playhead.spans.masking import SpanOptions
     from playhead.trace.recorder import Recorder, Subscriptions
@@ -52,7 +55,7 @@ class LiveExport:
     def __init__(
         self,
         name: str,
-        to: Destination | SpanProcessor,
+        to: Destination,
         *,
         service: str | None = None,
         options: SpanOptions | None = None,
@@ -62,7 +65,7 @@ class LiveExport:
 
         Args:
             name: the destination's name for messages.
-            to: the collector, or the application's span processor. A processor acknowledges nothing, so there are no cursors.
+            to: the collector.
             service: `service.name` of the spans.
             options: what the spans show.
             resend: the options with which `playhead export` sends undelivered spans.
@@ -90,10 +93,17 @@ class LiveExport:
 
     # --- the agent's side -------------------------------------------------------------------------------------------
 
-    def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
+    def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
         """Send a run that begins now."""
-        if self.stopped:
-            return
+        if self.stopped or not is_sent(run_id):
+            return None
+        if recorder.writer is None:
+            self._add(run_id, recorder, subscriptions)
+        else:  # the file exists only from then on
+            subscriptions.add("run-started", lambda _: self._add(run_id, recorder, subscriptions))
+        return _current_spans(run_id)
+
+    def _add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
         if self._broken is not None or len(self._runs()) >= MAX_RUNS:
             self._turn_away(recorder)
             return
@@ -112,7 +122,6 @@ class LiveExport:
 
         Events recorded after the call are not waited for, so a busy application does not delay it.
         """
-        late_at = time.monotonic() + timeout_s
         if self._thread is None or not self._thread.is_alive():
             return not self.pending
         marks = [(run, run.next_seq() - 1) for run in self._runs()]
@@ -120,7 +129,7 @@ class LiveExport:
             self._hurry = True
             self._wake.set()
             done = self._changed.wait_for(lambda: all(run.has_settled(seq) for run, seq in marks), timeout_s)
-        return done and self._flush(late_at) and all(run.failure is None for run, _ in marks)
+        return done and all(run.failure is None for run, _ in marks)
 
     def shutdown(self, timeout_s: float = _EXIT_S) -> None:
         """Deliver the remaining spans, and warn about undelivered ones. Later runs are not sent; a second call does nothing."""
@@ -148,7 +157,7 @@ class LiveExport:
             subscriptions.add(None, queue.put)
             return RunExport(run_id, None, lambda: queue, self._builder, next_seq=lambda: queue.next_seq)
         path = writer.path
-        cursor = Cursor(path, self._to) if isinstance(self._to, Destination) else None
+        cursor = Cursor(path, self._to)
         source = lambda: TraceSource(path, lambda: recorder.sealed)  # noqa: E731 - as above
         return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.tail.seq)
 
@@ -173,11 +182,11 @@ class LiveExport:
         try:
             require_opentelemetry()  # in the thread, as all that follows
             from playhead.spans.builder import SpanBuilder  # noqa: PLC0415
-            from playhead.spans.delivery import Otlp, Pump, ToProcessor  # noqa: PLC0415
+            from playhead.spans.delivery import Otlp, Pump  # noqa: PLC0415
             from playhead.spans.masking import SpanOptions  # noqa: PLC0415
 
             self._make_builder = partial(SpanBuilder, self._options or SpanOptions(), service=self.service)
-            sink = Otlp(self._to) if isinstance(self._to, Destination) else ToProcessor(self._to)
+            sink = Otlp(self._to)
             _suppress_instrumentation()
             pump = self._pump = Pump(sink)
             while not self.stopped:
@@ -185,7 +194,6 @@ class LiveExport:
                 self._wait(pump)
             self._hurry = True
             self._round(pump)
-            self._flush(self._end_at)
             sink.close()
         except (ImportError, PlayheadError) as error:
             self._break(str(error))
@@ -275,21 +283,23 @@ class LiveExport:
             return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
         return reason
 
-    def _flush(self, late_at: float) -> bool:
-        """Flush the processor once it has all spans; return whether it reports that it finished in time."""
-        try:
-            left_ms = int(max(late_at - time.monotonic(), 0.0) * 1000)
-            return isinstance(self._to, Destination) or self._to.force_flush(left_ms) is not False
-        except Exception as error:  # noqa: BLE001 - a processor is the application's code
-            log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
-            return False
-
 
 def _end_with_worker(end: Callable[[], None]) -> None:
     """Call a function at the end of a `multiprocessing` worker, too: a forked one ends without `atexit`."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(None, end, exitpriority=0)
+
+
+def _current_spans(run_id: str) -> CurrentSpans | None:
+    """Return what makes the spans of a run current, if the application traces."""
+    if not hasattr(
+        sys.modules.get("opentelemetry.trace"), "use_span"
+    ):  # never loaded, or just being loaded by a thread
+        return None
+    from playhead.spans.current import CurrentSpans  # noqa: PLC0415 - needs OpenTelemetry
+
+    return CurrentSpans(run_id)
 
 
 def _suppress_instrumentation() -> None:
@@ -302,10 +312,13 @@ def _suppress_instrumentation() -> None:
 # --- turning it on ----------------------------------------------------------------------------------------------------
 
 
+AnyExport = TypeVar("AnyExport", "LiveExport", "HandedOver")
+
+
 class _Current:
     """The export of this process."""
 
-    export: LiveExport | None = None
+    export: LiveExport | HandedOver | None = None
     registered = False
     lock = threading.Lock()
     refused = False
@@ -345,35 +358,58 @@ def live_export(
     return _begin(LiveExport(destination.name, destination, service=service_name, options=options, resend=resend))
 
 
-def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -> LiveExport:
-    """Hand the spans of the runs that begin in this process from now on to an application's own span processor.
+def export_to(to: TracerProvider | SpanProcessor, *, options: SpanOptions | None = None) -> HandedOver:
+    """Hand the spans of the runs that begin in this process from now on to an application's own tracing.
 
-    Its `on_end` is called from Playhead's thread. Whether the spans arrive, only the processor knows: no cursor is kept.
-    A recorded run cannot be handed to it later; `playhead export RUN --to URL` sends it to a collector, as a whole.
+    Whether the spans arrive, only the application knows: no cursor is kept. `playhead export RUN --to URL` sends a recorded
+    run to a collector, as a whole, with the same ids.
+
+    Args:
+        to: a tracer provider, which starts and ends the spans as those of any instrumentor; the configured one needs no call.
+            Or a span processor, which gets them from a provider without limits. Playhead's own thread ends them.
+        options: what the spans show.
 
     Raises:
-        UsageError: other spans are exported already.
+        UsageError: other spans are exported already, `to` is neither of these, or a provider not built on OpenTelemetry's SDK.
     """
-    name = f"the span processor {type(processor).__name__}"
-    return _begin(LiveExport(name, processor, options=options, resend="--to URL"))
+    from playhead.spans.application import HandedOver  # noqa: PLC0415 - needs OpenTelemetry, which is there now
+
+    return _begin(HandedOver(to, options))
 
 
-def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
-    """Send a run that begins now, if the program or the environment enabled live export; never raises."""
+def trace_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
+    """Export the spans of a run that begins now; never raises.
+
+    An endpoint that the program or the environment names comes first: Playhead sends the spans itself. Else they go through the
+    application's tracer provider. Never both.
+
+    Returns:
+        What makes the spans of the run current; None where the application traces nothing.
+    """
     try:
-        export = _Current.export or _automatic()
-        if export is not None and is_sent(run_id):
-            export.add(run_id, recorder, subscriptions)
+        export = _Current.export or _automatic() or _application()
+        return None if export is None else export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         if not _Current.refused:
             _Current.refused = True
             why = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
             log.warning("spans are not exported: %s", why)
+        return None
+
+
+def _application() -> HandedOver | None:
+    """Return the export through the provider that the application has configured by now, if any."""
+    if not hasattr(sys.modules.get("opentelemetry.sdk.trace"), "TracerProvider"):
+        return None
+    from playhead.spans.application import HandedOver, application_provider  # noqa: PLC0415 - as above
+
+    provider = application_provider()
+    return None if provider is None else HandedOver(provider)
 
 
 def named_service() -> str | None:
     """Return the `service_name` that the program has named for its live export, which runs record."""
-    return None if _Current.export is None else _Current.export.service
+    return _Current.export.service if isinstance(_Current.export, LiveExport) else None
 
 
 def at_exit() -> None:
@@ -382,7 +418,7 @@ def at_exit() -> None:
         _Current.export.shutdown()
 
 
-def _automatic() -> LiveExport | None:
+def _automatic() -> LiveExport | HandedOver | None:
     """Return the live export that the environment enables, if any."""
     with _Current.lock:  # several first runs may begin at once
         if _Current.export is None and not _Current.refused and (destination := live_destination()) is not None:
@@ -390,7 +426,7 @@ def _automatic() -> LiveExport | None:
         return _Current.export
 
 
-def _begin(export: LiveExport) -> LiveExport:
+def _begin(export: AnyExport) -> AnyExport:
     if _Current.export is not None and not _Current.export.stopped:
         raise UsageError(f"spans are exported to {_Current.export.name} already; call its shutdown() first")
     _Current.export = export

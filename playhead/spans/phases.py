@@ -63,17 +63,17 @@ class Phases:
 
     # --- where operations belong --------------------------------------------------------------------------------------
 
-    def of_request(self, event: e.LlmRequested, newest: Any, seq: int, now: int) -> OpenSpan:  # noqa: ANN401 - a message's content
-        """Return the parent span of a request. The newest message of the first request is the input of its phase."""
+    def of_request(self, event: e.LlmRequested, seq: int, now: int) -> OpenSpan:
+        """Return the parent span of a request."""
         self.seq = seq
         if event.purpose == CHECK and CHECK not in self.open:
             self._begin(CHECK, CHECK, now, kind=Kind.EVALUATOR)
-        phase = self._phase(event.step)
-        if phase is None:
-            return self.home
-        if not phase.span.attributes:
-            phase.span.attributes.update(self.masking.input(newest))
-        return phase.span
+        return self.of_call(event.step)
+
+    def asked(self, span: OpenSpan, newest: Any) -> None:  # noqa: ANN401 - a message's content
+        """Note the newest message of a request: the first is the input of its phase."""
+        if span is not self.home and not span.attributes:
+            span.attributes.update(self.masking.input(newest))
 
     def of_call(self, step: str | None = None) -> OpenSpan:
         """Return the parent span of a call: its step, else the newest phase."""
@@ -186,8 +186,7 @@ class Phases:
             kind,
             self.of_call(),
             now,
-            attributes=attributes or {},
-            metadata={"owner": self.owner, "seq": self.seq, "number": number, **facts},
+            lambda: (attributes or {}, {"owner": self.owner, "seq": self.seq, "number": number, **facts}),
         )
         if span is not None:
             self.open[name] = Phase(span, step)
@@ -201,4 +200,4 @@ class Phases:
             return []
         if output is None and phase.last is not None:
             output = self.masking.output(phase.last)
-        return self.tree.close(phase.span, now, status, output)
+        return self.tree.close(phase.span, now, status, lambda: output or {})

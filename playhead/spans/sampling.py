@@ -23,15 +23,21 @@ def is_sent(run_id: str) -> bool:
     Raises:
         MissingDependencyError: a sampler is set, and its library is not installed.
     """
-    context: Any = sys.modules.get("opentelemetry.context")
-    trace: Any = sys.modules.get("opentelemetry.trace")
-    is_loaded = hasattr(trace, "use_span") and hasattr(context, "detach")  # else a thread may just be loading it
-    if is_loaded and context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY):  # noqa: SLF001 - as the libraries read it
+    if is_suppressed():
         return False
     if name := os.environ.get(_SAMPLER):
         return _is_sampled(run_id, _sampler(name, os.environ.get(f"{_SAMPLER}_ARG")))
-    outer = trace.get_current_span().get_span_context() if is_loaded else None
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    outer = trace.get_current_span().get_span_context() if hasattr(trace, "use_span") else None
     return outer is None or not outer.is_valid or outer.trace_flags.sampled
+
+
+def is_suppressed() -> bool:
+    """Return whether this code runs under `suppress_tracing`."""
+    context: Any = sys.modules.get("opentelemetry.context")
+    if not hasattr(context, "detach"):  # never loaded, or just being loaded by a thread
+        return False
+    return bool(context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY))  # noqa: SLF001 - as the libraries read it
 
 
 @lru_cache(maxsize=1)
@@ -48,7 +54,7 @@ def _is_sampled(run_id: str, sampler: Sampler) -> bool:
     from opentelemetry import context, trace  # noqa: PLC0415 - the sampler has loaded it
     from opentelemetry.sdk.trace.sampling import Decision  # noqa: PLC0415 - the same
 
-    from playhead.spans.tree import ROOT, trace_id_of  # noqa: PLC0415 - the same
+    from playhead.spans.ids import ROOT, trace_id_of  # noqa: PLC0415 - the same
 
     outer = trace.get_current_span().get_span_context()
     trace_id = outer.trace_id if outer.is_valid else trace_id_of(run_id)

@@ -46,11 +46,44 @@ class Offered(NamedTuple):
     tools: tuple[ToolSpec, ...]
 
 
-class SpanThread:
+_NOTHING: Final = Shown((), (), "null", {})
+
+
+class ToolNames:
+    """The tools of one owner, for spans that are not described."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, ToolSpec] = {}
+
+    def define(self, defined: ToolsDefined) -> None:
+        """Add tools."""
+        self._by_name.update((tool.name, tool) for tool in defined.tools)
+
+    def tool(self, name: str) -> ToolSpec | None:
+        """Return the tool of this name that was defined last."""
+        return self._by_name.get(name)
+
+    def add(self, added: MessageAdded) -> None:
+        """Need no message."""
+
+    def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
+        """Need no answer."""
+        return response, _NOTHING
+
+    def completed(self, result: ToolCallCompleted) -> None:
+        """Need no result."""
+
+    def call_id(self, call_id: str) -> str:
+        """Return the id of a call as it is."""
+        return call_id
+
+
+class SpanThread(ToolNames):
     """The messages and tools of one owner."""
 
     def __init__(self, owner: str, masking: Masking, opening: Opening, call_owners: dict[str, str]) -> None:
         """Prepare; `call_owners` has the first owner of each call id of the run."""
+        super().__init__()
         self._owner, self._call_owners = owner, call_owners
         self._masking = masking
         self._opening = opening
@@ -62,7 +95,6 @@ class SpanThread:
         self._answers: dict[int, tuple[LlmResponded, Shown]] = {}
         self._results: dict[str, ToolCallCompleted] = {}
         self._tools: dict[int, ToolSpec] = {}
-        self._by_name: dict[str, ToolSpec] = {}
         self._offered: dict[tuple[Range, ...], Offered] = {}
 
     def add(self, added: MessageAdded) -> None:
@@ -145,14 +177,10 @@ class SpanThread:
     def define(self, defined: ToolsDefined) -> None:
         """Add tools."""
         self._tools.update(enumerate(defined.tools, defined.first_id))
-        self._by_name.update((tool.name, tool) for tool in defined.tools)
+        super().define(defined)
         if not self._masking.tools:
             self._told |= {_as_told(tool) for tool in defined.tools}
         self._offered.clear()
-
-    def tool(self, name: str) -> ToolSpec | None:
-        """Return the tool of this name that was defined last."""
-        return self._by_name.get(name)
 
     def prompt(self, ranges: Sequence[Range], most: int | None, room: int | None = None) -> Prompt:
         """Return the messages of these ids, or, if they are too many, those that still are a valid conversation.

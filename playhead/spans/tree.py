@@ -1,15 +1,9 @@
-"""The open spans of a run, and how they close.
-
-Ids of traces and spans are computed from the run id, so a span that is sent twice has the same id both times.
-"""
+"""The open spans of a run, and how they close."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from openinference.instrumentation import REDACTED_VALUE
 from openinference.instrumentation._genai_conversion import get_genai_attributes
@@ -22,22 +16,24 @@ from opentelemetry.semconv.attributes.exception_attributes import (
     EXCEPTION_STACKTRACE,
     EXCEPTION_TYPE,
 )
-from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 
+from playhead.spans.ids import SAMPLED, span_id_of
 from playhead.spans.limits import fitted
 from playhead.spans.messages import clean, json_taken_apart, present
 from playhead.trace import VERSION
-from playhead.trace.format import ulid_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from opentelemetry.sdk.resources import Resource
 
     from playhead.spans.masking import Masking
 
-SCOPE: Final = InstrumentationScope("playhead", VERSION)
+SCOPE: Final = InstrumentationScope("openinference.instrumentation.playhead", VERSION)
+"""The name of an OpenInference instrumentor: Langfuse drops the spans of scopes that it does not know."""
 OK: Final = Status(StatusCode.OK)
+_OF_ALL: Final = (S.SESSION_ID, S.USER_ID, S.TAG_TAGS)
 OURS: Final = "playhead"
 """The key of Playhead's own metadata."""
 THEIRS: Final = "application.playhead"
@@ -71,39 +67,53 @@ class OpenSpan:
     """The open spans inside it, by id, in the order in which they were opened."""
     is_open: bool = True
 
+    @property
+    def span_kind(self) -> SpanKind:
+        """Its kind in OpenTelemetry."""
+        return SpanKind.CLIENT if self.kind is Kind.LLM else SpanKind.INTERNAL
+
+
+Described = tuple[dict[str, Any], dict[str, Any]]
+"""The attributes and the metadata of a span."""
+
 
 class SpanTree:
     """The open spans of a run."""
+
+    describes: ClassVar[bool] = True
+    """Whether the spans get attributes and metadata."""
 
     def __init__(  # noqa: PLR0913 - what the spans of a run have in common
         self,
         run_id: str,
         trace_id: int,
-        resource: Resource,
         common: dict[str, Any],
         metadata: dict[str, Any],
         *,
+        resource: Resource,
+        attribute_limit: int | None = None,
         gen_ai: bool,
     ) -> None:
-        """Begin the spans of a run; each has the `common` attributes and the `metadata` of the application."""
-        self.attribute_limit: int | None = None
-        """The number of attributes that a span can hold; None: any."""
+        """Begin the spans of a run; each has the `common` attributes and the `metadata` of the application.
+
+        `attribute_limit` is the number of attributes that a span can hold; None: any.
+        """
         self._run_id, self._trace_id, self._resource = run_id, trace_id, resource
+        self.attribute_limit = attribute_limit
         self._common, self._gen_ai = common, gen_ai
         self._metadata = {THEIRS if name == OURS else name: value for name, value in metadata.items()}
         self._seen: set[int] = set()
         self._roots: dict[int, OpenSpan] = {}
 
-    def open(  # noqa: PLR0913 - what a span begins with
+    def open(  # noqa: PLR0913, PLR0917 - what a span begins with
         self,
         operation: str,
         name: str,
         kind: Kind,
         above: OpenSpan | None,
         now: int,
+        described: Callable[[], Described],
         *,
-        attributes: dict[str, Any],
-        metadata: dict[str, Any],
         links: tuple[Link, ...] = (),
         parent: SpanContext | None = None,
     ) -> OpenSpan | None:
@@ -114,15 +124,28 @@ class SpanTree:
         self._seen.add(number)
         context = SpanContext(self._trace_id, number, is_remote=False, trace_flags=SAMPLED)
         outer = parent if above is None else above.context
+        attributes, metadata = described() if self.describes else ({}, {})
         span = OpenSpan(clean(name), context, outer, above, now, kind, present(attributes), metadata, links)
         (self._roots if above is None else above.below)[number] = span
+        self._begun(span)
         return span
 
+    def join(self, trace_id: int, given: Mapping[str, Any]) -> None:
+        """Put the run into the trace of the application's tracing, which `given` these attributes to the agent's span.
+
+        Its session, user, tags and Langfuse's attributes hold for every span of the run; the others for that span.
+        """
+        self._trace_id = trace_id
+        self._common |= {name: each for name, each in given.items() if name in _OF_ALL or _is_langfuse(name)}
+        for root in self._roots.values():
+            root.context = SpanContext(trace_id, root.context.span_id, is_remote=False, trace_flags=SAMPLED)
+            root.attributes.update(given)
+
     def close(
-        self, span: OpenSpan, now: int, status: Status = OK, attributes: dict[str, Any] | None = None
+        self, span: OpenSpan, now: int, status: Status = OK, attributes: Callable[[], dict[str, Any]] = dict
     ) -> list[ReadableSpan]:
         """Close a span and the open spans inside it; return them all, innermost first."""
-        span.attributes.update(present(attributes or {}))
+        span.attributes.update(present(attributes()) if self.describes else {})
         inside = self._inside(span)
         closed = [self._cut_off(each, now, _NOT_ENDED.format(name=span.name)) for each in inside]
         closed.append(self._readable(span, now, status, span.attributes))
@@ -154,28 +177,36 @@ class SpanTree:
 
     def _readable(self, span: OpenSpan, now: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
         metadata = {**self._metadata, OURS: present(span.metadata)}
-        attributes = {
-            S.OPENINFERENCE_SPAN_KIND: span.kind.value,
-            **self._common,
-            **attributes,
-            S.METADATA: json_taken_apart(metadata),
-        }
+        own = {**self._common, S.METADATA: json_taken_apart(metadata), S.OPENINFERENCE_SPAN_KIND: span.kind.value}
+        attributes = {**attributes, **own}
         if self._gen_ai:
             attributes |= gen_ai_attributes(attributes, span.events)
+        return self._ended(span, max(now, span.start), status, fitted(attributes, self.attribute_limit))
+
+    def _begun(self, span: OpenSpan) -> None:
+        """Take note that a span was opened."""
+
+    def _ended(self, span: OpenSpan, end: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
+        """Return a span that has ended."""
         return ReadableSpan(
             span.name,
             context=span.context,
             parent=span.parent,
             resource=self._resource,
-            attributes=fitted(attributes, self.attribute_limit),
+            attributes=attributes,
             events=tuple(span.events),
             links=span.links,
-            kind=SpanKind.CLIENT if span.kind is Kind.LLM else SpanKind.INTERNAL,
+            kind=span.span_kind,
             status=status,
             start_time=span.start,
-            end_time=max(now, span.start),
+            end_time=end,
             instrumentation_scope=SCOPE,
         )
+
+
+def _is_langfuse(name: str) -> bool:
+    """Return whether an attribute is one that Langfuse's processor adds to each span, such as `langfuse.environment`."""
+    return name.startswith("langfuse.") and not name.startswith("langfuse.internal.")
 
 
 def failed(  # noqa: PLR0913, PLR0917 - what an error says
@@ -192,44 +223,6 @@ def noted(span: OpenSpan, name: str, now: int, **attributes: str | float | None)
     """Add an event to a span."""
     said = {key: clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
     span.events.append(Event(name, present(said), timestamp=now))
-
-
-SAMPLED = TraceFlags(TraceFlags.SAMPLED)
-ROOT = "agent:root"
-"""The operation of a run's outermost span."""
-
-
-@lru_cache(maxsize=64)
-def trace_id_of(run_id: str) -> int:
-    """Return the 128 bits of the run's ULID; for a run id that is not a ULID, the first 128 of its SHA-256."""
-    return ulid_number(run_id) or _hashed(run_id, 16)
-
-
-def span_id_of(run_id: str, operation: str) -> int:
-    """Return the first 8 bytes of the SHA-256 over the run and its operation."""
-    return _hashed(f"{run_id}\n{operation}", 8)
-
-
-def _hashed(text: str, size: int) -> int:
-    """Return the first bytes of a SHA-256 as a number; never 0, which is not a valid id."""
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]) or 1
-
-
-def root_span_of(run_id: str, trace_id: str | None = None) -> SpanContext:
-    """Return the outermost span of another run; `trace_id` is the application's trace, if the run joined one."""
-    trace = parsed(trace_id) or trace_id_of(run_id)
-    return SpanContext(trace, span_id_of(run_id, ROOT), is_remote=True, trace_flags=SAMPLED)
-
-
-def context_of(trace_id: str | None, span_id: str | None, *, remote: bool) -> SpanContext | None:
-    """Return the span with these two hexadecimal ids; None when an id is not valid."""
-    trace, span = parsed(trace_id), parsed(span_id, 16)
-    return SpanContext(trace, span, is_remote=remote, trace_flags=SAMPLED) if trace and span else None
-
-
-def parsed(number: str | None, digits: int = 32) -> int:
-    """Return an id of this many hexadecimal digits as a number; 0, which is not a valid id, for anything else."""
-    return int(number, 16) if number and re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", number) else 0
 
 
 # --- the GenAI conventions of OpenTelemetry ---------------------------------------------------------------------------

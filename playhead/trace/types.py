@@ -676,15 +676,6 @@ class ImportedFrom(Value):
     """The recorded program, from `service.name`."""
 
 
-class SpanIds(Value):
-    """A span that the application's own tracer opened for an event of the run."""
-
-    trace_id: Id
-    """Its trace, 32 hexadecimal digits."""
-    span_id: Id
-    """The span, 16 hexadecimal digits."""
-
-
 class TelemetryContext(Value):
     """The context of the application's own tracing (OpenTelemetry, OpenInference) when the run began."""
 

@@ -17,6 +17,7 @@ from openinference.instrumentation import (
     using_tags,
     using_user,
 )
+from opentelemetry import trace
 from opentelemetry.context import attach, detach, get_current, set_value
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -164,8 +165,11 @@ async def test_a_run_inside_an_application_has_its_service(
 
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["in a file", "in memory"])
-async def test_live_spans_have_the_service_of_the_application(keeps: bool, tmp_path: Path) -> None:
+async def test_live_spans_have_the_service_of_the_application(
+    keeps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that are handed to its own processor, too, with a trace and without."""
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", PROVIDER)
     mine = InMemorySpanExporter()
     export = export_to(SimpleSpanProcessor(mine))
     try:

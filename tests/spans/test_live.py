@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections import Counter
@@ -201,8 +200,8 @@ def test_a_processor_that_raises_hurts_nobody(tmp_path: Path, caplog: pytest.Log
     handle = export_to(Broken(InMemorySpanExporter()))
     assert agent(tmp_path).run_sync("Find it.").output == "done"
     handle.flush(5)
-    said = re.findall(r"the span processor Broken refused (\d+) spans?: RuntimeError", caplog.text)
-    assert sum(map(int, said)) == 8  # a busy machine may need several batches
+    (said,) = caplog.messages
+    assert said.startswith("spans are not handed over to the application's Broken: it raised RuntimeError for a span; ")
 
 
 def test_what_spans_show_can_be_said(tmp_path: Path, collector: Collector) -> None:
@@ -304,7 +303,7 @@ def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path, capl
     run(tmp_path)
     assert [handle.flush(5) for _ in range(3)] == [True, False, False]
     assert 3000 < given[0] <= 5000
-    assert caplog.messages == ["the span processor Processor could not be flushed: RuntimeError"]
+    assert caplog.messages == ["the application's Processor could not be flushed: RuntimeError"]
     answers.append(True)
     handle.shutdown(0.2)
 
@@ -363,7 +362,9 @@ def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
     handle.shutdown(0.2)
     stuck.set()
     (said,) = caplog.messages
-    assert "The trace keeps them; to send them: playhead export " in said
+    assert said.startswith(
+        "spans are not handed over to the application's Stuck: it did not take the last spans in time; "
+    )
     result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
     assert (result.exit_code, result.stderr) == (0, "")
     assert collector.counts == Counter(ids_of(path))

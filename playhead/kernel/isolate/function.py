@@ -1,8 +1,8 @@
 """`@tool(isolate=True)`: runs each call of the function in a separate process.
 
 Arguments and result cross as JSON, in the form in which they are recorded. The process inherits environment variables, working
-directory, `sys.path`, standard output and error. Its standard input is empty. Context variables and the program's memory do
-not reach it.
+directory, `sys.path`, standard output, standard error, and the current span of the application's tracing. Its standard input is
+empty. Other context variables and the program's memory do not reach it.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class IsolatedTool(FunctionTool):
             "home": self._home,
             "arguments": arguments,
             "argv": getattr(sys, "argv", [""]),
+            "span": {} if context.session.run.spans is None else context.session.run.spans.carried(),
             "path": [os.fspath(entry) for entry in sys.path if isinstance(entry, (str, os.PathLike))],
         }
         worker, limit_s = WorkerProcess(), self.spec.timeout_s
@@ -91,6 +92,10 @@ def serve(request: dict[str, Any], _: object) -> dict[str, Any]:
         why = f"the module of the tool cannot be loaded in its process: {type(error).__name__}: {error}"
         return {"ok": False, "type": "IsolationFailed", "message": why}
     function = found.function if isinstance(found, FunctionTool) else found
+    if request["span"]:
+        from playhead.spans.current import enter  # noqa: PLC0415 - for applications that trace
+
+        enter(request["span"])
     try:
         value = function(**Arguments.of(function).read(request["arguments"]))
         if inspect.isawaitable(value):

@@ -112,7 +112,9 @@ class Supervisor:
             self._in_loop(self._over.set)
 
     async def _run(self, task: Content) -> Execution:
-        running = LeavableTask(execute(self._session, task, self._ending, self._cancellable()), loop=self._loop)
+        session = self._session
+        with session.run.current("agent", session.owner):  # the task keeps it
+            running = LeavableTask(execute(session, task, self._ending, self._cancellable()), loop=self._loop)
         running.add_done_callback(self._returned)
         try:
             await self._over.wait()

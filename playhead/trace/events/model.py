@@ -12,7 +12,6 @@ from playhead.trace.types import (
     Integer,
     Range,
     RequestEvent,
-    SpanIds,
     ToolCall,
     Usage,
     Value,
@@ -48,8 +47,6 @@ class LlmRequested(RequestEvent, kind="llm-requested"):
     """The purpose of the call: `think`, or one that the strategy declares, such as `critique`."""
     step: str | None = None
     """The plan step that makes the request."""
-    span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class LlmResponded(RequestEvent, kind="llm-responded"):

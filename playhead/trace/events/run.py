@@ -15,7 +15,6 @@ from playhead.trace.types import (
     Id,
     ImportedFrom,
     Integer,
-    SpanIds,
     TelemetryContext,
     Usage,
     Value,
@@ -55,8 +54,19 @@ class RunStarted(EventBase, kind="run-started"):
     """The source of an imported run; absent for a run that Playhead recorded."""
     telemetry: Annotated[TelemetryContext | None, VOLATILE] = None
     """The context of the application's own tracing when the run began; absent when there was none."""
-    span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent when no span is known."""
+
+
+class SpansHandedOver(EventBase, kind="spans-handed-over", incidental=True):
+    """The spans of the run go to the application's own tracing, which delivers them: they are handed over, not acknowledged."""
+
+    to: str
+    """The class of the application's tracer provider."""
+    trace_id: Id
+    """The trace of the spans, 32 hexadecimal digits. (Ids of spans are computed from the run's id.)"""
+    sampled: bool
+    """Whether the application's sampler keeps the trace."""
+    attributes: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the application's span processors added to the agent's span when it began, such as its session and user."""
 
 
 class Ending(EventBase):
@@ -122,8 +132,6 @@ class AgentStarted(EventBase, kind="agent-started"):
     """Owner that called it."""
     call_id: Id
     """The call that it answers."""
-    span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class AgentCompleted(Ending, kind="agent-completed"):

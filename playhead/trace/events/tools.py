@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Final, Literal, NamedTuple
 
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import VOLATILE, CallEvent, EventBase, Id, Integer, Rationale, Role, SpanIds
+from playhead.trace.types import VOLATILE, CallEvent, EventBase, Id, Integer, Rationale, Role
 from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
@@ -62,8 +62,6 @@ class ToolCallStarted(CallEvent, kind="tool-call-started"):
     """The plan step that makes the call."""
     strand: Annotated[Integer | None, VOLATILE] = None
     """In a recorded program: the thread or task of the owner that made the call; see `llm-requested`."""
-    span: Annotated[SpanIds | None, VOLATILE] = None
-    """The span that the application's own tracer opened for it; absent when no span is known."""
 
 
 class ToolCallRepaired(EventBase, kind="tool-call-repaired"):

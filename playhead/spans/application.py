@@ -1,0 +1,343 @@
+"""Spans through the application's own tracing, live, as those of any instrumentor: its `TracerProvider` starts and ends them.
+
+Its sampler, resource, limits and processors hold, and delivery is the provider's: the trace says that the spans were handed over.
+While an agent, a request to a model or the body of a tool runs, its span is the current one, so the application's own spans nest
+beneath. Ids of spans are computed from the run's id here too, so a later export sends the same spans.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from openinference.semconv.trace import SpanAttributes as S
+from opentelemetry import trace
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
+from opentelemetry.sdk.trace import Tracer as SdkTracer
+from opentelemetry.sdk.trace import TracerProvider as SdkProvider
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.trace import INVALID_SPAN, NoOpTracer, set_span_in_context
+
+from playhead.errors import UsageError
+from playhead.spans.builder import SpanBuilder
+from playhead.spans.current import CurrentSpans
+from playhead.spans.ids import ROOT, span_id_of
+from playhead.spans.run_export import resend_command
+from playhead.spans.sampling import is_suppressed
+from playhead.spans.tree import SCOPE, SpanTree
+from playhead.trace.events import (
+    FactRecorded,
+    KernelStateSnapshot,
+    MessageAdded,
+    RunCompleted,
+    RunStarted,
+    SpansHandedOver,
+)
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from opentelemetry.sdk.trace import SpanProcessor
+    from opentelemetry.trace import Span, Status, Tracer, TracerProvider
+
+    from playhead.spans.masking import SpanOptions
+    from playhead.spans.tree import OpenSpan
+    from playhead.trace.line import Record
+    from playhead.trace.recorder import Recorder, Subscriptions
+
+_WRAPPERS: Final = 5
+"""Largest number of wrappers around the tracer of OpenTelemetry's SDK."""
+_AT_THE_END_S: Final = 0.1
+"""Seconds that the end of a run may wait until its spans have ended, so that a flush by the application finds them."""
+_NO_START: Final = (MessageAdded, FactRecorded, KernelStateSnapshot)
+"""Frequent events that start and end no span."""
+MAX_QUEUED: Final = 100_000
+"""Largest number of events that wait for a provider."""
+log = logging.getLogger("playhead")
+
+
+class ApplicationSpans(CurrentSpans):
+    """The spans of one run in the application's own tracing.
+
+    The code that records an event starts a span; a thread of the export describes and ends it, because the provider may send it
+    at once, and a collector that is down must not hold up the agent.
+    """
+
+    def __init__(self, run_id: str, export: HandedOver, recorder: Recorder) -> None:
+        super().__init__(run_id)
+        self.path = None if recorder.writer is None else recorder.writer.path
+        """The trace; None without one."""
+        self._export, self._recorder = export, recorder
+        self._lock = threading.RLock()
+        self._live: dict[int, Span] = {}
+        self._records: list[Record] = []
+        starting = partial(_StartingTree, tracer=export.tracer, live=self._live)
+        ending = partial(_EndingTree, live=self._live)
+        self._starts = SpanBuilder(export.options, tree=starting)
+        self.ends = SpanBuilder(export.options, tree=ending, attribute_limit=export.attribute_limit)
+
+    def take(self, record: Record) -> None:
+        """Start the spans that an event opens, and hand it to the thread; the first event says that spans are handed over."""
+        event = record.event
+        with self._lock:
+            self._records.append(record)
+            if (type(event) not in _NO_START and self._starts.feed(record)) or (
+                record.owner == "root" and isinstance(event, RunCompleted)
+            ):
+                self._export.put(self, self._records)
+                self._records = []
+        if isinstance(event, RunStarted) and (root := self._live.get(span_id_of(self._run_id, ROOT))) is not None:
+            at = root.get_span_context()
+            given = {name: to_json(value) for name, value in _given(root).items()}
+            trace_id, sampled = f"{at.trace_id:032x}", at.trace_flags.sampled
+            handed_over = SpansHandedOver(to=self._export.to, trace_id=trace_id, sampled=sampled, attributes=given)
+            self._recorder.emit(handed_over, record.owner, record.iteration)
+        elif isinstance(event, RunCompleted) and record.owner == "root":
+            self._export.catch_up(_AT_THE_END_S)
+
+    def _span(self, number: int) -> Span:
+        return self._live.get(number) or trace.get_current_span()
+
+
+class _StartingTree(SpanTree):
+    """The open spans of a run; the provider starts each."""
+
+    describes = False
+
+    def __init__(self, *run: Any, tracer: Tracer, live: dict[int, Span], **how: Any) -> None:  # noqa: ANN401 - of a SpanTree
+        super().__init__(*run, **how)
+        self._tracer, self._live = tracer, live
+
+    def _begun(self, span: OpenSpan) -> None:
+        above = None if span.above is None else self._live.get(span.above.context.span_id)
+        _next.number = number = span.context.span_id
+        try:
+            self._live[number] = live = self._tracer.start_span(
+                span.name,
+                None if above is None else set_span_in_context(above),
+                span.span_kind,
+                {S.OPENINFERENCE_SPAN_KIND: span.kind.value},
+                span.links,
+                span.start,
+            )
+        finally:
+            _next.number = None
+        if span.above is None:
+            self.join(live.get_span_context().trace_id, _given(live))
+
+    def _readable(self, *_: Any) -> ReadableSpan:  # noqa: ANN401 - of a SpanTree
+        return _ENDED_ELSEWHERE
+
+
+class _EndingTree(SpanTree):
+    """The open spans of a run; the provider gets what each shows, and ends it."""
+
+    def __init__(self, *run: Any, live: dict[int, Span], **how: Any) -> None:  # noqa: ANN401 - of a SpanTree
+        super().__init__(*run, **how)
+        self._live = live
+
+    def _ended(self, span: OpenSpan, end: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
+        live = self._live.pop(span.context.span_id, INVALID_SPAN)  # a broken processor kept it from starting
+        if live.is_recording():
+            for event in span.events:
+                live.add_event(event.name, event.attributes, event.timestamp)
+            live.set_attributes(attributes)
+            live.set_status(status)
+        live.end(end)
+        return _ENDED_ELSEWHERE
+
+
+_ENDED_ELSEWHERE: Final = ReadableSpan("")
+
+
+class HandedOver:
+    """The export through a tracer provider of the application, which delivers the spans."""
+
+    def __init__(self, to: TracerProvider | SpanProcessor, options: SpanOptions | None = None) -> None:
+        """Prepare; no thread starts before the first run.
+
+        Args:
+            to: starts and ends the spans; or a span processor, which gets them from a provider of its own.
+            options: what the spans show.
+
+        Raises:
+            UsageError: it is neither, or the provider is not built on OpenTelemetry's SDK.
+        """
+        kind = type(to)
+        self.name, self.to = f"the application's {kind.__name__}", f"{kind.__module__}.{kind.__qualname__}"
+        provider: Any = to if hasattr(to, "get_tracer") else _provider_of(to)
+        self.tracer, self.attribute_limit = _tracer_of(provider)
+        self.options = options
+        self.stopped = False
+        """Whether later runs are no longer handed over."""
+        self._provider = provider
+        self.forget_parent()
+
+    def forget_parent(self) -> None:
+        """Forget all events, because in a forked child they belong to the parent."""
+        self._events: SimpleQueue[tuple[ApplicationSpans, list[Record]] | threading.Event] = SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._runs: set[ApplicationSpans] = set()
+        self._lost: set[ApplicationSpans] = set()
+        self._has_warned = False
+
+    # --- the agent's side -------------------------------------------------------------------------------------------
+
+    def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
+        """Hand over the spans of a run that begins now."""
+        if self.stopped or is_suppressed():
+            return None
+        self._start()
+        spans = ApplicationSpans(run_id, self, recorder)
+        self._runs.add(spans)
+        subscriptions.add(None, spans.take)
+        return spans
+
+    def put(self, spans: ApplicationSpans, records: list[Record]) -> None:
+        """Let the thread end the spans that these events close."""
+        if spans in self._lost or self._events.qsize() >= MAX_QUEUED:
+            self._lost.add(spans)
+            self._warn("it takes spans too slowly", [spans])
+        else:
+            self._events.put((spans, records))
+
+    @property
+    def pending(self) -> int:
+        """Events whose spans are not handed over yet."""
+        return self._events.qsize()
+
+    def catch_up(self, timeout_s: float) -> bool:
+        """Hand over every span that has ended; return whether that was done in time."""
+        reached = threading.Event()
+        self._events.put(reached)
+        return self._thread is None or reached.wait(timeout_s)
+
+    def flush(self, timeout_s: float = 30.0) -> bool:
+        """Hand over every span that has ended, and flush the provider; return whether it reports that both were done in time."""
+        late_at = time.monotonic() + timeout_s
+        if not self.catch_up(timeout_s):
+            return False
+        try:
+            flush: Callable[[int], object] = getattr(self._provider, "force_flush", lambda _: True)
+            return flush(int(max(late_at - time.monotonic(), 0.0) * 1000)) is not False
+        except Exception as error:  # noqa: BLE001 - a provider is the application's code
+            log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
+            return False
+
+    def shutdown(self, timeout_s: float = 2.0) -> None:
+        """Hand over the remaining spans, and warn about those that are left. Later runs are not handed over."""
+        if not self.stopped:
+            self.stopped = True
+            if not self.catch_up(timeout_s):
+                self._warn("it did not take the last spans in time", [*self._runs])
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="playhead-spans", daemon=True)
+                self._thread.start()
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            item = self._events.get()
+            if isinstance(item, threading.Event):
+                item.set()
+                continue
+            spans, records = item
+            for record in records:
+                try:
+                    spans.ends.feed(record)
+                except Exception as error:  # noqa: BLE001 - a span processor is the application's code
+                    self._warn(f"it raised {type(error).__name__} for a span", [spans])
+            if isinstance(records[-1].event, RunCompleted) and records[-1].owner == "root":
+                self._runs.discard(spans)
+
+    def _warn(self, why: str, runs: Sequence[ApplicationSpans]) -> None:
+        """Warn once about spans that are not handed over, with the command that sends them."""
+        if not self._has_warned:
+            self._has_warned = True
+            paths = [each.path for each in runs if each.path is not None]
+            sends = f"; {resend_command(paths, '--to URL')}" if paths else ""
+            log.warning("spans are not handed over to %s: %s%s", self.name, why, sends)
+
+
+def _given(root: Span) -> Mapping[str, Any]:
+    """Return the attributes that the application's tracing gave to the agent's span when it started."""
+    known = getattr(root, "attributes", None) or {}
+    return {name: value for name, value in known.items() if name != S.OPENINFERENCE_SPAN_KIND}
+
+
+# --- the provider -----------------------------------------------------------------------------------------------------
+
+
+def application_provider() -> TracerProvider | None:
+    """Return the tracer provider that the application has configured, if any."""
+    provider = trace.get_tracer_provider()
+    return None if type(provider).__module__ == trace.__name__ else provider  # those of the API do nothing
+
+
+def _provider_of(processor: SpanProcessor) -> TracerProvider:
+    """Return a provider without limits for an application's own span processor."""
+    if not hasattr(processor, "on_end"):
+        kind = type(processor).__name__
+        raise UsageError(f"spans cannot be handed to {kind}: give a TracerProvider or a SpanProcessor")
+    resource = getattr(trace.get_tracer_provider(), "resource", None) or Resource({SERVICE_NAME: "playhead"})
+    no_limits = SpanLimits(max_span_attributes=SpanLimits.UNSET)
+    provider = SdkProvider(resource=resource, span_limits=no_limits, shutdown_on_exit=False)
+    provider.add_span_processor(processor)
+    return provider
+
+
+def _tracer_of(provider: TracerProvider) -> tuple[Tracer, int | None]:
+    """Return the provider's tracer for Playhead's spans, which lets them have their own ids, and its limit of attributes.
+
+    Raises:
+        UsageError: the provider is not built on OpenTelemetry's SDK.
+    """
+    inner: Any
+    inner = tracer = provider.get_tracer(SCOPE.name, SCOPE.version)
+    for _ in range(_WRAPPERS):  # Phoenix and Logfire wrap the SDK's tracer
+        wrapped = getattr(inner, "__wrapped__", None) or getattr(inner, "tracer", None)
+        if wrapped is None:
+            break
+        inner = wrapped
+    if type(inner) is NoOpTracer:  # that of a disabled SDK
+        return tracer, None
+    if not isinstance(inner, SdkTracer):
+        name = f"{type(provider).__module__}.{type(provider).__qualname__}"
+        raise UsageError(f"{name} is not built on the SDK of OpenTelemetry")
+    if not isinstance(inner.id_generator, _Ids):
+        inner.id_generator = _Ids(inner.id_generator)
+    return tracer, inner._span_limits.max_span_attributes  # noqa: SLF001 - the SDK says it nowhere else
+
+
+_next = threading.local()
+"""The id of the span that this thread starts next."""
+
+
+class _Ids(IdGenerator):
+    """Gives Playhead's spans their own ids; traces get theirs from the application's generator."""
+
+    def __init__(self, inner: IdGenerator) -> None:
+        self._inner = inner
+
+    def generate_span_id(self) -> int:
+        """Return the id of the span that this thread starts."""
+        return getattr(_next, "number", None) or self._inner.generate_span_id()
+
+    def generate_trace_id(self) -> int:
+        """Return an id for a trace."""
+        return self._inner.generate_trace_id()
+
+    def is_trace_id_random(self) -> bool:
+        """Return whether the ids of traces are random."""
+        return self._inner.is_trace_id_random()
