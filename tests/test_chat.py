@@ -65,6 +65,12 @@ class TestAMessage:
         assert (reply.message, reply.tools_used, reply.result.iterations) == ("fine", ("lookup",), 4)
         assert all(request.tools[0].name == "lookup" for request in model.requests)
 
+    async def test_a_context_is_added_to_the_prompt_of_the_strategy(self, tmp_path: Path):
+        """A strategy with a prompt of its own keeps it in a chat with a context."""
+        chat, model = session(tmp_path, [text("Hi.")], context="Be kind.", agent={"strategy": "direct"})
+        await chat.chat("Hello")
+        assert sent(model)[0] == ("system", "You solve the user's task.\n\nBe kind.")
+
     @pytest.mark.parametrize(
         "empty", ["", " \n", [], [TextPart(text=" ")]], ids=["text", "blank", "parts", "blank part"]
     )

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
-from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
+from playhead.kernel.prompts import default_prompt
 from playhead.trace.blobs import write_all
 from playhead.trace.format import new_run_id
 from playhead.trace.types import ChatTurn, Content, Message, text_of
@@ -324,12 +324,10 @@ class ChatSession:
         more = [] if self._log.context is None else [self._log.context]
         if accounts and accounts[-1]:
             more.append(f"Tool calls made for your last answer, and their results:\n{accounts[-1]}")
-        if not more:
-            return self._header.system_prompt
         prompt = self._header.system_prompt
-        if prompt is None:
-            prompt = DEFAULT if any(map(_is_own, self._tools.values())) else DEFAULT_WITHOUT_TOOLS
-        return "\n\n".join([prompt, *more])
+        if more and prompt is None:
+            prompt = default_prompt(self._header, has_tools=any(map(_is_own, self._tools.values())))
+        return "\n\n".join([prompt, *more]) if prompt is not None else None
 
 
 def _checked_id(chat_id: str) -> str:

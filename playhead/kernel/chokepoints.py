@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from playhead.errors import first_problem
 from playhead.kernel.copies import Copies, copy_json, twin
 from playhead.kernel.state import Step
 from playhead.trace.events import LlmResponded, ToolCallCompleted
@@ -85,9 +86,7 @@ def _validated(validate: Callable[[Any], Any], given: object, expected: str) -> 
     try:
         return validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"what it returned is no {expected} ({where}: {first['msg']})") from None
+        raise ValueError(f"what it returned is no {expected} ({first_problem(error)})") from None
 
 
 TEXT: Final = Chokepoint(_accept_text, lambda before, after: (before, after), lambda _, after: after)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
     from playhead.trace.types import Request, SourceInfo, ToolSpec
+    from playhead.trace.values import JsonValue
 
 
 def hook_info(role: str, name: str, settings: dict[str, Any]) -> HookInfo:
@@ -54,7 +55,7 @@ class GuardMaker(NamedTuple):
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its approver."""
-        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        from playhead.diagnose.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
         return source_info("killswitch", self.name, *([] if self.approver is None else [self.approver]))
 
@@ -100,15 +101,19 @@ def _fired(ends: Session, switch: str, termination: Termination, **where: Any) -
     )
 
 
-def termination_of(switch: str, answer: Stop | Terminate) -> Termination:
-    """Return the termination for a killswitch's answer."""
+def termination_of(
+    name: str, answer: Stop | Terminate, output: JsonValue = None, role: str = "killswitch"
+) -> Termination:
+    """Return the termination for the answer of a killswitch, a policy or a hook."""
     failed = isinstance(answer, Terminate)
+    error = (answer.reason or name) if failed else None
     return Termination(
         answer.terminated_by,
-        source=f"killswitch:{switch}",
+        output,
+        source=f"{role}:{name}",
         failed=failed,
-        error=answer.reason if failed else None,
-        because=answer.reason,
+        error=error,
+        because=answer.reason or None,
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import ReplayError, RunEndedError, TraceWriteError
+from playhead.kernel.guards import termination_of
 from playhead.kernel.hooks import PHASE_OF, Answer, Nudge, Resume, Skip, Stop, SwitchTo, Terminate
-from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.trace.events import HookFailed, HookFired, KillswitchFired
 from playhead.trace.values import repair_json
@@ -122,15 +122,8 @@ def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState
     answer, before = cast("Stop | Terminate", said.answer), session.termination
     # Without an answer the output is the newest result; those of this turn may not be in the thread yet.
     output = state.output if before is None or before.output is None else before.output
-    failed = isinstance(answer, Terminate)
-    termination = Termination(
-        answer.terminated_by,
-        repair_json(output),
-        source=f"killswitch:{answer.switch}" if answer.switch else f"{'policy' if said.policy else 'hook'}:{said.hook}",
-        failed=failed,
-        error=(answer.reason or said.hook) if failed else None,
-        because=answer.reason or None,
-    )
+    role = "killswitch" if answer.switch else "policy" if said.policy else "hook"
+    termination = termination_of(answer.switch or said.hook, answer, repair_json(output), role)
     if session.ending.end(termination, overrule=True):
         record_steering(said, phase, timing, session)
 

@@ -109,14 +109,8 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
     if stated and session.gate.hooks is not None and session.gate.hooks.wants("decision.rationale"):
         reply = replace(reply, calls=tuple([await with_offered_rationale(each, session) for each in reply.calls]))
     if reply.calls and reply.thought:
-        session.emit(
-            Thought(
-                request=request,
-                text=None
-                if reply.thought == response.text and request not in session.gate.rewritten
-                else reply.thought,
-            )
-        )
+        is_recorded = reply.thought == response.text and request not in session.gate.rewritten
+        session.emit(Thought(request=request, text=None if is_recorded else reply.thought))
     for planned in reply.calls:
         if session.header.rationale and planned.call.id not in stated and not is_meta(session, planned.call.name):
             path: Literal["native", "text"] = "text" if planned.source == "text" else "native"
