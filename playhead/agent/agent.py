@@ -67,7 +67,7 @@ class Agent:
         repair: bool = True,
         approver: Approver | None = None,
         compose: Sequence[Block] = (),
-        redact: Sequence[RedactText] = (),
+        redact: Sequence[RedactText] | None = (),
         trace: TraceTo = DEFAULT,
         clock: Callable[[], Clock] = SystemClock,
     ) -> None:
@@ -95,7 +95,8 @@ class Agent:
             approver: decides whether a tool with `requires_approval` may run. Only True or `Approval(True)` approves.
             compose: blocks that change, watch or stop runs: killswitches (`max_iterations(5)`), policies
                 (`require_tools("search")`) and your own; see `playhead.compose`.
-            redact: functions applied to every recorded text. API keys are always redacted.
+            redact: functions applied to every recorded text, after known formats of credentials are redacted. None turns
+                both off, and the trace says so. API keys of the models are always redacted.
             trace: the folder for traces; None disables tracing; the default is the folder in the settings.
             clock: creates the clock of each run. Tests pass a deterministic clock.
 
@@ -155,7 +156,7 @@ class Agent:
             **past,
             hooks=self._harness.info(),
         ).with_parameters(checked_parameters(parameters or {}, getattr(self.model, "known_parameters", None)))
-        self._redact = checks.functions("redact", redact)
+        self._redact = None if redact is None else checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._clock = clock
         self._subscriptions = Subscriptions()

@@ -128,7 +128,7 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
         agent=header,
         task=task,
         versions={"playhead": VERSION, "python": platform.python_version()},
-        redacted=run.recorder.redactor.has_rules,
+        **run.recorder.redactor.in_header,
         telemetry=ambient_telemetry(earlier_trace_id=earlier_trace_id),
         **about,
     )
@@ -203,8 +203,6 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
 
 def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
     """Return the partial result for an exception. It is redacted because logs may print it."""
-    if not redactor.secrets:
-        return result
     steps = tuple(replace(step, content=redactor.redact_secrets(step.content)) for step in result.steps)
     return result.model_copy(update={"steps": steps, "output": redactor.of_secrets().redact(result.output)})
 
@@ -216,12 +214,12 @@ def with_below(agent: AgentTool) -> list[AgentTool]:
 
 def rules_of(agent: AgentTool) -> list[RedactText]:
     """Return the redaction functions of an agent and its sub-agents."""
-    return [function for each in with_below(agent) for function in each.redact]
+    return [function for each in with_below(agent) for function in each.redact or ()]
 
 
 def redactor_of(agent: AgentTool) -> Redactor:
     """Return the run's redactor, with all rules and the secrets of models, parameters and tools."""
-    redactor = Redactor(rules_of(agent))
+    redactor = Redactor(rules_of(agent), detects=agent.redact is not None)
     agents = with_below(agent)
     for holder in (holder for each in agents for holder in (*each.models, *each.tools.values())):
         for name, secret in getattr(

@@ -53,7 +53,7 @@ class Eraser(Redactor):
     """
 
     def __init__(self, values: Iterable[str] = (), patterns: Iterable[re.Pattern[str]] = ()) -> None:
-        super().__init__()
+        super().__init__(detects=False)
         self.patterns = tuple(patterns)
         self._names: dict[str, str] = {}
         self._forms: dict[str, str] = {}

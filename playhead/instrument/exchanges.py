@@ -269,7 +269,7 @@ class WireExchange:
 def _identity(scope: Scope, body: bytes) -> str:
     """Return the hash of a body, or where redaction changes it a fingerprint, which does not reveal it."""
     redactor = scope.session.run.recorder.redactor
-    if redactor.active and redactor.concerns(body):
+    if redactor.concerns(body):
         text = scrub(body.decode(errors="replace"))
         if redactor.redact_text(text) != text:
             return fingerprint(text)

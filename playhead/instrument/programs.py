@@ -207,7 +207,7 @@ class Recorded:
             agent=header,
             task=task_of(header),
             versions={"playhead": VERSION, "python": platform.python_version()},
-            redacted=run.recorder.redactor.has_rules,
+            **run.recorder.redactor.in_header,
             telemetry=ambient_telemetry(),
             **about,
         )

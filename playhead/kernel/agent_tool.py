@@ -53,7 +53,8 @@ class AgentTool:
     read_only: bool | None = None
     """Whether it may run in parallel with other calls; None means if all of its own tools may."""
     approver: Approver | None = None
-    redact: tuple[RedactText, ...] = ()
+    redact: tuple[RedactText, ...] | None = ()
+    """The functions of `Agent(redact=…)`; None means that credentials are not detected either."""
     hooks: Callable[[], Hooks | None] = lambda: None
     """Returns its hooks; called when the agent runs, so that hooks may be added until then."""
     guards: Callable[[], tuple[GuardMaker, ...]] = tuple
@@ -194,7 +195,7 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
         yield source_info("approver", "approver", agent.approver)
     for model in agent.models:
         yield source_info("model", model.name, type(model))
-    for place, rule in enumerate(agent.redact):
+    for place, rule in enumerate(agent.redact or ()):
         yield source_info("redactor", str(place), rule)
     yield from () if agent.composed is None else agent.composed()
 

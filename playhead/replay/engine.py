@@ -182,7 +182,8 @@ def _open(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]
     clock, run_id = SystemClock(), new_run_id()
     settings = None if folder is None else load_settings()
     writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
-    redactor = Redactor([] if plan.agent is None else rules_of(plan.agent.as_tool()))
+    functions = [] if plan.agent is None else rules_of(plan.agent.as_tool())
+    redactor = Redactor(functions, detects=plan.recording.header.redaction is None)
     for name, value in plan.rebinding.values.items():
         redactor.add_secret(value, name)
     plan.cast.teach(redactor)

@@ -28,6 +28,7 @@ from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.parameters import comparable
 from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from playhead.replay.guards import Races
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.redaction import Redactor
     from playhead.trace.types import Content, SourceInfo, SourceKind
 
 STOPPED: Final = "replay_stopped"
@@ -221,6 +221,7 @@ async def run_frozen(
     recording = world.recording
     subscriptions = Subscriptions()
     subscriptions.add(None, hear)
+    redactor = redactor or Redactor(detects=recording.header.redaction is None)
     recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=RecordedStops(recording))
     header, tools = recording.header.agent, dict[str, "Tool"]()

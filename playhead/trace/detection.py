@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from bisect import bisect_right
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -18,8 +19,14 @@ if TYPE_CHECKING:
 
 # Where a credential may begin: at a word, or after an escape of JSON, a URL or a terminal, whose last letter belongs to no word.
 _BEGINNING: Final = r"(?:\b|_|\\[bfnrtv0]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,12}m)"
-# Between a name and its value, as in `NAME = "…"`, `"name": "…"`, `--name …`, `NAME: str = '…'` or `<name>…`.
-_ASSIGNMENT: Final = r"[\w .-]{0,40}?\\{0,3}[\"'`]?[\])]?\s{0,4}(?::\s?\w{1,20}\s?=|=>|:=|={1,3}|:{1,2}|,|>|\(|\||\s)\s{0,4}\\{0,3}[\"'`]?"
+# Between a name and its value: `NAME = "…"`, `"name": "…"`, `--name …`, `NAME: str = '…'`, `<name>…`. Of a name that says no more
+# than whose it is, only what is assigned counts: a hash may follow the name of a service anywhere.
+_KEY_WORD: Final = r"[\w .-]{0,30}?(?i:key|token|secret|pass|pwd|auth|cred|api|pat|sid|licen[cs]e)[\w.-]{0,20}?"
+_QUOTE: Final = r"\\{0,3}[\"'`]?"
+_ASSIGNS: Final = r"(?::\s?\w{1,20}\s?=|=>|:=|={1,3}|:{1,2})"
+_ASSIGNMENT: Final = (
+    rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}{_QUOTE}"
+)
 _MARKER: Final = r"\[redacted:([a-z0-9-]{1,60})(?::[0-9a-f]{8})?\]"
 _MEMORY: Final = 64 << 20
 """Bytes that an expression's automaton may take: with too few of them it is built again and again."""
@@ -47,18 +54,20 @@ class _Rule:
         self._digits: bool = fields.get("digits", False)
         self._mixed: bool = fields.get("mixed", False)
         self._unless: str | None = fields.get("unless")
+        self._not_named: str | None = fields.get("not_named")
         if "assigned" in fields:
             self._expression = rf"(?:{self.keywords}){_ASSIGNMENT}(?P<secret>{fields['assigned']})(?:[^\w-]|$)"
         else:
             inside = fields["expression"] if "(?P<" in fields["expression"] else f"(?P<secret>{fields['expression']})"
             self._expression = inside if fields.get("open") else f"{_BEGINNING}(?:{inside})"
 
-    def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield where credentials of this format are, in bytes."""
+    def spans(self, data: bytes) -> Iterator[tuple[int, int, int]]:
+        """Yield where credentials of this format are, in bytes, each after the beginning of what it is named by."""
         for match in compiled(self._expression).finditer(data):
             start, end = next(span for span in map(match.span, range(1, match.re.groups + 1)) if span != (-1, -1))
-            if self._is_credential(data[start:end]):
-                yield start, end
+            named = self._not_named is None or compiled(self._not_named).search(data[match.start() : start]) is None
+            if named and self._is_credential(data[start:end]):
+                yield match.start(), start, end
 
     def _is_credential(self, value: bytes) -> bool:
         """Return whether a match is no word and no placeholder."""
@@ -77,27 +86,31 @@ def find(text: str) -> list[Found]:
     What stands in place of a credential that was redacted is none.
     """
     data = text.encode("utf-8", "surrogatepass")
-    if not may_hold(data):
-        return []
-    spans = sorted((start, end, rule.place) for rule in _applicable(data) for start, end in rule.spans(data))
-    if not spans:
+    applicable = [_rules()[place] for place in _keywords().Match(data) or ()]
+    if not applicable:
         return []
     known = {rule.name for rule in _rules()}
     markers = [each.span() for each in compiled(_MARKER).finditer(data) if each[1].decode() in known]
+    ends = [end for _, end in markers]
+    spans = sorted(
+        (start, end, rule.place)
+        for rule in applicable
+        for named, start, end in rule.spans(data)
+        if (after := bisect_right(ends, named)) == len(ends) or end <= markers[after][0]  # overlaps no marker
+    )
     merged: list[tuple[int, int, int]] = []
     for start, end, place in spans:
-        if any(start < marker_end and marker_start < end for marker_start, marker_end in markers):
-            continue
         if merged and start < merged[-1][1]:
             before = merged.pop()
-            start, end, place = before[0], max(end, before[1]), min(place, before[2])  # noqa: PLW2901 - the two as one
-        merged.append((start, end, place))
+            merged.append((before[0], max(end, before[1]), min(place, before[2])))
+        else:
+            merged.append((start, end, place))
     return list(_in_characters(text, data, merged))
 
 
 def may_hold(data: bytes) -> bool:
     """Return whether a text or JSON in UTF-8 has the keyword of a rule; without one it holds no credential that `find` knows."""
-    return _prefilter().search(data) is not None
+    return bool(_keywords().Match(data))
 
 
 def entropy(text: str) -> float:
@@ -126,27 +139,17 @@ def _rules() -> tuple[_Rule, ...]:
 
 
 @cache
-def _prefilter() -> Any:  # noqa: ANN401 - re2 has no types
-    return compiled("|".join(rule.keywords for rule in _rules()))
-
-
-@cache
-def _keyword_set() -> Any:  # noqa: ANN401 - re2 has no types
+def _keywords() -> Any:  # noqa: ANN401 - re2 has no types
+    """Return the set of all rules' keywords; one pass over a text says which of them occur."""
     import re2  # noqa: PLC0415
 
     options = re2.Options()
-    options.max_mem = _MEMORY
-    found = re2.Set.SearchSet(options)
+    options.max_mem = _MEMORY  # with too little of it, a set says that nothing occurs
+    keywords = re2.Set.SearchSet(options)
     for rule in _rules():
-        found.Add(rule.keywords.encode())
-    found.Compile()
-    return found
-
-
-def _applicable(data: bytes) -> Iterator[_Rule]:
-    """Yield the rules whose keywords occur; all, should the set of keywords run out of memory, which it does not say."""
-    places = _keyword_set().Match(data)
-    return (_rules()[place] for place in places) if places else iter(_rules())
+        keywords.Add(rule.keywords.encode())
+    keywords.Compile()
+    return keywords
 
 
 def _in_characters(text: str, data: bytes, spans: list[tuple[int, int, int]]) -> Iterator[Found]:

@@ -73,6 +73,16 @@ def fingerprint(value: JsonValue) -> str:
     return f"{sha256(key).hexdigest()[:8]}:{hmac.new(key, canonical_json(value), sha256).hexdigest()}"
 
 
+def marker(rule: str, credential: str) -> str:
+    """Return what stands in place of a credential: `[redacted:github-token:1a2b3c4d]`.
+
+    The eight digits are a keyed hash, so that equal credentials stay equal, in all runs of this user; they are missing when
+    there is no key.
+    """
+    made = fingerprint({"credential": credential})
+    return f"[redacted:{rule}:{made.partition(':')[2][:8]}]" if made != UNKNOWN else f"[redacted:{rule}]"
+
+
 def comparable(one: str, other: str) -> bool:
     """Return whether two fingerprints were made with the same key, so that comparing them compares their values."""
     return UNKNOWN not in (one, other) and one.partition(":")[0] == other.partition(":")[0]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,7 +16,7 @@ from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.line import Record, encode_data
 from playhead.trace.parameters import fingerprint
 from playhead.trace.redaction import Redactor
-from playhead.trace.values import json_hash
+from playhead.trace.values import encoded, json_hash
 
 if TYPE_CHECKING:
     from playhead.trace.clock import Clock
@@ -148,10 +149,7 @@ class Recorder:
             prepared.state = "unobserved"
         else:
             try:
-                if self.redactor.active:
-                    self._redact(prepared)
-                elif self.writer is not None:
-                    prepared.data = encode_data(event)
+                self._redact(prepared)
             except Exception as error:  # noqa: BLE001 - an event that cannot be redacted is not recorded; the run continues
                 self._withheld += 1
                 self._error = self._error or error
@@ -185,8 +183,9 @@ class Recorder:
 
     def identity_of(self, value: JsonValue) -> tuple[str, str | None]:
         """Return the hash of a JSON value after redaction, and the original's fingerprint where redaction changed it."""
-        if not self.redactor.active:
-            return json_hash(value), None
+        data = encoded(value)
+        if not self.redactor.concerns(data):
+            return sha256(data).hexdigest(), None
         redacted = self.redactor.redact(value)
         return json_hash(redacted), None if redacted == value else fingerprint(value)
 
@@ -201,7 +200,8 @@ class Recorder:
         if self.redactor.concerns(prepared.data):
             prepared.event = self.redactor.redact_model(prepared.event)
             prepared.data = encode_data(prepared.event)
-        prepared.owner = self.redactor.redact_identity(prepared.owner)
+        if prepared.owner != "root":
+            prepared.owner = self.redactor.redact_identity(prepared.owner)
 
     def _notify(self, function: OnRecord, record: Record) -> None:
         try:

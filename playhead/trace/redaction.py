@@ -1,8 +1,8 @@
 """Keeps secrets out of the trace: text is redacted before it is encoded.
 
 No secret reaches the disk, a span or a report, and every hash covers the redacted value. Known secrets are replaced
-everywhere. The user's functions receive free text only, not the ids that link events and not the format's own words.
-Exceptions and log lines go through the same redactor.
+everywhere, and so is what has the format of a credential (`playhead.trace.detection`). The user's functions receive free text
+only, not the ids that link events and not the format's own words. Exceptions and log lines go through the same redactor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from weakref import WeakSet
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from playhead.trace.parameters import unrecorded_values
+from playhead.trace.detection import find, may_hold
+from playhead.trace.parameters import marker, unrecorded_values
 from playhead.trace.types import ID
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
@@ -53,17 +54,22 @@ _LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
 
 class Redactor:
-    """Replaces known secrets in everything that is recorded, and applies the user's redaction functions."""
+    """Replaces known secrets and credentials in everything that is recorded, and applies the user's redaction functions.
 
-    def __init__(self, functions: Iterable[RedactText] = ()) -> None:
+    Without `detects`, only the secrets that it was told of count.
+    """
+
+    def __init__(self, functions: Iterable[RedactText] = (), *, detects: bool = True) -> None:
         self._functions = tuple(functions)
+        self.detects = detects
+        """Whether texts that have the format of a credential are replaced."""
         # These tuples are replaced, never changed in place, because another thread may be reading them.
         self._credentials: Replacements = ()
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
-        self.has_rules = self.active = bool(self._functions)
-        """`has_rules`: whether the user gave functions. `active`: whether there is anything to redact."""
+        self.has_rules = bool(self._functions)
+        """Whether the user gave functions."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
         with _lock:
             _redactors.add(self)  # for the log lines of this process, as long as this redactor exists
@@ -94,13 +100,20 @@ class Redactor:
         self._replace({word: path for word, path in words.items() if looks_secret(word)})
 
     @property
+    def in_header(self) -> dict[str, Any]:
+        """The fields of `run-started` that say how the run is redacted."""
+        return {"redacted": self.has_rules, "redaction": None if self.detects else "off"}
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The texts that are replaced everywhere, longest first."""
         return tuple(form for form, _ in self._replacements)
 
     def concerns(self, data: bytes) -> bool:
         """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
-        return bool(self._functions) or any(needle in data for needle in self._needles)
+        if self._functions or (self.detects and may_hold(data)):
+            return True
+        return any(needle in data for needle in self._needles)
 
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return a redacted copy of an event, or of a value inside it, of the same type."""
@@ -123,18 +136,18 @@ class Redactor:
         return value if redacted == text else redacted
 
     def redact_secrets(self, text: str) -> str:
-        """Return the text without known secrets."""
-        return _replaced(text, self._replacements)
+        """Return the text without secrets, known and detected ones."""
+        return self._detected(_replaced(text, self._replacements))
 
     def of_secrets(self) -> Redactor:
-        """Return a redactor for the known secrets only, without the user's functions."""
-        alone = Redactor()
-        alone._replacements, alone._needles, alone.active = self._replacements, self._needles, bool(self._needles)
+        """Return a redactor without the user's functions."""
+        alone = Redactor(detects=self.detects)
+        alone._replacements, alone._needles = self._replacements, self._needles
         return alone
 
     def redact_identity(self, text: str) -> str:
         """Return an id, or a word of the kernel, without credentials."""
-        return _replaced(text, self._credentials)
+        return self._detected(_replaced(text, self._credentials))
 
     def redact_error(self, text: str) -> str:
         """Return an error message or log line without secrets and with the user's functions applied."""
@@ -147,12 +160,14 @@ class Redactor:
 
     def finds_in_error(self, text: str) -> bool:
         """Return whether an error's text contains a secret."""
-        return any(form in text for form, _ in self.in_errors)
+        return any(form in text for form, _ in self.in_errors) or (self.detects and bool(find(text)))
 
     def _replace(self, words: Mapping[str, str]) -> None:
         self._replacements = _with(self._replacements, words)
         self._needles = tuple(to_json(form)[1:-1] for form, _ in self._replacements)
-        self.active = True
+
+    def _detected(self, text: str, name: str = "") -> str:
+        return without_credentials(text, name) if self.detects else text
 
     def _redact_field(self, value: Any, *, is_id: bool) -> Any:  # noqa: ANN401 - any field of any event
         if isinstance(value, BaseModel):
@@ -179,8 +194,26 @@ class Redactor:
             name = self.redact_text(key)
             while name in redacted:  # two keys that are now equal must not overwrite each other
                 name += "'"
-            redacted[name] = self.redact(item)
+            shown = self.redact(item)
+            redacted[name] = self._detected(shown, name) if isinstance(shown, str) else shown
         return redacted
+
+
+def without_credentials(text: str, name: str = "") -> str:
+    """Return the text with a marker in place of each credential.
+
+    Args:
+        text: the text.
+        name: the key of the text in its object: by it, what has no format of its own is a credential (`{"password": …}`).
+    """
+    before = f"{name}=" if name else ""
+    whole, position = before + text, len(before)
+    pieces: list[str] = []
+    for start, end, rule in find(whole):
+        if end > position:
+            pieces += (whole[position:start], marker(rule, whole[max(start, position) : end]))
+            position = end
+    return "".join((*pieces, whole[position:]))
 
 
 Replacements = tuple[tuple[str, str], ...]
@@ -297,9 +330,9 @@ def _redact_line(record: logging.LogRecord) -> bool:
     trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
     # All secrets first, then the functions: a function might change a part of another agent's secret.
     text = _replaced(text, sorted((each for redactor in redactors for each in redactor.in_errors), key=_longest_first))
-    for redactor in redactors:
+    for redactor in redactors or [Redactor()]:
         text = redactor.redact_text(text)
-        if any(map(redactor.finds_in_error, trace.splitlines())):
+        if any(map(redactor.finds_in_error, (trace, *trace.splitlines()))):
             record.exc_info, trace = None, ""
     if text != said:
         record.msg, record.args = text, ()

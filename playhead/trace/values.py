@@ -67,7 +67,7 @@ def from_json(value: JsonValue) -> Any:  # noqa: ANN401 - the value may be of an
 
 def canonical_json(value: object) -> bytes:
     """Return the canonical JSON of `value` for hashing and matching: RFC 8785 after tagging, integral floats included."""
-    return _canonical(to_json(value))
+    return encoded(to_json(value))
 
 
 def content_hash(value: object) -> str:
@@ -77,10 +77,11 @@ def content_hash(value: object) -> str:
 
 def json_hash(value: JsonValue) -> str:
     """Return the hash of a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
-    return hashlib.sha256(_canonical(value)).hexdigest()
+    return hashlib.sha256(encoded(value)).hexdigest()
 
 
-def _canonical(value: JsonValue) -> bytes:
+def encoded(value: JsonValue) -> bytes:
+    """Return the canonical JSON of a value that `to_json` returned."""
     if is_plain(value):
         return pydantic_core.to_json(dict(sorted(value.items())))
     import rfc8785  # noqa: PLC0415 - not needed to read a trace

@@ -40,6 +40,8 @@ class RunStarted(EventBase, kind="run-started"):
     """Versions of Playhead and of Python."""
     redacted: Annotated[bool, VOLATILE] = False
     """Whether the user's redaction rules were applied to the run; a replay may differ where they changed something."""
+    redaction: Annotated[Literal["off"] | None, VOLATILE] = None
+    """`off` when what has the format of a credential was not redacted; absent when it was."""
     replay_of: Annotated[Id | None, VOLATILE] = None
     """Id of the run that this one replays."""
     replay_mode: Annotated[str | None, VOLATILE] = None
