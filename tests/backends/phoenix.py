@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.backends.model_server import model_server
 from tests.backends.seen import SeenSpan, SeenTrace
 from tests.backends.servers import free_port, program, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.backends.model_server import ModelServer
 
 SPANS = """
 { projects { edges { node { name spans(first: 1000) { edges { node {
@@ -41,6 +44,8 @@ class Phoenix:
     """A server that runs."""
 
     endpoint: str
+    model: ModelServer
+    """What its playground calls."""
 
     def place(self, project: str) -> dict[str, str]:
         """Return the environment of a program that sends to a project."""
@@ -68,6 +73,12 @@ class Phoenix:
         traces = map(_trace, whole)
         return {trace.root.attributes["metadata"]["playhead"]["run_id"]: trace for trace in traces}
 
+    def node(self, span_id: str) -> str:
+        """Return Phoenix's own id of a span, which addresses of its pages have."""
+        query = f'{{ getSpanByOtelId(spanId: "{span_id}") {{ id }} }}'
+        answer = httpx.post(f"{self.endpoint}/graphql", json={"query": query}, timeout=60).raise_for_status().json()
+        return str(answer["data"]["getSpanByOtelId"]["id"])
+
     def sessions(self, project: str) -> dict[str, dict[str, Any]]:
         """Return what is known of each session of a project."""
         return {session["sessionId"]: session for session in self.asked(SESSIONS, project, "sessions")}
@@ -85,8 +96,10 @@ def phoenix(folder: Path) -> Iterator[Phoenix]:
         "PHOENIX_WORKING_DIR": str(folder),
         "PHOENIX_TELEMETRY_ENABLED": "false",
     }
-    with running([program("phoenix"), "serve"], environment, folder / "phoenix.log", f"{endpoint}/healthz"):
-        yield Phoenix(endpoint)
+    with model_server() as model:
+        environment |= {"OPENAI_BASE_URL": model.address, "OPENAI_API_KEY": "none"}
+        with running([program("phoenix"), "serve"], environment, folder / "phoenix.log", f"{endpoint}/healthz"):
+            yield Phoenix(endpoint, model)
 
 
 def _trace(spans: list[dict[str, Any]]) -> SeenTrace:

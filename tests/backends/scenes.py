@@ -46,6 +46,8 @@ HOSTILE: Final = (
 )
 MESSAGES: Final = 200
 """Of the long thread."""
+TURNS: Final = 40
+"""Of the run that calls a tool in each turn."""
 
 LOOK: Final = call("lookup", key="Mount Zed")
 CALCULATE: Final = call("calculator", expression="4180 * 0.3048")
@@ -72,6 +74,12 @@ class PricedModel(ScriptedModel):
 def send(to: str, body: dict[str, Any]) -> dict[str, Any]:
     """Send a message."""
     return {"to": to, "sent": True, "body": body}
+
+
+@tool(read_only=True, kind="retriever")
+def search(query: str) -> list[dict[str, Any]]:
+    """Search the atlas."""
+    return [{"id": "a1", "score": 0.75, "content": f"{query} is 4,180 feet high.", "metadata": {"page": 12}}]
 
 
 @tool(read_only=True)
@@ -203,6 +211,8 @@ OTHERS: Final[dict[str, Callable[[Path, str], RunResult]]] = {
     ),
     "cached": plain([text(ANSWER, usage=CACHED)]),
     "unknown-model": plain([text(ANSWER)], model="acme/alpha"),
+    "forty-turns": plain([LOOK] * TURNS + [text(ANSWER)], max_iterations=TURNS + 1),
+    "retriever": plain([call("search", query="Mount Zed"), text(ANSWER)], search),
     "long-thread": plain([LOOK, text(ANSWER)], examples=long_thread()),
     "hostile": plain(
         [call("send", to=HOSTILE, body={HOSTILE: [HOSTILE]}), text(HOSTILE, thinking=HOSTILE)],
@@ -216,7 +226,9 @@ OTHERS: Final[dict[str, Callable[[Path, str], RunResult]]] = {
 """What else is apt to be shown wrongly."""
 
 SCENES: Final = STRATEGIES | OTHERS
-TREES: Final = trees_in(Path(__file__).with_name("trees.txt"))
+TREES: Final = trees_in(Path(__file__).with_name("trees.txt")) | {
+    "forty-turns": ["AGENT agent:guide", *[f"  LLM llm:{MODEL}", "  TOOL tool:lookup"] * TURNS, f"  LLM llm:{MODEL}"]
+}
 """The spans of each scene: a line for each, below its parent and in the order in which they began."""
 
 

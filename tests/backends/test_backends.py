@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from playhead.trace.events import LlmFailed, LlmResponded
 from tests.backends.conftest import MORE, PLACE
 from tests.backends.phoenix import Phoenix
 from tests.backends.recorded import answer, calls, exchanges, message, shown
-from tests.backends.scenes import ANSWER, HOSTILE, MODEL, SCENES, SESSION, TASK, TREES, USER
+from tests.backends.scenes import ANSWER, HOSTILE, MODEL, SCENES, SESSION, TASK, TREES, TURNS, USER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def test_messages(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
     spans = seen[scene].of("LLM")
     for span, (request, exchange) in zip(spans, exchanges(sent.runs[scene]), strict=True):
         told = [message(each) for each in request.messages]
-        assert parsed(span.prompt) == (told if len(told) <= NEWEST else [told[0], *told[-NEWEST + 1 :]])
+        assert parsed(span.prompt) == cut(told)
         said = [answer(exchange.outcome)] if isinstance(exchange.outcome, LlmResponded) else []
         assert parsed(span.answer) == said
 
@@ -79,7 +80,7 @@ def test_messages(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
 @pytest.mark.parametrize("scene", SCENES)
 def test_tools(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
     """Each call of a tool has its arguments and its result."""
-    spans = seen[scene].of("TOOL")
+    spans = sorted([*seen[scene].of("TOOL"), *seen[scene].of("RETRIEVER")], key=lambda span: span.start)
     for span, call in zip(spans, calls(sent.runs[scene]), strict=True):
         assert call.completed is not None
         result = call.completed.result if call.completed.ok else call.completed.observation()
@@ -117,6 +118,24 @@ def test_long_thread(seen: dict[str, SeenTrace]) -> None:
     for span, messages in zip(seen["long-thread"].of("LLM"), (202, 204), strict=True):
         assert (span.tokens[0], named(span, "llm.model_name"), len(span.prompt)) == (messages, "gpt-4o-mini", NEWEST)
         assert named(span, "metadata")["playhead"]["messages_cut"] == messages - NEWEST
+
+
+def test_forty_turns(seen: dict[str, SeenTrace]) -> None:
+    """Each prompt of a long run begins with the task, and no turn is split: 20 messages are an even number, as turns of two are."""
+    *_, last = seen["forty-turns"].of("LLM")
+    assert [each["role"] for each in last.prompt] == ["system", "user", *["assistant", "tool"] * 9]
+    assert named(last, "metadata")["playhead"]["messages_cut"] == 2 + 2 * TURNS - NEWEST
+
+
+def test_retrieved_documents(seen: dict[str, SeenTrace]) -> None:
+    """A search has its documents, with id, score and metadata."""
+    (span,) = seen["retriever"].of("RETRIEVER")
+    nested = span.attributes.get("retrieval")
+    flat = {name.rpartition(".")[2]: value for name, value in span.attributes.items() if "documents.0" in name}
+    found = nested["documents"][0]["document"] if nested else flat
+    page = json.loads(found["metadata"]) if isinstance(found["metadata"], str) else found["metadata"]
+    assert (found["id"], found["score"], found["content"]) == ("a1", 0.75, "Mount Zed is 4,180 feet high.")
+    assert page == {"page": 12}
 
 
 def test_exported_twice(sent: Sent, seen: dict[str, SeenTrace]) -> None:
@@ -169,16 +188,34 @@ def test_the_sessions_of_phoenix(sent: Sent, seen: dict[str, SeenTrace]) -> None
     assert failed - {*MORE} == {"failed-model", "failed-tool", "retried-model"}
 
 
+def cut(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages that a span shows: the system message, the first task and the newest whole turns."""
+    if len(messages) <= NEWEST:
+        return messages
+    newest = messages[2 - NEWEST :]
+    return messages[:2] + newest[newest[0]["role"] == "tool" :]
+
+
 def parsed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages with the arguments of their calls as data."""
+    """Return messages with the arguments of their calls as data, and with the ids that events have."""
     found = []
     for each in messages:
         told = [
-            {**call, "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"])}}
+            {
+                **call,
+                "id": given(call["id"]),
+                "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"])},
+            }
             for call in each.get("tool_calls", ())
         ]
-        found.append(each | ({"tool_calls": told} if told else {}))
+        answered = {"tool_call_id": given(each["tool_call_id"])} if "tool_call_id" in each else {}
+        found.append(each | answered | ({"tool_calls": told} if told else {}))
     return found
+
+
+def given(call_id: str) -> str:
+    """Return the id of a call in its owner's events; that of a second owner with the same id has six digits more."""
+    return re.sub(r"^(call_\d+_\d+)_[0-9a-f]{6}$", r"\1", call_id)
 
 
 def named(span: SeenSpan, name: str) -> Any:
