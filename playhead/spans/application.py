@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.semconv.trace import SpanAttributes as S
@@ -41,7 +42,7 @@ from playhead.trace.events import (
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import Span, Status, Tracer, TracerProvider
@@ -57,6 +58,8 @@ _AT_THE_END_S: Final = 0.1
 """Seconds that the end of a run may wait until its spans have ended, so that a flush by the application finds them."""
 _NO_START: Final = (MessageAdded, FactRecorded, KernelStateSnapshot)
 """Frequent events that start and end no span."""
+_GATHER_S: Final = 0.02
+"""Seconds that the thread lets events gather: to wake it for each span would cost the agent as much as the span."""
 MAX_QUEUED: Final = 100_000
 """Largest number of events that wait for a provider."""
 log = logging.getLogger("playhead")
@@ -176,12 +179,13 @@ class HandedOver:
         self.options = options
         self.stopped = False
         """Whether later runs are no longer handed over."""
-        self._provider = provider
+        self.provider = provider
         self.forget_parent()
 
     def forget_parent(self) -> None:
         """Forget all events, because in a forked child they belong to the parent."""
         self._events: SimpleQueue[tuple[ApplicationSpans, list[Record]] | threading.Event] = SimpleQueue()
+        self._hurry = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._runs: set[ApplicationSpans] = set()
@@ -217,6 +221,7 @@ class HandedOver:
         """Hand over every span that has ended; return whether that was done in time."""
         reached = threading.Event()
         self._events.put(reached)
+        self._hurry.set()
         return self._thread is None or reached.wait(timeout_s)
 
     def flush(self, timeout_s: float = 30.0) -> bool:
@@ -225,7 +230,7 @@ class HandedOver:
         if not self.catch_up(timeout_s):
             return False
         try:
-            flush: Callable[[int], object] = getattr(self._provider, "force_flush", lambda _: True)
+            flush: Callable[[int], object] = getattr(self.provider, "force_flush", lambda _: True)
             return flush(int(max(late_at - time.monotonic(), 0.0) * 1000)) is not False
         except Exception as error:  # noqa: BLE001 - a provider is the application's code
             log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
@@ -249,17 +254,27 @@ class HandedOver:
     def _work(self) -> None:
         while True:
             item = self._events.get()
-            if isinstance(item, threading.Event):
-                item.set()
-                continue
-            spans, records = item
-            for record in records:
-                try:
-                    spans.ends.feed(record)
-                except Exception as error:  # noqa: BLE001 - a span processor is the application's code
-                    self._warn(f"it raised {type(error).__name__} for a span", [spans])
-            if isinstance(records[-1].event, RunCompleted) and records[-1].owner == "root":
-                self._runs.discard(spans)
+            self._hurry.wait(_GATHER_S)
+            for each in (item, *self._waiting()):
+                if isinstance(each, threading.Event):
+                    self._hurry.clear()
+                    each.set()
+                else:
+                    self._end_spans(*each)
+
+    def _waiting(self) -> Iterator[tuple[ApplicationSpans, list[Record]] | threading.Event]:
+        with suppress(Empty):
+            while True:
+                yield self._events.get_nowait()
+
+    def _end_spans(self, spans: ApplicationSpans, records: list[Record]) -> None:
+        for record in records:
+            try:
+                spans.ends.feed(record)
+            except Exception as error:  # noqa: BLE001 - a span processor is the application's code
+                self._warn(f"it raised {type(error).__name__} for a span", [spans])
+        if isinstance(records[-1].event, RunCompleted) and records[-1].owner == "root":
+            self._runs.discard(spans)
 
     def _warn(self, why: str, runs: Sequence[ApplicationSpans]) -> None:
         """Warn once about spans that are not handed over, with the command that sends them."""

@@ -319,6 +319,9 @@ class _Current:
     """The export of this process."""
 
     export: LiveExport | HandedOver | None = None
+    """What the program or a variable has begun."""
+    application: HandedOver | None = None
+    """What goes through the provider that the application has configured."""
     registered = False
     lock = threading.Lock()
     refused = False
@@ -404,7 +407,12 @@ def _application() -> HandedOver | None:
     from playhead.spans.application import HandedOver, application_provider  # noqa: PLC0415 - as above
 
     provider = application_provider()
-    return None if provider is None else HandedOver(provider)
+    with _Current.lock:  # several first runs may begin at once
+        if provider is None or (_Current.application is not None and _Current.application.provider is provider):
+            return None if provider is None else _Current.application
+        _Current.application = HandedOver(provider)
+        _register()
+        return _Current.application
 
 
 def named_service() -> str | None:
@@ -414,8 +422,9 @@ def named_service() -> str | None:
 
 def at_exit() -> None:
     """Deliver the remaining spans for at most two seconds, and warn about undelivered ones."""
-    if _Current.export is not None:
-        _Current.export.shutdown()
+    for export in (_Current.export, _Current.application):
+        if export is not None:
+            export.shutdown()
 
 
 def _automatic() -> LiveExport | HandedOver | None:
@@ -430,16 +439,22 @@ def _begin(export: AnyExport) -> AnyExport:
     if _Current.export is not None and not _Current.export.stopped:
         raise UsageError(f"spans are exported to {_Current.export.name} already; call its shutdown() first")
     _Current.export = export
+    _register()
+    return export
+
+
+def _register() -> None:
+    """Let exports end with the process, and start afresh in a forked child."""
     if not _Current.registered:
         _Current.registered = True
         atexit.register(at_exit)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_forget_parent)
-    return export
 
 
 def _forget_parent() -> None:
     """Start afresh in a forked child, which sends its own runs and none of its parent's."""
     _Current.lock = threading.Lock()
-    if _Current.export is not None:
-        _Current.export.forget_parent()
+    for export in (_Current.export, _Current.application):
+        if export is not None:
+            export.forget_parent()

@@ -22,6 +22,7 @@ def nothing_exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.delenv(name)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(live._Current, "export", None)
+    monkeypatch.setattr(live._Current, "application", None)
     monkeypatch.setattr(live._Current, "refused", False)
     yield
     if live._Current.export is not None:

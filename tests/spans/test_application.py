@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from tests.spans.collector import Collector
 
 SCOPE = "openinference.instrumentation.playhead"
+NOTE = "app.note"
+"""An attribute that a tool's body adds to the current span."""
 
 
 class Application:
@@ -83,7 +86,7 @@ def traveller(folder: Path | None, application: Application) -> Agent:
     @tool(read_only=True)
     def read(key: str) -> str:
         """Read, in a thread."""
-        trace.get_current_span().set_attribute("app.note", key)
+        trace.get_current_span().set_attribute(NOTE, key)
         with application.tracer.start_as_current_span(f"read {key}"):
             return key
 
@@ -116,8 +119,23 @@ async def test_a_configured_provider_gets_the_spans(tmp_path: Path, application:
     with application.tracer.start_as_current_span("request"):
         await traveller(tmp_path, application).run("Go.")
     assert sorted(application.tree()) == sorted(TREE)
-    assert {each.attributes["app.note"] for each in application.ours() if each.name == "tool:read"} == {"b"}  # type: ignore[index]
+    assert {each.attributes[NOTE] for each in application.ours() if each.name == "tool:read"} == {"b"}  # type: ignore[index]
     assert {each.resource.attributes["service.name"] for each in application.ours()} == {"shop"}
+
+
+async def test_many_runs_at_once_keep_their_spans_apart(tmp_path: Path, application: Application) -> None:
+    """Each nests under the span that was open where it began, and one thread ends the spans of all."""
+
+    async def request(number: int) -> str:
+        with application.tracer.start_as_current_span(f"request {number}"):
+            return (await traveller(tmp_path, application).run("Go.", run_id=f"run-{number}")).run_id
+
+    await asyncio.gather(*map(request, range(5)))
+    for number in range(5):
+        recorded = [*spans_of(load_recording(f"run-{number}", tmp_path).records)]
+        mine = [each for each in application.ours() if each.context.trace_id == recorded[0].context.trace_id]
+        assert by_id(recorded) == by_id(mine)
+    assert [each.name for each in threading.enumerate()].count("playhead-spans") == 1
 
 
 def facts(span: ReadableSpan) -> dict[str, Any]:
@@ -127,13 +145,20 @@ def facts(span: ReadableSpan) -> dict[str, Any]:
         "name": span.name,
         "ids": (span.context.trace_id, span.context.span_id, span.parent and span.parent.span_id),
         "times": (span.start_time, span.end_time),
-        "attributes": {name: [*each] if isinstance(each, tuple) else each for name, each in span.attributes.items()},
+        "attributes": {
+            name: [*each] if isinstance(each, tuple) else each for name, each in span.attributes.items() if name != NOTE
+        },
         "status": (span.status.status_code, span.status.description),
         "events": [(each.name, dict(each.attributes or {}), each.timestamp) for each in span.events],
         "links": [each.context.span_id for each in span.links],
         "kind": span.kind,
         "scope": span.instrumentation_scope,
     }
+
+
+def by_id(spans: list[ReadableSpan]) -> dict[int, dict[str, Any]]:
+    """Return the facts of spans: calls beside each other may be recorded and handed over in different orders."""
+    return {each.context.span_id: facts(each) for each in spans}
 
 
 @pytest.mark.parametrize("nested", [True, False])
