@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import inspect
+from ast import literal_eval
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -21,7 +22,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
 from playhead.trace.types import ToolCall
-from playhead.trace.values import from_json, is_plain, json_hash, to_json
+from playhead.trace.values import from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -40,15 +41,24 @@ class Body:
     spec: ToolSpec
     function: Callable[..., Any]
     """The user's function, for the types of its results and errors."""
-    run: Callable[[ToolContext], Any]
+    start: Callable[[ToolContext], Any]
     """Runs it with its arguments; returns its value, or an awaitable of it."""
     arguments: dict[str, JsonValue]
-    is_program: bool = False
-    act: Act | None = None
+    act: Act = field(init=False)
     value: Any = None
     error: BaseException | None = None
     has_run: bool = False
-    served: bool = False
+
+    async def run(self, context: ToolContext) -> Outcome:
+        """Run the body in the thread or task that made the call."""
+        self.has_run = True
+        try:
+            value = self.start(context)
+            self.value = await value if inspect.isawaitable(value) else value
+        except Exception as error:  # noqa: BLE001 - raised again where the call was made
+            self.error = error
+            return Outcome.failure(type(error).__name__, describe(error))
+        return Outcome(ok=True, result=to_json(self.value))
 
 
 class DirectTool:
@@ -60,26 +70,13 @@ class DirectTool:
         """The bodies of the calls in progress, by call id."""
         self._scope = scope
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> None:
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:  # noqa: ARG002
         """Accept every call: the program has made it."""
+        return self._scope.world.check(self.bodies[context.call_id], context)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002 - the body has them
-        """Run the body in the thread or task that made the call, or serve its recorded outcome."""
-        body, world = self.bodies[context.call_id], self._scope.world
-        if body.act is not None:
-            reads = self.spec.read_only
-            outcome = world.result(body.act, context.call_id, is_program=body.is_program, read_only=reads)
-            if outcome is not None:
-                body.served = True
-                return outcome
-        body.has_run = True
-        try:
-            value = body.run(context)
-            body.value = await value if inspect.isawaitable(value) else value
-        except Exception as error:  # noqa: BLE001 - raised again where the call was made
-            body.error = error
-            return Outcome.failure(type(error).__name__, describe(error))
-        return Outcome(ok=True, result=to_json(body.value))
+        """Run the body, or serve its recorded outcome."""
+        return await self._scope.world.outcome(self.bodies[context.call_id], context)
 
 
 def call_tool(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the function's own
@@ -148,7 +145,8 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
             call_id += "_"
         scope.call_ids.add(call_id)
         tool.bodies[call_id] = body
-    key = json_hash(body.arguments)
+    args_hash, fingerprint = session.run.recorder.identity_of(body.arguments)
+    key = fingerprint or args_hash
     body.act = Act(session.owner, strand.number, "call", body.spec.name, key, lambda: body.arguments)
     planned = PlannedCall(
         call=ToolCall(id=call_id, name=body.spec.name, arguments=body.arguments),
@@ -182,7 +180,7 @@ def _wants_approval(scope: Scope, planned: PlannedCall, spec: ToolSpec) -> bool:
 def _value(scope: Scope, body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
     """Return or raise what the call returned or raised."""
     with scope.lock:
-        scope.sent.note_result(completed, completed.call_id)
+        scope.sent.note_result(completed)
     if body.has_run:
         if body.error is not None:
             raise body.error
@@ -191,24 +189,27 @@ def _value(scope: Scope, body: Body, completed: ToolCallCompleted) -> Any:  # no
     if completed.ok:
         return restored(body.function, completed.result)
     error = completed.error
-    if not body.served or error is None:  # a killswitch or an approver kept the body from running
+    if error is None or not completed.end.body_ran:  # a killswitch or an approver kept the body from running
         raise ToolCallError(f"{body.spec.name}: {'it did not run' if error is None else error.message}")
     raise _raised(body.function, error)
 
 
 def restored(function: Callable[..., Any], result: JsonValue) -> Any:  # noqa: ANN401 - the function's own
     """Return a recorded result as the function returned it: of the annotated type where there is one."""
-    value = from_json(result)
     try:
         returned = inspect.signature(function, eval_str=True).return_annotation
-        adapter = None if returned is inspect.Signature.empty else TypeAdapter(returned)
-    except Exception:  # noqa: BLE001 - an annotation may be any expression, and of any type
-        adapter = None
-    if adapter is None or (is_plain(value) and returned in (str, int, float, bool)):
+    except Exception:  # noqa: BLE001 - an annotation may be any expression
+        returned = inspect.Signature.empty
+    return restored_as(returned, from_json(result))
+
+
+def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the annotated type
+    """Return a value from a recording as an annotation has it; as it is, where that is no type of pydantic's."""
+    if annotation is inspect.Parameter.empty or type(value) is annotation:
         return value
     try:
-        return adapter.validate_python(value)
-    except ValueError:
+        return TypeAdapter(annotation).validate_python(value)
+    except Exception:  # noqa: BLE001 - of any type
         return value
 
 
@@ -217,7 +218,7 @@ def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
     known = getattr(function, "__globals__", {}).get(error.type, getattr(builtins, error.type, None))
     if isinstance(known, type) and issubclass(known, Exception):
         try:
-            return known(error.message)
+            return known(literal_eval(error.message) if known is KeyError else error.message)  # its text is a repr
         except Exception:  # noqa: BLE001 - it takes other arguments
             return ToolCallError(f"{error.type}: {error.message}")
     return ToolCallError(f"{error.type}: {error.message}")

@@ -71,7 +71,7 @@ class WireExchange:
         scope.learn(asked.secrets)
         self._hash = _identity(scope, asked.body)
         self._number = self._numbered()
-        self.served: Served | None = scope.world.answer(self._act())
+        self.served: Served | None = None
         self._wire = asked.wire if asked.wire is None else scope.world.changed(scope.session.owner, asked.wire)
         self._request = self._made()
         self._name = f"{self._number}.{asked.attempt}"
@@ -121,6 +121,11 @@ class WireExchange:
             withdraw(session, self._request)
             raise Halted(str(ended)) from ended
         self._at_us.append(session.run.recorder.clock.now_us())
+        try:
+            self.served = self._scope.world.answer(self._act())
+        except BaseException as error:
+            self.end(error, b"")
+            raise
 
     def _numbered(self) -> int:
         """Return the request's number; a retry by the SDK, which sends the same bytes again, keeps that of the first attempt."""

@@ -19,7 +19,7 @@ from playhead.trace.events import FactRecorded
 from playhead.trace.values import from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from playhead.instrument.scopes import Scope
 
@@ -51,13 +51,13 @@ def ask(name: str, function: Callable[[], Any]) -> Any:  # noqa: ANN401 - any JS
     strand = scope.strand()
     act = Act(scope.session.owner, strand.number, "fact", name, "", lambda: name)
     value = scope.world.value(act, function)
-    if inspect.isawaitable(value):
+    if inspect.iscoroutinefunction(function):
         return _awaited(scope, act, value)
     return _recorded(scope, act, value)
 
 
-async def _awaited(scope: Scope, act: Act, value: Awaitable[Any]) -> Any:  # noqa: ANN401 - any JSON value
-    return _recorded(scope, act, await value)
+async def _awaited(scope: Scope, act: Act, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    return _recorded(scope, act, await value if inspect.isawaitable(value) else value)
 
 
 def _recorded(scope: Scope, act: Act, value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -58,6 +58,8 @@ class Lifetime:
         """
         session = self.scope.session
         session.ending.cancel_with(self._stop)
+        if session.parent is None:
+            self.scope.world.begin(session)
         try:
             session.emit_start(self._started, "agent", "", self._record_left)
         except RunEndedError as ended:

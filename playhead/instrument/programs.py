@@ -261,7 +261,6 @@ class Recorded:
         def lives(context: ToolContext) -> Lifetime:
             parent = context.session
             owner, composed = context.child_owner, root.composition(None)
-            scope.world.enter(parent.owner, context.call_id, owner)
             session = open_session(parent.run, header, root.model, {}, owner=owner, parent=parent, composed=composed)
             started = AgentStarted(agent=header, task=task_of(header), parent=parent.owner, call_id=context.call_id)
             return Lifetime(session, scope.world, started, lambda reached: AgentCompleted(**reached.ending_fields()))
@@ -271,7 +270,10 @@ class Recorded:
                 f"{self._name} is a generator: call it outside of recorded functions, or leave out its @recorded"
             )
         body = Body(
-            spec, self.function, lambda context: self._run(bound, lambda: lives(context)), arguments, is_program=True
+            spec,
+            self.function,
+            lambda context: self._run(bound, lambda: lives(context)),
+            arguments,
         )
         return call(scope, body, is_async=inspect.iscoroutinefunction(self.function))
 

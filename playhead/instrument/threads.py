@@ -33,11 +33,10 @@ class SentMessages:
         message = made(Message, id=0, role="assistant", content=response.text, tool_calls=response.tool_calls)
         self._refs[_key(message)] = made(MessageRef, request=response.request)
 
-    def note_result(self, completed: ToolCallCompleted, call_id: str | None) -> None:
-        """Know the message that repeats a result; `call_id` is the model's id of the call."""
-        if call_id == completed.call_id:
-            message = Message(id=0, role="tool", content=completed.observation(), tool_call_id=call_id)
-            self._refs[_key(message)] = made(MessageRef, call=completed.call_id)
+    def note_result(self, completed: ToolCallCompleted) -> None:
+        """Know the message that repeats a result."""
+        message = Message(id=0, role="tool", content=completed.observation(), tool_call_id=completed.call_id)
+        self._refs[_key(message)] = made(MessageRef, call=completed.call_id)
 
     def _numbered(self, message: Message) -> Message:
         key = _key(message)

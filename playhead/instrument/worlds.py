@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from playhead.kernel.session import World
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from playhead.instrument.seam import Served
     from playhead.instrument.wire import WireRequest
     from playhead.kernel.outcome import Outcome
+    from playhead.kernel.session import Session, ToolContext
+    from playhead.trace.events import ErrorInfo
+    from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -34,8 +37,22 @@ class Act:
     """Returns what it asks, for an error."""
 
 
+class CallBody(Protocol):
+    """The body of a call."""
+
+    spec: ToolSpec
+    arguments: dict[str, JsonValue]
+    act: Act
+
+    async def run(self, context: ToolContext) -> Outcome:
+        """Run it."""
+
+
 class ProgramWorld(World):
     """The live world."""
+
+    def begin(self, session: Session) -> None:
+        """Take the session of the run."""
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:  # noqa: ARG002 - replays use it
         """Return a request as it is sent."""
@@ -45,12 +62,13 @@ class ProgramWorld(World):
         """Return the recorded answer to a request; None to send it."""
         return None
 
-    def result(self, act: Act, call_id: str, *, is_program: bool, read_only: bool) -> Outcome | None:  # noqa: ARG002
-        """Return the recorded outcome of a call; None to run its body. The body of a nested program always runs."""
+    def check(self, body: CallBody, context: ToolContext) -> ErrorInfo | Outcome | None:  # noqa: ARG002
+        """Return why a call cannot run, or None."""
         return None
 
-    def enter(self, caller: str, call_id: str, owner: str) -> None:
-        """Take the owner of a nested program, which this call entered."""
+    async def outcome(self, body: CallBody, context: ToolContext) -> Outcome:
+        """Return the outcome of a call: of its body, or the recorded one."""
+        return await body.run(context)
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - any JSON value, or an awaitable of it
         """Return the answer to a question that is neither the model's nor a tool's."""

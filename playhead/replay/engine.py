@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from anyio.lowlevel import checkpoint
+
 from playhead.agent.options import DEFAULT, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.running import check_guards, open_control, open_writer, record_run, rules_of
@@ -110,6 +112,9 @@ async def replay(
         min_grounded: the minimum share of calls that must have a recorded answer from the same state. Below it, the
             verdict is `inconclusive`.
         on_record: a function called with every record of the replay.
+        program: the recorded function, for a recording of one: the same function runs again. Its model is that of its own
+            clients, with the overrides applied to its requests.
+        args: arguments of the function by name, in place of the recorded ones.
 
     Returns:
         The outcome, also if the replay was stopped or the model failed: see `stopped`.
@@ -119,6 +124,8 @@ async def replay(
         NotReplayableError: the recording is damaged, a prompt is redacted, or an imported run lacks required data.
         TraceError: the reference does not name a readable trace, or the replay's own trace cannot be created.
     """
+    if options.get("program") is not None:
+        raise UsageError("program= is for load_recording(…).replay(program=…)")
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     plan, agent = make_plan(recording, Overrides.of(overrides), options), options.get("agent")
     min_grounded, trace = options.get("min_grounded", 0.8), options.get("trace", DEFAULT)
@@ -218,9 +225,14 @@ def _silent_models(own: Recording) -> list[str]:
 def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
     for owner in _silent_models(own):
         yield f"the model of {owner} failed, so what it would have said is not known"
+    yield from notes_on_results(plan.overrides, answers)
+
+
+def notes_on_results(overrides: Overrides, answers: Answers) -> Iterator[str]:
+    """Yield what is to know of the answers that a replay's calls got."""
     for name, count in answers.foreign.items():
         yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
-    for number, rule in enumerate(plan.overrides.tool_results):
+    for number, rule in enumerate(overrides.tool_results):
         if number not in answers.used:
             which = rule.tool if rule.nth is None else f"call {rule.nth} of {rule.tool}"
             yield f"the override of {which} was not used: it fitted {answers.fitted[number]} calls of the replay"
@@ -348,4 +360,6 @@ class ReplayTool:
             serving = answers.decided(context.owner, context.call_id)
             if serving is not None and not serving.is_made_up:
                 return await self._world.enter(self._given, arguments, context)
-        return await answers.answer(context.owner, context.call_id)
+        outcome = await answers.answer(context.owner, context.call_id)
+        await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
+        return outcome

@@ -54,6 +54,20 @@ def require_own(recording: Recording, what: str) -> None:
         )
 
 
+def require_no_program(recording: Recording) -> None:
+    """Refuse a run of a recorded function, which only the function itself can do again.
+
+    Raises:
+        NotReplayableError: it is one.
+    """
+    header = recording.header.agent
+    if header.strategy == "program":
+        name = header.strategy_settings.get("function")
+        raise NotReplayableError(
+            f"{recording.run_id} is a run of the program {name}: pass the function itself, program= (--program {name})"
+        )
+
+
 def require_replayable(recording: Recording) -> None:
     """Refuse an imported run that lacks the data to replay it.
 

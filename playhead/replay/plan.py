@@ -15,7 +15,7 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
-from playhead.replay.loading import require_replayable, require_sound
+from playhead.replay.loading import require_no_program, require_replayable, require_sound
 from playhead.replay.matching import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 from playhead.replay.serving import OnMissing, checked_policy
@@ -24,7 +24,7 @@ from playhead.trace.owners import agent_path
 from playhead.trace.types import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from playhead.agent.agent import Agent
     from playhead.agent.options import TraceTo
@@ -47,6 +47,8 @@ class ReplayOptions(TypedDict, total=False):
     trace: TraceTo
     min_grounded: float
     on_record: OnRecord | None
+    program: Callable[..., Any] | None
+    args: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     on_missing = checked_policy(options.get("on_missing", "strict"), has_code=agent is not None)
     rebinding = Rebinding.of(options.get("rebind"))
     require_sound(recording)
+    require_no_program(recording)
     require_replayable(recording)
     if agent is None and not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")

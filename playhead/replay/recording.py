@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose import recording as diagnose
-from playhead.replay.engine import replay, replay_sync
+from playhead.kernel.lifecycle.threads import run_blocking
+from playhead.replay.engine import replay
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
-from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
+from playhead.replay.program_replay import replay_program
+from playhead.replay.programs import reproduce_program
+from playhead.replay.reproduction import Reproduction, reproduce
 from playhead.replay.resume_run import ResumeOptions, resume, resume_sync
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from typing import Unpack
 
@@ -36,20 +40,45 @@ class Recording(diagnose.Recording):
             NotReplayableError, UnrecordedCallError, StaleResultError: see `playhead.replay.replay`.
         """
         overrides, options = _split(changes)
-        return await replay(self, overrides, **options)
+        if options.get("program") is None:
+            return await replay(self, overrides, **options)
+        return await replay_program(self, overrides, **options)
 
     def replay_sync(self, **changes: Unpack[Again]) -> ReplayResult:
         """Replay the recording and block until the result."""
-        overrides, options = _split(changes)
-        return replay_sync(self, overrides, **options)
+        return run_blocking(lambda: self.replay(**changes))
 
-    async def reproduce(self, *, agent: Agent | None = None) -> Reproduction:
-        """Run the recording again with everything frozen and compare every event: see `playhead.replay.reproduce`."""
-        return await reproduce(self, agent=agent)
+    async def reproduce(
+        self,
+        *,
+        agent: Agent | None = None,
+        program: Callable[..., Any] | None = None,
+        args: Mapping[str, Any] | None = None,
+    ) -> Reproduction:
+        """Run the recording again with everything frozen and compare every event: see `playhead.replay.reproduce`.
 
-    def reproduce_sync(self, *, agent: Agent | None = None) -> Reproduction:
+        Args:
+            agent: the recorded agent, to take its tools and strategy from code.
+            program: the recorded function, for a recording of one.
+            args: arguments of the function by name, in place of the recorded ones.
+
+        Raises:
+            UsageError: an argument is missing or not valid.
+            NotReplayableError: see `playhead.replay.reproduce`.
+        """
+        if program is None:
+            return await reproduce(self, agent=agent)
+        return await reproduce_program(self, program, args)
+
+    def reproduce_sync(
+        self,
+        *,
+        agent: Agent | None = None,
+        program: Callable[..., Any] | None = None,
+        args: Mapping[str, Any] | None = None,
+    ) -> Reproduction:
         """Reproduce the recording and block until the outcome."""
-        return reproduce_sync(self, agent=agent)
+        return run_blocking(lambda: self.reproduce(agent=agent, program=program, args=args))
 
     async def resume(self, agent: Agent, **options: Unpack[ResumeOptions]) -> RunResult:
         """Resume an interrupted run with the live model and tools: see `playhead.replay.resume`."""

@@ -21,7 +21,7 @@ from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed
-from playhead.replay.loading import read_reference, require_own, require_sound
+from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
 from playhead.replay.prefix import without_end
 from playhead.trace.clock import SystemClock
 from playhead.trace.format import new_run_id
@@ -103,6 +103,9 @@ class Reproduction:
     not_compared: tuple[str, ...]
     """What could not be compared: event kinds and fields that this version does not know, and request parameters
     without a fingerprint or with one made with another key."""
+    ambiguous: tuple[str, ...] = ()
+    """Of a program: equal calls of several threads or tasks that were answered differently. Nothing says which answer is
+    whose, so the reproduction is inconclusive."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
@@ -134,6 +137,7 @@ async def payloads_of(recording: Recording) -> Passed:
 
 async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed | None = None) -> Reproduction:
     require_sound(recording)
+    require_no_program(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     strategy_of(recording.header.agent)  # raises if the strategy is not registered
     ending = recording.ending

@@ -24,7 +24,7 @@ from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import RecordedStops
-from playhead.replay.loading import read_reference, require_own, require_sound
+from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_follower import PrefixFollower
 from playhead.replay.prefix_world import PrefixWorld
@@ -124,6 +124,7 @@ async def _resume(
     folder = recording.path.parent if isinstance(trace, Default) else trace
     folder = None if folder is None else checks.checked_folder(folder)
     require_sound(recording)
+    require_no_program(recording)
     require_own(recording, "only that program can go on with it")
     strategy_of(recording.header.agent)  # which refuses one that is not registered
     with claimed(recording, again=options.get("again", False)):

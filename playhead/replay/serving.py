@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from anyio.lowlevel import checkpoint
-
 from playhead.errors import (
     AmbiguousResultError,
     RecordingEndedError,
@@ -256,7 +254,6 @@ class Answers:
         asked.context.session.emit(ReplayServed(call_id=call_id, rung=serving.rung, source_seq=seq))
         outcome = replace(await self._outcome(asked, serving), rung=serving.rung)
         self._remember(asked, serving, outcome)
-        await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         return outcome
 
     # --- the choice ---------------------------------------------------------------------------------------------------

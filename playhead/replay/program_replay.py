@@ -1,0 +1,292 @@
+"""Mode `replay` for a recorded program: its model is live and changed on the wire, its tools answer from the recording."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from playhead.agent.options import DEFAULT
+from playhead.agent.result import RunResult
+from playhead.agent.running import open_writer
+from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.recording import Recording
+from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
+from playhead.instrument import formats
+from playhead.instrument.seam import Halted
+from playhead.instrument.worlds import ProgramWorld
+from playhead.kernel import checks
+from playhead.kernel.session import RunContext
+from playhead.replay.calls import read_past
+from playhead.replay.engine import ReplayResult, notes_on_results
+from playhead.replay.loading import require_sound
+from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
+from playhead.replay.programs import arguments_of, checked_program, perform
+from playhead.replay.serving import Answers, checked_policy, grounded_share
+from playhead.replay.strands import strands_of
+from playhead.settings import load_settings
+from playhead.trace.clock import SystemClock
+from playhead.trace.events import LlmRequested, RunCompleted
+from playhead.trace.format import new_run_id
+from playhead.trace.owners import tool_of
+from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.values import JsonValue, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from playhead.instrument.programs import Recorded
+    from playhead.instrument.wire import WireRequest
+    from playhead.instrument.worlds import Act, CallBody
+    from playhead.kernel.outcome import Outcome
+    from playhead.kernel.session import Session, ToolContext
+    from playhead.replay.overrides import OverridesLike
+    from playhead.trace.events import ErrorInfo
+    from playhead.trace.line import Record
+
+OPTIONS: Final = frozenset({"program", "args", "on_missing", "trace", "min_grounded", "on_record"})
+"""The options of `replay` that a program can have."""
+
+
+async def replay_program(
+    recording: Recording,
+    overrides: OverridesLike,
+    program: object,
+    **options: Any,  # noqa: ANN401 - of `ReplayOptions`
+) -> ReplayResult:
+    """Run a recorded program again: see `playhead.replay.replay`; the model is that of the program's own clients.
+
+    Raises:
+        UsageError: an override or option is not valid, or does not reach a program.
+        NotReplayableError: the recording is damaged.
+    """
+    unknown = sorted(options.keys() - OPTIONS)
+    if unknown:
+        raise UsageError(f"{unknown[0]}= does not reach a program.{nearest(unknown[0], OPTIONS)}")
+    require_sound(recording)
+    known, changes = checked_program(recording, program), Overrides.of(overrides)
+    world = ReplayedProgram(recording, changes, checked_policy(options.get("on_missing", "strict"), has_code=True))
+    bound = arguments_of(recording, known, {**_task(recording, known, changes), **(options.get("args") or {})})
+    min_grounded = options.get("min_grounded", 0.8)
+    records: list[Record] = []
+    run = _open(world, options.get("trace", DEFAULT), [records.append, *filter(None, [options.get("on_record")])])
+    about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": changes.as_json()}
+    await perform(known, bound, lambda: run, world, **about)
+    run.recorder.seal()
+    path = None if run.recorder.writer is None else run.recorder.writer.path
+    own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
+    result = _result(own, path, complete=path is not None and run.recorder.complete)
+    diff, answers = diff_recordings(recording, own), world.answers
+    judged = grounded_share({name: count for name, count in answers.rungs.items() if name != "override"}, answers.stops)
+    is_sure = world.stopped is None and not world.doubts and recording.status == "closed"
+    is_sure = is_sure and (judged is None or judged >= min_grounded)
+    return ReplayResult(
+        run=result,
+        recording=own,
+        diff=diff,
+        verdict="inconclusive" if not is_sure else "same" if diff.identical else "changed",
+        grounded=grounded_share(answers.rungs, answers.stops),
+        rungs=dict(answers.rungs),
+        stopped=world.stopped,
+        notes=(*world.doubts, *world.notes(), *notes_on_results(changes, answers)),
+    )
+
+
+class ReplayedProgram(ProgramWorld):
+    """Serves a recording's tools and facts to its own program, and changes its requests."""
+
+    def __init__(self, recording: Recording, changes: Overrides, on_missing: Any) -> None:  # noqa: ANN401 - checked
+        self.doubts: list[str] = []
+        """Why nothing can be concluded."""
+        self.stopped: str | None = None
+        """Why the replay stopped, or None."""
+        self._changes = _checked_changes(recording, changes)
+        self._past = read_past(recording)
+        self.answers = Answers(recording, self._past, on_missing, changes.tool_results)
+        self._facts = strands_of(recording, {"fact"})
+        self._alike = _answered_differently(recording)
+        self._approvals = {
+            (name, fact.key): fact.value
+            for name, owner in recording.owners.items()
+            for fact in owner.facts
+            if fact.name == "approval"
+        }
+        self._prompts = {name: _first_prompt(recording, name) for name in recording.owners}
+        self._other_prompts = 0
+        self._lock = threading.RLock()
+        self._root: Session | None = None
+
+    def begin(self, session: Session) -> None:
+        """Take the session of the run."""
+        self._root = session
+
+    def changed(self, owner: str, wire: WireRequest) -> WireRequest:
+        """Return a request with the overrides of its agent."""
+        changes = self._changes if owner == "root" else self._changes.agents.get(tool_of(owner), AgentOverrides())
+        model, prompt = changes.model, None
+        if owner != "root" and model is None and not changes.model_fields_set:
+            model = self._changes.model
+        if changes.system_prompt is not None:
+            said = formats.system_of(wire)
+            if said == self._prompts.get(self._source(owner)):
+                prompt = changed_prompt(changes.system_prompt, said or "")
+            else:
+                self._other_prompts += 1
+        if prompt is None and model is None and not changes.merged_parameters:
+            return wire
+        parameters = changes.merged_parameters or None
+        return formats.changed(wire, system_prompt=prompt, model=model, parameters=parameters)  # type: ignore[arg-type]
+
+    def check(self, body: CallBody, context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Register a call whose answer is going to be wanted."""
+        with self._lock:
+            return self.answers.check(body.spec, body.arguments, context, _Given(body))
+
+    async def outcome(self, body: CallBody, context: ToolContext) -> Outcome:
+        """Return the recorded outcome of a call, or what `on_missing` says; a recorded function is entered."""
+        try:
+            with self._lock:
+                serving = self.answers.decided(context.owner, context.call_id)
+                if body.spec.kind != "agent" or (serving is not None and serving.is_made_up):
+                    self._doubt(body, context)
+                    return await self.answers.answer(context.owner, context.call_id)
+        except ReplayError as error:
+            self._stop(error)
+        return await body.run(context)
+
+    def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - JSON
+        """Return the recorded answer to a question; nothing is asked again."""
+        with self._lock:
+            strands = self._facts.get(self._source(act.owner))
+            found = None if strands is None else strands.take(act)
+        if found is None:
+            self._stop(
+                UnrecordedCallError(f"{act.owner} asks for the fact {act.name!r}, which was not recorded for it")
+            )
+        if found.rival is not None:
+            self.doubts.append(f"several threads or tasks asked for {act.name}, and nothing says which answer is whose")
+        return from_json(found.entry.answer.value)  # type: ignore[union-attr]
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002 - nobody is asked
+        """Return the recorded decision about a call."""
+        serving = self.answers.decided(owner, key)
+        if serving is not None and serving.is_made_up:
+            return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
+        call = None if serving is None else serving.call
+        place = ("", "") if call is None else (call.owner, call.started.call_id)
+        if place not in self._approvals:
+            self._stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
+        return self._approvals[place]
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is to know of the replay."""
+        if self._other_prompts:
+            count = self._other_prompts
+            yield f"{count} requests have another system prompt than the first request of their agent, and kept it"
+
+    def _source(self, owner: str) -> str:
+        place = self.answers.places.of(owner)
+        return place.sources[0] if place.is_owner else ""
+
+    def _doubt(self, body: CallBody, context: ToolContext) -> None:
+        if (self._source(context.owner), body.spec.name, body.act.key) in self._alike:
+            why = "was called with equal arguments by several threads or tasks, and answered differently"
+            self.doubts.append(f"{body.spec.name} {why}: nothing says which answer is whose")
+
+    def _stop(self, error: ReplayError) -> NoReturn:
+        self.stopped = self.stopped or f"replay_stopped: {error}"
+        if self._root is not None:
+            self._root.terminate("replay_stopped", failed=True, error=str(error), overrule=True)
+        raise Halted(str(error)) from error
+
+
+class _Given:
+    """The tool's own code, for `on_missing`."""
+
+    def __init__(self, body: CallBody) -> None:
+        self.spec = body.spec
+        self._body = body
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> None:
+        """Accept every call: the program has made it."""
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002 - the body has them
+        """Run the body."""
+        return await self._body.run(context)
+
+
+def _open(world: ReplayedProgram, trace: Any, heard: list[Any]) -> RunContext:  # noqa: ANN401 - checked here
+    folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)
+    clock, run_id, settings = SystemClock(), new_run_id(), None if folder is None else load_settings()
+    writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
+    subscriptions = Subscriptions()
+    for kind in ("tool-call-started", "tool-call-completed"):
+        subscriptions.add(kind, world.answers.note)
+    for each in heard:
+        subscriptions.add(None, each)
+    recorder = Recorder(clock, writer, subscriptions=(subscriptions,))
+    return RunContext(run_id, recorder, world, on_trace_error=settings.on_trace_error if settings else "continue")
+
+
+def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
+    """Return the result of the run, from its last event."""
+    ending = own.ending or RunCompleted(status="failed", terminated_by="error", terminated_source="program")
+    fields = {name: getattr(ending, name) for name in RunResult.model_fields if name in type(ending).model_fields}
+    fields["strategy_used"] = own.header.agent.strategy
+    return RunResult(**fields, run_id=own.run_id, trace_path=path, trace_complete=complete, steps=())
+
+
+def _task(recording: Recording, program: Recorded, changes: Overrides) -> Mapping[str, Any]:
+    """Return the argument that another task replaces: the one whose text the recorded task is."""
+    if changes.task is None:
+        return {}
+    settings: Any = recording.header.agent.strategy_settings
+    names = [name for name, value in settings["arguments"].items() if value == recording.header.task]
+    if len(names) != 1:
+        raise UsageError(f"task: no argument of {program.reference} is the task; give arguments with args= (--arg)")
+    return {names[0]: changes.task}
+
+
+def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
+    """Return the overrides, if a program's own requests can be changed so.
+
+    Raises:
+        UsageError: an override does not reach a program.
+    """
+    if changes.max_iterations is not None:
+        raise UsageError("max_iterations does not reach a program, whose loop is its own; compose= takes killswitches")
+    asked = [each.event for each in recording.records if isinstance(each.event, LlmRequested)]
+    known = {each.model.partition("/")[0] for each in asked}
+    for model in (changes.model, *(each.model for each in changes.agents.values())):
+        if model is None:
+            continue
+        provider = model.partition("/")[0] if isinstance(model, str) and "/" in model else None
+        if not isinstance(model, str) or (provider is not None and provider not in known):
+            raise UsageError(
+                f"model: the program asks its own clients, of {', '.join(sorted(known)) or 'no known provider'}; "
+                f"it cannot ask {model!r} with them. Name a model of theirs, or change the program's client"
+            )
+    return changes
+
+
+def _answered_differently(recording: Recording) -> set[tuple[str, str, str]]:
+    """Return the calls, by owner, tool and arguments, that several strands made and that were answered differently."""
+    found: dict[tuple[str, str, str], set[tuple[int, str]]] = defaultdict(set)
+    for owner, strands in strands_of(recording, {"call"}).items():
+        for entry in strands.entries:
+            found[owner, entry.name, entry.key].add((entry.strand, entry.outcome()))
+    return {
+        key
+        for key, answers in found.items()
+        if len({strand for strand, _ in answers}) > 1 and len({answer for _, answer in answers}) > 1
+    }
+
+
+def _first_prompt(recording: Recording, owner: str) -> str | None:
+    """Return the system prompt of an owner's first request."""
+    known = recording.owners[owner]
+    for each in known.exchanges[:1]:
+        first = next(iter(known.request(each.requested).messages), None)
+        return str(first.content) if first is not None and first.role == "system" else None
+    return None

@@ -1,0 +1,220 @@
+"""The world of a reproduced program: its model, its tools and its facts answer from the recording."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from playhead.diagnose.diff_values import differences
+from playhead.diagnose.divergence import Divergence
+from playhead.errors import RecordingEndedError, UnrecordedCallError
+from playhead.instrument.seam import Halted, Served
+from playhead.instrument.worlds import ProgramWorld
+from playhead.kernel.outcome import Outcome
+from playhead.replay.strands import Entry, strands_of
+from playhead.trace.events import (
+    AgentCompleted,
+    FactRecorded,
+    KillswitchFired,
+    LlmFailed,
+    LlmRequested,
+    LlmResponded,
+    RunCompleted,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
+from playhead.trace.types import Wire
+from playhead.trace.values import JsonValue, as_text, from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playhead.diagnose.recording import Recording
+    from playhead.errors import ReplayError
+    from playhead.instrument.worlds import Act, CallBody
+    from playhead.kernel.session import Session, ToolContext
+    from playhead.replay.strands import Found, Strands
+    from playhead.trace.line import Record
+
+_ENDING: Final = ("status", "terminated_by", "output", "error")
+"""The fields of an ending that have to come again."""
+_SHOWN: Final = 200
+"""Characters of a value in a sentence."""
+
+
+class FrozenProgram(ProgramWorld):
+    """Serves a recording to its own program, and notes where that does something else."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.ambiguous: list[str] = []
+        """Calls that were made beside equal ones with other answers, so that nothing says which answer is whose."""
+        self.compared = 0
+        """What came out as recorded."""
+        self.is_open = _is_open(recording)
+        """Whether the recording ends before the program did."""
+        self._recording = recording
+        self._strands = strands_of(recording, {"request", "call", "fact"})
+        self._owners = {"root": "root"}
+        self._approvals = {
+            (name, fact.key): fact.value
+            for name, owner in recording.owners.items()
+            for fact in owner.facts
+            if fact.name == "approval"
+        }
+        self._found: list[Divergence] = []
+        self._stopped: ReplayError | None = None
+        self._lock = threading.RLock()
+        self._root: Session | None = None
+
+    def begin(self, session: Session) -> None:
+        """Take the session of the run."""
+        self._root = session
+
+    def answer(self, act: Act) -> Served:
+        """Return the recorded answer to a request."""
+        entry = self._take(act)
+        answer = entry.answer
+        assert isinstance(answer, (LlmResponded, LlmFailed))  # noqa: S101 - of a request
+        wire = answer.wire or Wire(error=answer.error.message if isinstance(answer, LlmFailed) else None)
+        body = from_json(wire.body)
+        known = body if isinstance(body, bytes) else str(body or "").encode()
+        broken = None if wire.error is None or wire.error.startswith("ClosedEarly:") else wire.error
+        return Served(wire.status or 0, wire.headers, known, broken)
+
+    async def outcome(self, body: CallBody, context: ToolContext) -> Outcome:
+        """Return the recorded outcome of a call; a recorded function is entered, and its own ports are frozen."""
+        entry = self._take(body.act)
+        done = entry.answer
+        if body.spec.kind == "agent":
+            self._owners[context.child_owner] = entry.child
+            return await body.run(context)
+        assert isinstance(done, ToolCallCompleted)  # noqa: S101 - of a call
+        for record in (
+            record for name, owner in self._recording.owners.items() for record in owner.records if name == entry.child
+        ):
+            context.session.bill(record.event)  # what its body spent
+        return Outcome(done.ok, done.result, done.error, ended=done.ended, rung="exact")
+
+    def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - JSON
+        """Return the recorded answer to a question."""
+        fact = self._take(act).answer
+        assert isinstance(fact, FactRecorded)  # noqa: S101 - of a fact
+        return from_json(fact.value)
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002 - nobody is asked
+        """Return the recorded decision about a call."""
+        place = (self._owners.get(owner, ""), key)
+        if place not in self._approvals:
+            self._stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
+        return self._approvals[place]
+
+    def hear(self, record: Record) -> None:
+        """Compare how the program, and each recorded function in it, ended."""
+        event = record.event
+        recorded = self._recording.owners.get(self._owners.get(record.owner, ""))
+        if not isinstance(event, (RunCompleted, AgentCompleted)) or recorded is None or recorded.completed is None:
+            return
+        if self._stopped is not None or (self.is_open and record.owner == "root"):
+            return
+        then, now = ({name: getattr(each, name) for name in _ENDING} for each in (recorded.completed, event))
+        seq = recorded.records[-1].seq
+        found = differences(to_json(then), to_json(now))
+        if not found:
+            self.compared += 1
+        for each in found[:1]:
+            what = f"{each.path} of {event.kind} differs"
+            self._found.append(Divergence(recorded.owner, event.kind, what, each.original, each.replay, seq))
+
+    def divergences(self) -> tuple[Divergence, ...]:
+        """Return where the program did something else, the first one first."""
+        found = list(self._found)
+        if self._stopped is None:
+            found += self._missing()
+        return tuple(sorted(found, key=lambda each: (each.seq is None, each.seq or 0)))
+
+    def _missing(self) -> Iterator[Divergence]:
+        """Yield the first thing of each strand that has not come again."""
+        for owner in self._owners.values():
+            seen = set[int]()
+            for entry in self._strands[owner].left() if owner in self._strands else ():
+                if entry.strand not in seen and entry.is_known:
+                    seen.add(entry.strand)
+                    what = f"the program has no {_named(entry.kind, entry.name)} here"
+                    yield Divergence(owner, _where(entry), what, self._told_of(entry), None, entry.seq)
+
+    def _take(self, act: Act) -> Entry:
+        with self._lock:
+            strands = self._strands.get(self._owners.get(act.owner, ""))
+            found = None if strands is None else strands.take(act)
+            if found is None:
+                self._stop(self._miss(act, strands))
+            self._note(act, found, strands)
+        if not found.entry.is_known:
+            self._stop(RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)} was answered"))
+        return found.entry
+
+    def _note(self, act: Act, found: Found, strands: Strands | None) -> None:
+        entry = found.entry
+        self.compared += 1
+        if found.rival is not None:
+            self.ambiguous.append(
+                f"{_named(act.kind, act.name)} of {entry.owner}: events {entry.seq} and {found.rival.seq} are of equal strands "
+                "that were answered differently"
+            )
+        if not found.in_order:
+            due = None if strands is None else strands.expected(act.strand)
+            then = "where nothing was recorded" if due is None else f"before {_named(due.kind, due.name)}"
+            what = f"{_named(act.kind, act.name)} comes {then}"
+            expected = None if due is None else self._told_of(due)
+            self._found.append(Divergence(entry.owner, _where(entry), what, expected, act.told(), entry.seq))
+
+    def _miss(self, act: Act, strands: Strands | None) -> ReplayError:
+        """Note what the program does that was not recorded; return the error."""
+        due = None if strands is None else strands.expected(act.strand)
+        if due is None and self.is_open:
+            return RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)}")
+        owner, now = self._owners.get(act.owner, act.owner), act.told()
+        name = _named(act.kind, act.name)
+        if due is None:
+            self._found.append(Divergence(owner, name, f"only the program now has {name} here", None, now, None))
+        elif (due.kind, due.name) != (act.kind, act.name):
+            what = f"{name} instead of {_named(due.kind, due.name)}"
+            self._found.append(Divergence(owner, _where(due), what, self._told_of(due), now, due.seq))
+        else:
+            then = self._told_of(due)
+            first = next(iter(differences(then, now)), None)
+            what = f"{first.path if first and first.path else 'the content'} of {name} differs"
+            one, other = (then, now) if first is None else (first.original, first.replay)
+            self._found.append(Divergence(owner, _where(due), what, one, other, due.seq))
+        return UnrecordedCallError(f"{self._found[-1].what}: {as_text(now)[:_SHOWN]}")
+
+    def _told_of(self, entry: Entry) -> JsonValue:
+        """Return what an entry asked, as `Act.told` says it."""
+        if isinstance(entry.asked, LlmRequested):
+            messages = self._recording.owners[entry.owner].request(entry.asked).messages
+            return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in messages])
+        return entry.asked.args if isinstance(entry.asked, ToolCallStarted) else entry.name
+
+    def _stop(self, error: ReplayError) -> NoReturn:
+        """End the run, and unwind the program."""
+        self._stopped = self._stopped or error
+        if self._root is not None:
+            self._root.terminate("replay_stopped", failed=True, error=str(error), overrule=True)
+        raise Halted(str(error)) from error
+
+
+def _is_open(recording: Recording) -> bool:
+    ending = recording.ending
+    outside = any(isinstance(each.event, KillswitchFired) and each.event.at == "outside" for each in recording.records)
+    return ending is None or outside or ending.terminated_by in ("cancelled", "replay_stopped")
+
+
+def _named(kind: str, name: str) -> str:
+    return {"request": "the request to the model", "call": f"the call of {name}", "fact": f"the fact {name}"}[kind]
+
+
+def _where(entry: Entry) -> str:
+    asked = entry.asked
+    if isinstance(asked, LlmRequested):
+        return f"request {asked.request}"
+    return f"call {asked.call_id}" if isinstance(asked, ToolCallStarted) else f"fact {entry.name}"

@@ -1,0 +1,130 @@
+"""Running a recorded program again: the same function, with its tools frozen, and its model frozen or live."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from playhead.errors import UsageError, nearest
+from playhead.instrument.calls import restored_as
+from playhead.instrument.programs import STRATEGY, Recorded
+from playhead.instrument.seam import Halted
+from playhead.kernel.session import RunContext
+from playhead.replay.loading import require_sound
+from playhead.replay.program_worlds import FrozenProgram
+from playhead.replay.reproduction import Reproduction
+from playhead.trace.clock import SystemClock
+from playhead.trace.format import new_run_id
+from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.values import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from playhead.diagnose.recording import Recording
+    from playhead.instrument.worlds import ProgramWorld
+
+
+def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, Any]) -> inspect.BoundArguments:
+    """Return the arguments for a program: as recorded, but for those that are given.
+
+    Raises:
+        UsageError: an argument is no JSON and is not given, or the function has no such parameter.
+    """
+    settings: Any = recording.header.agent.strategy_settings
+    signature = inspect.signature(program.function, eval_str=True)
+    unknown = [name for name in given if name not in signature.parameters]
+    if unknown:
+        raise UsageError(
+            f"{program.reference} has no parameter {unknown[0]!r}.{nearest(unknown[0], signature.parameters)}"
+        )
+    missing = [name for name in settings["not_json"] if name not in given]
+    if missing:
+        raise UsageError(
+            f"{', '.join(missing)} of {program.reference} was no JSON, so it is not in the recording: pass args={{…}} (--arg)"
+        )
+    bound = inspect.BoundArguments(signature, {})
+    for name, parameter in signature.parameters.items():
+        if name in given:
+            bound.arguments[name] = given[name]
+        elif name in settings["arguments"]:
+            bound.arguments[name] = restored_as(parameter.annotation, from_json(settings["arguments"][name]))
+    return bound
+
+
+def checked_program(recording: Recording, program: object) -> Recorded:
+    """Return the program that a recording is run again with.
+
+    Raises:
+        UsageError: it is not a recorded function, or the recording is not one of a program.
+    """
+    if not isinstance(program, Recorded):
+        raise UsageError(f"program= is a function with @playhead.recorded; it is {program!r}")
+    if recording.header.agent.strategy != STRATEGY:
+        raise UsageError(f"{recording.run_id} is a run of an agent, not of a program: leave out program=")
+    return program
+
+
+async def perform(
+    program: Recorded,
+    bound: inspect.BoundArguments,
+    opens: Callable[[], RunContext],
+    world: ProgramWorld,
+    **about: Any,  # noqa: ANN401 - fields of `RunStarted`
+) -> None:
+    """Run a program to its end, whatever it returns or raises: what it did is in the record."""
+    begin = partial(program.begin, bound, opens, world, **about)
+    with suppress(Exception, Halted):
+        if inspect.iscoroutinefunction(program.function):
+            await begin()
+        elif inspect.isasyncgenfunction(program.function):
+            async for _ in begin():
+                pass
+        else:
+            await anyio.to_thread.run_sync(partial(_to_its_end, begin), abandon_on_cancel=True)
+
+
+def _to_its_end(begin: Callable[[], Any]) -> None:
+    with suppress(Exception, Halted):
+        value = begin()
+        if inspect.isgenerator(value):
+            deque(value, maxlen=0)
+
+
+async def reproduce_program(
+    recording: Recording, program: object, args: Mapping[str, Any] | None = None
+) -> Reproduction:
+    """Run a recorded program again with model, tools and facts frozen, and compare what it does strand by strand.
+
+    Raises:
+        UsageError: the program or an argument is missing or not valid.
+        NotReplayableError: the recording is damaged.
+    """
+    require_sound(recording)
+    known = checked_program(recording, program)
+    bound = arguments_of(recording, known, args or {})
+    world, subscriptions = FrozenProgram(recording), Subscriptions()
+    subscriptions.add(None, world.hear)
+    recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
+    run = RunContext(new_run_id(), recorder, world)
+    await perform(known, bound, lambda: run, world, replay_of=recording.run_id, replay_mode="reproduce")
+    divergences = world.divergences()
+    return Reproduction(
+        run_id=recording.run_id,
+        identical=not divergences and not world.ambiguous,
+        events=world.compared,
+        divergences=divergences,
+        status=recording.status,
+        cut_short=world.is_open,
+        redacted=recording.header.redacted,
+        not_entered=(),
+        raced=(),
+        changed_sources=(),
+        not_compared=(),
+        ambiguous=tuple(world.ambiguous),
+    )

@@ -1,0 +1,369 @@
+"""Recorded programs run again: the same function, with nothing real called, compared strand by strand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+
+import playhead
+from playhead import recorded, tool
+from playhead.compose.killswitches import budget_limit
+from playhead.errors import NotReplayableError, RunEndedError, UsageError
+from playhead.instrument import facts
+from tests.instrument.chatting import Chat, calls, says, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playhead import Recording
+    from playhead.replay import Reproduction
+
+RAN: list[str] = []
+"""The bodies of tools that ran."""
+PROMPT = {"role": "system", "content": "Be brief."}
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look a fact up."""
+    RAN.append(key)
+    if key == "nothing":
+        raise KeyError(key)
+    return f"{key} is 42"
+
+
+@tool
+def send(text: str) -> dict:
+    """Send a text."""
+    RAN.append(text)
+    return {"sent": len(RAN)}
+
+
+def one_call(body: dict[str, Any]) -> dict[str, Any]:
+    """Ask for one lookup, then answer with its result."""
+    last = body["messages"][-1]
+    return says(f"So {last['content']}.") if last["role"] == "tool" else calls(("lookup", {"key": "a"}))
+
+
+CHAT = Chat(one_call)
+ECHO = Chat(lambda body: says(f"echo {body['messages'][-1]['content']}"))
+
+
+def loop(task: str, prompt: str = "Be brief.") -> str:
+    """The loop that most people have."""
+    messages: list[Any] = [{"role": "system", "content": prompt}, {"role": "user", "content": task}]
+    while True:
+        message = CHAT.create(messages).choices[0].message
+        messages.append(message.model_dump(exclude_none=True))
+        if not message.tool_calls:
+            return message.content or ""
+        for each in message.tool_calls:
+            result = lookup(**json.loads(each.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": each.id, "content": result})
+
+
+@recorded
+def billing(task: str) -> str:
+    """Answer a question."""
+    return loop(task) + str(send(text=task)["sent"])
+
+
+@pytest.fixture(autouse=True)
+def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Record into a folder of the test."""
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
+    RAN.clear()
+    return tmp_path
+
+
+def reproduced(program: Callable[..., Any], recording: Recording | None = None, **args: Any) -> Reproduction:
+    """Reproduce the newest recording; nothing real may be called."""
+    before = len(RAN), len(CHAT.asked), len(ECHO.asked)
+    outcome = (recording or playhead.load_recording("latest")).reproduce_sync(program=program, args=args)
+    assert (len(RAN), len(CHAT.asked), len(ECHO.asked)) == before
+    return outcome
+
+
+def test_a_program_reproduces_and_nothing_real_is_called() -> None:
+    """Model, tools and facts answer from the recording."""
+    assert billing("x") == "So a is 42.2"
+    outcome = reproduced(billing)
+    assert (outcome.identical, outcome.divergences, outcome.status) == (True, (), "closed")
+    assert outcome.events == 5
+
+
+@pytest.mark.parametrize(
+    ("changed", "what", "expected", "actual"),
+    [
+        (lambda task: loop(task, "Be long.") + "2", "[0].content of the request", "Be brief.", "Be long."),
+        (
+            lambda task: str(send(text=task)) + loop(task),
+            "call of send comes before the request",
+            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}],
+            {"text": "x"},
+        ),
+        (lambda task: loop(task) + str(send(text="y")["sent"]), "text of the call of send", "x", "y"),
+        (lambda task: loop(task) + "2", "has no the call of send", {"text": "x"}, None),
+        (lambda task: loop(task) + str(send(text=task)["sent"]) + "!", "output of run-completed", "2", "2!"),
+        (
+            lambda task: loop(task) + str(send(text=task)["sent"]) + lookup("b"),
+            "only the program now",
+            None,
+            {"key": "b"},
+        ),
+    ],
+)
+def test_a_change_of_the_program_is_noticed_where_it_is(
+    changed: Callable[[str], str], what: str, expected: Any, actual: Any
+) -> None:
+    """The first divergence names what the program does otherwise, with both values."""
+    billing("x")
+    recording = playhead.load_recording("latest")
+
+    @recorded(name="billing")
+    def other(task: str) -> str:
+        return changed(task)
+
+    outcome = reproduced(other, recording)
+    first = outcome.divergences[0]
+    assert not outcome.identical
+    assert what in first.what
+    if what.startswith("output"):
+        assert (str(first.expected)[-1], str(first.actual)[-2:]) == (expected, actual)
+    else:
+        assert (first.expected, first.actual) == (expected, actual)
+
+
+def test_errors_streams_and_facts_come_again() -> None:
+    """A tool's exception is of its class, a refused request is the SDK's own error, and the clock stands still."""
+    answers = iter([whole(says("no")), *[openai_error()] * 3])
+    flaky = Chat(lambda _: next(answers))
+
+    @recorded
+    def troubled() -> list[str]:
+        said = [str(facts.now()), str(facts.random()), str(facts.uuid4())]
+        try:
+            lookup("nothing")
+        except KeyError as error:
+            said.append(repr(error))
+        chunks = ECHO.create([{"role": "user", "content": "one two"}], stream=True)
+        said.extend(chunk.choices[0].delta.content or "" for chunk in chunks)
+        said.append(flaky.create([PROMPT]).choices[0].message.content)
+        try:
+            flaky.create([PROMPT])
+        except openai.BadRequestError as error:
+            said.append(str(error))
+        return said
+
+    said = troubled()
+    assert len(said) == 10
+    assert reproduced(troubled).divergences == ()
+    assert len(flaky.asked) == 2
+
+
+def openai_error() -> Any:
+    """Return a refusal."""
+    import httpx2
+
+    return httpx2.Response(400, headers={"content-type": "application/json"}, text='{"error": {"message": "bad"}}')
+
+
+async def test_tasks_threads_and_nested_programs_reproduce_in_any_order() -> None:
+    """What each thread or task did counts, not the order in which they took turns."""
+    delays = {"x": 0.02, "y": 0.0}
+
+    @recorded
+    async def part(key: str) -> str:
+        await asyncio.sleep(delays[key])
+        answer = await ECHO.acreate([{"role": "user", "content": key}])
+        return str(answer.choices[0].message.content) + lookup(key)
+
+    @recorded
+    async def both() -> list[str]:
+        parts = await asyncio.gather(part("x"), part("y"))
+        with ThreadPoolExecutor(2) as pool:
+            found = [pool.submit(contextvars.copy_context().run, lookup, key) for key in "abc"]
+            return [*parts, *[each.result() for each in found]]
+
+    await both()
+    recording = playhead.load_recording("latest")
+    delays.update(x=0.0, y=0.02)
+    outcome = await recording.reproduce(program=both)
+    assert (outcome.identical, outcome.divergences, outcome.ambiguous) == (True, (), ())
+
+
+async def test_equal_calls_beside_each_other_with_other_answers_are_inconclusive() -> None:
+    """Nothing says which answer is whose, so it is said; calls one after the other are no such case."""
+    numbers = iter(range(100))
+    counting = Chat(lambda _: says(str(next(numbers))))
+
+    async def ask() -> Any:
+        return (await counting.acreate([PROMPT])).choices[0].message.content
+
+    @recorded
+    async def beside() -> Any:
+        return await asyncio.gather(ask(), ask())
+
+    @recorded
+    async def in_order() -> Any:
+        return [await ask(), await ask()]
+
+    await beside()
+    outcome = await playhead.load_recording("latest").reproduce(program=beside)
+    assert (outcome.identical, len(outcome.ambiguous)) == (False, 1)
+    await in_order()
+    outcome = await playhead.load_recording("latest").reproduce(program=in_order)
+    assert (outcome.identical, outcome.ambiguous) == (True, ())
+
+
+def test_a_run_that_a_budget_ended_reproduces() -> None:
+    """The killswitch fires at the same request."""
+
+    @recorded(compose=[budget_limit(max_tokens=1500, prompt_bound="bytes")])
+    def endless() -> None:
+        while True:
+            loop("x")
+
+    with pytest.raises(RunEndedError):
+        endless()
+    outcome = reproduced(endless)
+    assert (outcome.identical, outcome.divergences) == (True, ())
+
+
+def test_arguments_that_are_no_json_have_to_be_given() -> None:
+    """A client is named; a model of pydantic's comes back as its annotation has it."""
+
+    @recorded
+    def asking(chat: Chat, task: str) -> str:
+        return str(chat.create([{"role": "user", "content": task}]).choices[0].message.content)
+
+    assert asking(ECHO, task="x") == "echo x"
+    with pytest.raises(UsageError, match=r"chat of .*asking was no JSON"):
+        reproduced(asking)
+    assert reproduced(asking, chat=ECHO).identical
+    assert "differs" in reproduced(asking, chat=ECHO, task="y").divergences[0].what
+
+
+def test_a_recording_of_a_program_needs_the_program() -> None:
+    """Without it there is nothing that could do again what it did; a plain function is refused."""
+    billing("x")
+    recording = playhead.load_recording("latest")
+    with pytest.raises(NotReplayableError, match=r"--program .*billing"):
+        recording.reproduce_sync()
+    with pytest.raises(NotReplayableError, match="program="):
+        recording.replay_sync(system_prompt="x")
+    with pytest.raises(UsageError, match=r"@playhead\.recorded"):
+        recording.reproduce_sync(program=loop)
+
+
+# --- with something changed -------------------------------------------------------------------------------------------
+
+
+def test_a_replay_asks_the_model_another_prompt_and_runs_no_tool() -> None:
+    """The override is on the wire, every call has its recorded answer, and the replay is a recording of its own."""
+    billing("x")
+    recording, ran, asked = playhead.load_recording("latest"), len(RAN), len(CHAT.asked)
+    outcome = recording.replay_sync(system_prompt="Be long.", parameters={"temperature": 0.5}, program=billing)
+    assert len(RAN) == ran
+    assert [body["messages"][0]["content"] for body in CHAT.asked[asked:]] == ["Be long.", "Be long."]
+    assert [body["temperature"] for body in CHAT.asked[asked:]] == [0.5, 0.5]
+    assert (outcome.verdict, outcome.grounded, outcome.stopped) == ("same", 1.0, None)
+    assert outcome.run.output == "So a is 42.2"
+    assert outcome.recording.header.replay_of == recording.run_id
+    assert outcome.run.trace_path is not None
+    assert outcome.run.trace_path.parent.name == "replays"
+    assert "[0].content" in str(outcome.diff) or outcome.diff.identical
+
+
+def test_a_call_that_was_not_recorded_stops_a_replay_or_is_answered_as_said() -> None:
+    """The default stops before the body runs; `live` runs only what is read-only."""
+
+    @recorded
+    def asking(key: str) -> str:
+        try:
+            return lookup(key)
+        except Exception as error:  # noqa: BLE001 - what a program may do
+            return repr(error)
+
+    asking("a")
+    recording = playhead.load_recording("latest")
+    RAN.clear()
+    outcome = recording.replay_sync(program=asking, args={"key": "b"})
+    assert (outcome.verdict, outcome.rungs, RAN) == ("inconclusive", {}, [])
+    assert "lookup" in str(outcome.stopped)
+    lenient = recording.replay_sync(program=asking, args={"key": "b"}, on_missing="lenient")
+    assert (lenient.verdict, "no recording" in str(lenient.run.output), RAN) == ("inconclusive", True, [])
+    made_up = recording.replay_sync(program=asking, args={"key": "b"}, on_missing=lambda call: call.tool.upper())
+    assert (made_up.run.output, made_up.rungs, RAN) == ("LOOKUP", {"simulated": 1}, [])
+    live = recording.replay_sync(program=asking, args={"key": "b"}, on_missing="live")
+    assert (live.run.output, live.rungs, RAN) == ("b is 42", {"live": 1}, ["b"])
+    given = recording.replay_sync(program=asking, tool_results={"lookup": "other"})
+    assert (given.run.output, given.verdict, RAN) == ("other", "changed", ["b"])
+
+
+def test_a_result_from_another_state_of_the_world_is_stale() -> None:
+    """A lookup after a side effect that did not happen when it was recorded is not grounded."""
+    first = [False]
+
+    @recorded
+    def acting() -> str:
+        if first[0]:
+            send(text="x")
+            return lookup("a")
+        found = lookup("a")
+        send(text="x")
+        return found
+
+    acting()
+    first[0] = True
+    outcome = playhead.load_recording("latest").replay_sync(program=acting)
+    assert (outcome.verdict, "another state of the world" in str(outcome.stopped)) == ("inconclusive", True)
+
+
+def test_overrides_that_do_not_reach_a_program_are_refused() -> None:
+    """Nothing is asked before."""
+    billing("x")
+    recording, asked = playhead.load_recording("latest"), len(CHAT.asked)
+    for changes in (
+        {"max_iterations": 3},
+        {"model": "anthropic/claude"},
+        {"agent": object()},
+        {"task": "y", "args": {"a": 1}},
+    ):
+        with pytest.raises(UsageError):
+            recording.replay_sync(program=billing, **changes)
+    assert len(CHAT.asked) == asked
+    other = recording.replay_sync(program=billing, task="y", model="gpt-5", on_missing="lenient")
+    assert (CHAT.asked[-1]["model"], CHAT.asked[-1]["messages"][1]["content"], other.verdict) == (
+        "gpt-5",
+        "y",
+        "inconclusive",
+    )
+
+
+async def test_nested_programs_keep_their_own_prompts_and_answers() -> None:
+    """An override of the root's prompt stays the root's; `agents=` names a nested function."""
+
+    @recorded
+    async def part(key: str) -> str:
+        answer = await ECHO.acreate([PROMPT, {"role": "user", "content": key}])
+        return str(answer.choices[0].message.content) + lookup(key)
+
+    @recorded
+    async def root() -> Any:
+        await ECHO.acreate([PROMPT, {"role": "user", "content": "root"}])
+        return await asyncio.gather(part("x"), part("y"))
+
+    await root()
+    recording, asked = playhead.load_recording("latest"), len(ECHO.asked)
+    RAN.clear()
+    outcome = await recording.replay(system_prompt="R", agents={"part": {"system_prompt": "P"}}, program=root)
+    assert [body["messages"][0]["content"] for body in ECHO.asked[asked:]] == ["R", "P", "P"]
+    assert (outcome.verdict, outcome.grounded, RAN) == ("same", 1.0, [])
