@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -293,6 +293,54 @@ def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
         )
     note(f"{count(len(found), 'leak')} found" if found else "no leaks found, of the known formats")
     return exits.FAILED if found or problems else exits.OK
+
+
+# --- prune ------------------------------------------------------------------------------------------------------------
+
+ENDINGS: Final = ("answered", "stopped", "failed", "resumed", "interrupted", "unreadable")
+"""The endings of runs that can be removed."""
+
+
+@options.command(
+    "prune",
+    example="playhead prune --older-than 30d\n  playhead prune --keep 100 --ended answered --yes",
+    exits={70: "a file cannot be removed: the system says why", **options.UNREADABLE},
+)
+@options.runs_argument
+@click.option("--older-than", "older_than_s", metavar="TIME", type=options.duration, help="Runs that began longer ago.")
+@click.option("--keep", metavar="N", type=click.IntRange(min=1), help="All but the newest N.")
+@click.option(
+    "--max-size", "max_bytes", metavar="SIZE", type=options.size, help="The oldest, until the rest takes no more."
+)
+@options.repeatable("--ended", "endings", "ENDING", f"Runs that are {', '.join(ENDINGS)}.", type=click.Choice(ENDINGS))
+@click.option("--yes", is_flag=True, help="Remove them. Without it, they are only listed.")
+def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: bool, **limits: Any) -> int:  # noqa: ANN401 - options
+    """Remove old runs with all their files: large values, export cursors, what a killed run left.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any, the
+    runs of the folder are meant that fulfil all conditions that are given. Replays are left out but for --replays.
+
+    Kept, and listed with the reason, are runs that are running or may be on another machine, and runs that a remaining run
+    replays or continues. Unreadable files are removed only with `--ended unreadable`, or when they are named.
+    """
+    from playhead.diagnose.retention import Limits, plan, remove
+    from playhead.diagnose.runs import RunList
+
+    if not runs and not any(limits.values()) and limits["max_bytes"] is None:
+        raise UsageError("name runs, or a condition: --older-than, --keep, --max-size or --ended")
+    store = open_store(trace_dir)
+    pruning = plan(store, Limits(**limits), list(map(store.resolve, runs)))
+    if yes:
+        remove(store, pruning.removed)
+    if as_json:
+        write_json({**each.run.as_json(), "bytes": each.size, "removed": yes} for each in pruning.removed)
+    elif pruning.removed:
+        text_console().print(RunList([each.run for each in pruning.removed]), crop=False)
+    for run, why in pruning.kept.items():
+        note(f"{run} is kept: {why}")
+    what = f"{count(len(pruning.removed), 'run')}, {sum(each.size for each in pruning.removed) / 1e6:,.1f} MB"
+    note(f"{what} removed" if yes else f"{what} would be removed: --yes removes them")
+    return exits.OK
 
 
 def chosen(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:

@@ -51,6 +51,7 @@ GROUPS: Final = {
     },
     ("Erase, prune and seal what was recorded", "keeping"): {
         "leaks": "Find credentials and quoted system prompts in recorded runs.",
+        "prune": "Remove old runs.",
         "sign": "Sign the heads of runs, so that later changes show.",
         "forget": "Erase a value from recorded runs.",
     },
@@ -64,21 +65,8 @@ COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in gro
 MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name in group} | {"demo": "demo"}
 """The module of each command."""
 HARMLESS: Final = frozenset(
-    {
-        "demo",
-        "approvals",
-        "list",
-        "show",
-        "debrief",
-        "stats",
-        "check",
-        "leaks",
-        "reproduce",
-        "backtest",
-        "diff",
-        "completion",
-    }
-)
+    {"demo", "approvals", "list", "show", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}
+)  # fmt: skip
 """Commands without lasting effects. Only these are suggested for a misspelt command."""
 
 

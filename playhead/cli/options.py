@@ -198,6 +198,16 @@ def duration(text: str) -> float:
         raise click.BadParameter(str(error)) from None
 
 
+def size(text: str) -> int:
+    """Read a number of bytes, such as 500MB or 2GiB."""
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?) ?(?:([kMGT])(i?))?B?", text, re.IGNORECASE)
+    if found is None:
+        raise click.BadParameter("write a size, such as 500MB or 2GiB")
+    return int(
+        float(found[1]) * (1024 if found[3] else 1000) ** ("kmgt".index((found[2] or "k").lower()) + bool(found[2]))
+    )
+
+
 def moment(text: str) -> int:
     """Read a moment, or a time ago, in microseconds since the Unix epoch."""
     with suppress(ValueError):  # without a zone it is local time

@@ -142,7 +142,7 @@ def _require_sound(path: Path) -> None:
     ended = False
     for item in scan(path):
         if isinstance(item, Problem) and item.kind not in _TOLERATED:
-            raise NotATraceError(f"{path.name} is damaged ({item}), which an erasure would hide: remove the whole run")
+            raise NotATraceError(f"{path.name} is damaged ({item}), which an erasure would hide; see: playhead prune")
         ended = ended or (not isinstance(item, Problem) and isinstance(item.event, RunCompleted))
     if not ended and (alive := is_alive(path)) is not False:
         why = "is still running" if alive else "may still be running on another machine"
@@ -168,12 +168,12 @@ class _Rewriting:
             if not self._is_dry:
                 self._blobs.sync()
                 os.close(create_file(self._path, _compressed(self._path, b"".join(lines)), replace=True, synced=True))
-        for beside in _beside(self._path):
-            if beside.name not in self._referenced and self._eraser.is_in(beside.read_bytes()):
-                found.removed.append(beside)
+        for each in beside(self._path):
+            if each.name not in self._referenced and self._eraser.is_in(each.read_bytes()):
+                found.removed.append(each)
                 if not self._is_dry:
-                    beside.unlink()
-                    sync_folder(beside.parent)
+                    each.unlink()
+                    sync_folder(each.parent)
         return found
 
     def _lines(self) -> list[bytes]:
@@ -229,9 +229,14 @@ def _compressed(path: Path, content: bytes) -> bytes:
     return bytes(zstd().compress(content)) if path.suffix == ".zst" else content
 
 
-def _beside(path: Path) -> list[Path]:
-    """Return the files about a run besides its trace: large values, control files, export cursors, drafts."""
+def beside(path: Path) -> list[Path]:
+    """Return the files about a run besides its trace: large values, control files, export cursors, drafts. No link is followed."""
     run_id = glob.escape(run_id_of(path))
     patterns = (f"{run_id}.blobs/*", f"{run_id}.jsonl*.tmp", f"{FOLDER}/{run_id}/*", f".export/*/{run_id}.json")
     found = chain.from_iterable(map(path.parent.glob, patterns))
-    return [each for each in found if each.is_file() and not each.is_symlink()]
+    return [each for each in found if each.is_file() and not _is_linked(each, path.parent)]
+
+
+def _is_linked(path: Path, folder: Path) -> bool:
+    """Return whether a path below a folder leads out of it."""
+    return path != folder and (path.is_symlink() or _is_linked(path.parent, folder))

@@ -168,5 +168,10 @@ def keep_heads(path: Path, kept: Mapping[str, Head], seals: Iterable[Sealed], ke
             signature = key.sign(each.now.signed) if key is not None else ""
             if each.kept is None or each.differs is None:
                 heads[each.now.run] = each.now.model_copy(update={"signature": signature})
+    write_heads(path, heads)
+
+
+def write_heads(path: Path, heads: Mapping[str, Head]) -> None:
+    """Replace a file of heads; raises `OSError`."""
     content = "".join(f"{heads[run].model_dump_json(exclude_defaults=True)}\n" for run in sorted(heads))
     os.close(create_file(path, content.encode(), replace=True, synced=True))

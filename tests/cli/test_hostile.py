@@ -28,6 +28,7 @@ COMMANDS = [
     "show hostile --owner o",
     "forget hostile --value title --dry-run",
     "leaks hostile",
+    "prune hostile",
     "check --heads heads",
 ]
 

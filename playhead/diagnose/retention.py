@@ -1,0 +1,141 @@
+"""Which recorded runs to remove: by age, number, size and ending. What is running, or what another run needs, is kept."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from playhead.diagnose.erasure import beside
+from playhead.diagnose.heads import DEFAULT, read_heads, write_heads
+from playhead.diagnose.run_summary import summaries
+from playhead.trace.store import TraceStore
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from playhead.diagnose.run_summary import RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The conditions under which a run is removed: all that are given must hold."""
+
+    older_than_s: float | None = None
+    """It began longer ago, in seconds."""
+    keep: int | None = None
+    """As many newer runs of these endings exist."""
+    max_bytes: int | None = None
+    """All runs of the folder, replays included, take more bytes; the oldest go first."""
+    endings: Collection[str] = ()
+    """It ended in one of these ways. Unreadable files are removed only if they are named here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A run with its files."""
+
+    run: RunSummary
+    files: tuple[Path, ...]
+    """What lies beside the trace, then the trace: a removal that is interrupted can be repeated."""
+    size: int
+    """Bytes of all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """What would be removed."""
+
+    removed: Sequence[Stored]
+    """The oldest first."""
+    kept: Mapping[str, str]
+    """Why other runs that the limits name are kept."""
+
+
+def plan(store: TraceStore, limits: Limits, named: Collection[Path] = ()) -> Pruning:
+    """Return which runs to remove: of those that are named, or of all in the folder. Raises `TraceNotFoundError`."""
+    everything = [_stored(run) for run in summaries(TraceStore(store.folder, replays=True))]
+    among = {*(named or store.paths())}
+    chosen = [each for each in everything if each.run.path in among and _is_ended(each.run, limits.endings, named)]
+    chosen = [each for each in chosen[limits.keep or 0 :] if _is_old(each.run, limits.older_than_s)][::-1]
+    busy = {
+        each.run.run_id: "it is running, or may be on another machine"
+        for each in chosen
+        if each.run.ending in {"running", "open"}
+    }
+    chosen = [each for each in chosen if each.run.run_id not in busy]
+    if limits.max_bytes is None:
+        found = _without_needed(chosen, everything)
+    else:
+        excess = sum(each.size for each in everything) - limits.max_bytes
+        counts = range(len(chosen) + 1)
+        enough = bisect_left(
+            counts, excess, key=lambda count: _size(_without_needed(chosen[:count], everything).removed)
+        )
+        found = _without_needed(chosen[:enough], everything)
+    return Pruning(found.removed, {**busy, **found.kept})
+
+
+def _is_ended(run: RunSummary, endings: Collection[str], named: Collection[Path]) -> bool:
+    return run.ending in endings if endings else bool(named) or run.ending != "unreadable"
+
+
+def _is_old(run: RunSummary, older_than_s: float | None) -> bool:
+    if older_than_s is None:
+        return True
+    began_us = run.started_us if run.started_us is not None else run.path.stat().st_mtime_ns // 1000
+    return time.time() - began_us / 1e6 > older_than_s
+
+
+def _without_needed(chosen: Sequence[Stored], everything: Sequence[Stored]) -> Pruning:
+    """Return the runs without those that a remaining run replays or continues, or has the large values of."""
+    kept: dict[str, str] = {}
+    removed = list(chosen)
+    while needed := _needed(removed, everything):
+        kept |= needed
+        removed = [each for each in removed if each.run.run_id not in needed]
+    return Pruning(removed, kept)
+
+
+def _needed(removed: Sequence[Stored], everything: Sequence[Stored]) -> dict[str, str]:
+    ids, paths = {each.run.run_id for each in removed}, {each.run.path for each in removed}
+    remaining = [each.run for each in everything if each.run.path not in paths]
+    return {
+        origin: f"{run.path.name} {what}, and stays"
+        for run in remaining
+        for origin, what in (
+            (run.replay_of, "replays it"),
+            (run.resumed_from, "continues it"),
+            (run.run_id, "is the same run"),
+        )
+        if origin in ids
+    }
+
+
+def _stored(run: RunSummary) -> Stored:
+    files = (*beside(run.path), run.path)
+    return Stored(run, files, sum(file.stat().st_size for file in files))
+
+
+def _size(runs: Sequence[Stored]) -> int:
+    return sum(each.size for each in runs)
+
+
+def remove(store: TraceStore, runs: Sequence[Stored]) -> None:
+    """Remove runs with all their files, and their heads from the folder's own file of them.
+
+    Raises:
+        OSError: a file cannot be removed; runs before it are gone.
+    """
+    for each in runs:
+        for file in each.files:
+            file.unlink(missing_ok=True)
+            with suppress(OSError):  # other files of the folder are there still; the last one takes it along
+                if file.parent not in {store.folder, store.for_replays().folder}:
+                    file.parent.rmdir()
+    heads, gone = read_heads(store.folder / DEFAULT), {each.run.run_id for each in runs}
+    if gone & heads.keys():
+        write_heads(store.folder / DEFAULT, {run: head for run, head in heads.items() if run not in gone})
