@@ -209,7 +209,7 @@ class _RunSpans:
         )
         if span is None:
             return None
-        self._add_owner(name, span, started.agent, path)
+        self._add_owner(name, span, started.agent, path).thread.task = started.task
         return []
 
     def _add_owner(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> _Owner:
@@ -370,7 +370,7 @@ class _RunSpans:
     def _result_described(self, span: OpenSpan, event: e.ToolCallCompleted, *, is_shown: bool) -> dict[str, Any]:
         ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
         return (
-            ended | document_attributes(event.result)
+            ended | document_attributes(event.result, self.tree.attribute_limit)
             if span.kind is Kind.RETRIEVER and event.ok and is_shown
             else ended
         )

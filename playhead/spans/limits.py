@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 RESERVED: Final = 56
 """Attributes of a model call beside its prompt and its tools: 36 of the call itself, and the answer with up to five tool calls."""
+_OF_OTHERS: Final = 12
+"""Attributes that the application's own processors may add: its session, user, tags and environment."""
 _IN_GROUPS: Final = (f"{S.LLM_TOOLS}.", f"{INPUT}.", f"{OUTPUT}.", f"{S.RETRIEVAL_DOCUMENTS}.", "gen_ai.")
 """Attributes that repeat others, in the order in which they are given up. `input.value` and `output.value` say the same."""
 _ESSENTIAL: Final = (
@@ -29,7 +31,7 @@ def fitted(attributes: Mapping[str, Any], limit: int | None = None) -> dict[str,
     last = {name: attributes[name] for name in _ESSENTIAL if name in attributes}
     kept = {name: value for name, value in attributes.items() if name not in last} | last
     for group in _IN_GROUPS:
-        if limit is None or len(kept) <= limit:
+        if limit is None or len(kept) <= limit - _OF_OTHERS:
             return kept
         kept = {name: value for name, value in kept.items() if not name.startswith(group)}
     return kept

@@ -50,8 +50,8 @@ class SpanOptions:
     """Whether to show prompts, answers, arguments, results, error messages, and the application's tags and metadata. When
     False, spans show only names, ids, times, tokens, costs and statuses."""
     max_messages: int | None = field(default_factory=_max_messages)
-    """How many of a prompt's messages its span shows: the system messages, the first user message and the newest whole turns
-    (a user message, or an assistant message with the results of its calls). The newest turn is always among them; `metadata`
+    """How many of a prompt's messages its span shows: the system messages, the first user message, the task and the newest whole
+    turns (a user message, or an assistant message with the results of its calls). The newest turn is always among them; `metadata`
     counts the omitted messages. None: all, which makes the size of a long run's spans grow with the square of its length. The
     default is the setting `span_messages` (`PLAYHEAD_SPAN_MESSAGES=40`, or `all`), which is 20."""
     gen_ai: bool = False

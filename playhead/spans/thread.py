@@ -52,6 +52,9 @@ _NOTHING: Final = Shown((), (), "null", {})
 class ToolNames:
     """The tools of one owner, for spans that are not described."""
 
+    task: Content | None = None
+    """The agent's task, which a cut prompt keeps."""
+
     def __init__(self) -> None:
         self._by_name: dict[str, ToolSpec] = {}
 
@@ -92,6 +95,7 @@ class SpanThread(ToolNames):
         self._ids: list[int] = []
         self._system: list[int] = []
         self._user: list[int] = []
+        self._task_id = -1
         self._answers: dict[int, tuple[LlmResponded, Shown]] = {}
         self._results: dict[str, ToolCallCompleted] = {}
         self._tools: dict[int, ToolSpec] = {}
@@ -103,6 +107,8 @@ class SpanThread(ToolNames):
             return
         self._messages[added.id] = self._answer_sent(added) or self._shown(added)
         insort(self._ids, added.id)
+        if added.role == "user" and added.content is not None and added.content == self.task:
+            self._task_id = added.id
         if added.role in {"system", "user"}:
             insort(self._system if added.role == "system" else self._user, added.id)
 
@@ -185,8 +191,8 @@ class SpanThread(ToolNames):
     def prompt(self, ranges: Sequence[Range], most: int | None, room: int | None = None) -> Prompt:
         """Return the messages of these ids, or, if they are too many, those that still are a valid conversation.
 
-        These are the system messages, the first user message and the newest turns: a user message, or an assistant message with
-        the results of its calls. The newest turn is always among them, so there can be a few more than `most`.
+        These are the system messages, the first user message, the task and the newest turns: a user message, or an assistant
+        message with the results of its calls. The newest turn is always among them, so there can be a few more than `most`.
 
         Args:
             ranges: the ids, in send order.
@@ -207,6 +213,8 @@ class SpanThread(ToolNames):
     def _cut(self, ranges: Sequence[Range], newest: list[int], most: int, room: int | None) -> list[int]:
         """Return the ids to show, in send order; `newest` are the last of all."""
         head = [*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)]
+        if self._task_id not in head and any(first <= self._task_id <= last for first, last in ranges):
+            head.append(self._task_id)  # in a chat, or after examples, the first user message is another
         kept = set(head)
         size = self._size(head)
         for number, turn in enumerate(self._turns(newest, kept)):

@@ -149,8 +149,9 @@ def test_forms_of_documents(result: Any, expected: list[dict[str, Any]]) -> None
 
 
 def test_many_documents() -> None:
-    """The first 50 are shown one by one."""
+    """The first 50 are shown one by one, fewer where a span can hold fewer attributes."""
     assert len(document_attributes(["x"] * 1000)) == 50
+    assert (len(document_attributes(["x"] * 1000, 128)), document_attributes(["x"], 10)) == (24, {})
 
 
 def test_a_kind_that_does_not_exist() -> None:

@@ -531,6 +531,16 @@ def test_every_cut_conversation_is_valid(thread: str, most: int, limit: int | No
     assert len(found) + metadata.get("messages_cut", 0) == total
 
 
+def test_a_cap_keeps_the_task() -> None:
+    """In a chat, or after examples, the task is not the first user message, and is kept as well."""
+    thread = messages_of("suaua" + "a1" * 5)
+    task = thread[3].model_copy(update={"content": "Go."})
+    records = prompt([*thread[:3], task, *thread[4:]])
+    (span,) = built(records, SpanOptions(max_messages=7))[1]
+    sent = json.loads(str((span.attributes or {})["input.value"]))["messages"]
+    assert [each["content"] for each in sent] == ["m0", "m1", "Go.", "m11", "m12", "m13", "m14"]
+
+
 def test_an_endless_turn_is_left_out() -> None:
     """A newest turn longer than any provider takes is not shown: a hostile file would make it grow with every request."""
     thread = [*messages_of("sua"), *(added(3 + number, "tool", "c") for number in range(400))]
