@@ -131,8 +131,9 @@ class Progress:
         with self._lock:
             if isinstance(event, e.RunStarted):
                 self.run_id, self._started_us = event.run_id, record.ts
-            self._status.add(record)
-        if record.kind in LABELS and not (isinstance(event, e.ToolCallCompleted) and event.ok):
+            if self.live:
+                self._status.add(record)
+        if event.kind in LABELS and not (isinstance(event, e.ToolCallCompleted) and event.ok):
             self._show(record)
 
     def ask(self, question: str) -> Callable[[bool], None]:
@@ -171,11 +172,11 @@ class Progress:
     def _lines(self, record: Record) -> Iterator[Line]:
         """Yield the line of an event, and below a call why the model made it."""
         event = record.event
-        label, style = LABELS[record.kind]
+        label, style = LABELS[event.kind]
         who = "" if record.owner == "root" else f"{record.owner.rpartition('/')[2]} "
         when = f"{(record.ts - self._started_us) / 1e6:>7.1f}s  "
+        ends = isinstance(event, e.RunCompleted)  # whole, because the cost is last
         what = ending_line(event) if isinstance(event, e.RunCompleted) else summarise(event)
-        ends = record.kind == "run-completed"  # whole, because the cost is last
         yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)
         if isinstance(event, e.ToolCallStarted) and event.rationale is not None:
             yield Line((f"{'':>17}└ {event.rationale.why}", "dim"))
@@ -230,7 +231,6 @@ class Status:
         owner, event, awaited = record.owner, record.event, self._awaited
         if owner == "root" and record.iteration is not None:
             self._turn = record.iteration + 1
-        self._spent.take(event)
         match event:
             case e.RunStarted():
                 self._limit = event.agent.max_iterations
@@ -239,6 +239,7 @@ class Status:
             case e.LlmRetried(request=key):
                 awaited[owner, key] = f"waiting {event.delay_s:g}s to try again"
             case e.LlmResponded(request=key) | e.LlmFailed(request=key) | e.ToolCallCompleted(call_id=key):
+                self._spent.take(event)
                 awaited.pop((owner, key), None)
             case e.ToolCallStarted(call_id=key):
                 awaited[owner, key] = f"running {event.tool}"

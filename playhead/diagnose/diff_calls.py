@@ -19,7 +19,6 @@ from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
 
     from playhead.diagnose.diff_types import EditKind
     from playhead.diagnose.recording import Recording
@@ -77,17 +76,12 @@ class RunCalls:
 
     def leave_out(self, owners: Iterable[str]) -> None:
         """Leave out what happened to these owners and below them."""
-        gone = frozenset(owners)
-        self.all = [call for call in self.all if not is_inside(call.record.owner, gone)]
+        for owner in owners:
+            self.all = [call for call in self.all if not is_within(call.record.owner, owner)]
         self.by_owner.clear()
         for place, call in enumerate(self.all):
             call.place = place
             self.by_owner[call.record.owner].append(call)
-
-
-def is_inside(owner: str, owners: AbstractSet[str]) -> bool:
-    """Return whether an owner is one of these, or below one."""
-    return any(is_within(owner, each) for each in owners)
 
 
 @dataclass(eq=False)

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from playhead.diagnose.diff_calls import is_inside
 from playhead.diagnose.diff_types import FirstDivergence
 from playhead.diagnose.divergence import Comparison
 from playhead.diagnose.summaries import summarise
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted
+from playhead.trace.owners import is_within
 from playhead.trace.types import altered
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playhead.diagnose.diff_calls import Alignment
     from playhead.diagnose.divergence import Parting, Placed
     from playhead.diagnose.recording import Recording
@@ -85,13 +83,14 @@ def _is_compared(event: EventBase) -> bool:
     return not (event.incidental or isinstance(event, RunStarted))  # the header's fields are inputs
 
 
-def _named_records(recording: Recording, owners: dict[str, str], not_entered: set[str]) -> Iterator[Record]:
-    """Yield the events with calls and owners by their names, without those of owners that are not entered."""
+def _named_records(recording: Recording, owners: dict[str, str], not_entered: set[str]) -> list[Record]:
+    """Return the events with calls and owners by their names, without those of owners that are not entered."""
     names = call_names(recording)
-    for record in recording.records:
-        if not (not_entered and is_inside(record.owner, not_entered)):
-            owner, event = owners.get(record.owner, record.owner), _named_event(record, names, owners)
-            yield record._replace(owner=owner, event=event)
+    return [
+        record._replace(owner=owners.get(record.owner, record.owner), event=_named_event(record, names, owners))
+        for record in recording.records
+        if not any(is_within(record.owner, each) for each in not_entered)
+    ]
 
 
 def call_names(recording: Recording) -> dict[str, dict[str, str]]:

@@ -11,9 +11,11 @@ from playhead.trace.owners import agent_path, depth_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from playhead.diagnose.diff_calls import Alignment
     from playhead.diagnose.recording import OwnerRecording
+    from playhead.trace.types import ToolSpec
 
 _SPREAD: Final = ("parameters", "strategy_settings")
 """Fields of the header that are compared key by key."""
@@ -35,7 +37,9 @@ def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
 
 
 def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[InputChange]:
-    left, right = given(one), given(other)
+    mine, others = _tools(one), _tools(other)
+    altered = {name for name in mine.keys() & others.keys() if not same(mine[name], others[name])}
+    left, right = given(one, altered), given(other, altered)
     for name in dict.fromkeys([*left, *right]):
         if name in left and name in right and same(left[name], right[name]):
             continue
@@ -56,17 +60,14 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[Input
 
 
 def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Return whether a difference is listed already, as part of the prompt or of a whole tool, or is unknown."""
+    """Return whether a difference is listed already, as part of the prompt, or is unknown."""
     if name.startswith(_CODE):
         return name not in left or name not in right
-    if name == "system_message":
-        return not same(left.get("system_prompt"), right.get("system_prompt"))
-    whole, _, part = name.rpartition(".")
-    return bool(part) and whole.startswith("tools.") and (whole in left) != (whole in right)
+    return name == "system_message" and not same(left.get("system_prompt"), right.get("system_prompt"))
 
 
-def given(owner: OwnerRecording) -> dict[str, Any]:
-    """Return what an agent was given, as its header has it, by the names that an override or a reader would use."""
+def given(owner: OwnerRecording, altered: AbstractSet[str]) -> dict[str, Any]:
+    """Return what an agent was given, by the names that an override or a reader would use; altered tools field by field."""
     values: dict[str, Any] = {}
     started = owner.started
     if isinstance(started, (RunStarted, AgentStarted)):
@@ -74,26 +75,20 @@ def given(owner: OwnerRecording) -> dict[str, Any]:
         for name, value in started.agent.__dict__.items():
             if name in _SPREAD:
                 values |= {f"{name}.{key}": each for key, each in _mapping(value).items()}
-            elif (
-                name == "sources"
-            ):  # what values the code holds, and which agents there are, is told by the other fields
-                values |= {
-                    f"{_CODE}{each.kind} {each.name}": each.fingerprint for each in value or () if each.fingerprint
-                }
+            elif name == "sources":  # the other fields say what values the code holds, and which agents there are
+                values |= {f"{_CODE}{each.kind} {each.name}": each.fingerprint for each in value if each.fingerprint}
             elif value is not None or name == "system_prompt":
                 values[name] = value
         values["system_message"] = system_message(owner)
-    return values | _tools(owner)
-
-
-def _tools(owner: OwnerRecording) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for spec in owner.own_tools.values():
-        values[f"tools.{spec.name}"] = True
-        for name, value in spec.__dict__.items():
-            if name != "name":
-                values[f"tools.{spec.name}.{name}"] = value
+    for name, spec in _tools(owner).items():
+        values[f"tools.{name}"] = True
+        if name in altered:
+            values |= {f"tools.{name}.{field}": value for field, value in spec.__dict__.items()}
     return values
+
+
+def _tools(owner: OwnerRecording) -> dict[str, ToolSpec]:
+    return {spec.name: spec for spec in owner.own_tools.values()}
 
 
 def system_message(owner: OwnerRecording) -> str:

@@ -149,7 +149,7 @@ class Recording:
     problems: tuple[Problem, ...]
     """What is wrong with the file. A replay refuses a damaged file, and says where a truncated one ends."""
 
-    @property
+    @cached_property
     def header(self) -> e.RunStarted:
         """The first event."""
         event = self.records[0].event
@@ -174,7 +174,7 @@ class Recording:
         """What happened to the root agent."""
         return self.owners["root"]
 
-    @property
+    @cached_property
     def ending(self) -> e.RunCompleted | None:
         """The `run-completed` event, or None when the file does not contain it."""
         completed = self.root.completed

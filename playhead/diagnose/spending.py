@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded
-from playhead.trace.types import LARGEST_COUNT, Usage, made
+from playhead.trace.types import LARGEST_COUNT, RequestEvent, Usage, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,5 +113,6 @@ def spent_by(records: Iterable[Record]) -> Total:
     """Return what a recorded run spent."""
     fold = SpendingFold()
     for record in records:
-        fold.add(record)
+        if isinstance(record.event, RequestEvent):
+            fold.add(record)
     return fold.total()

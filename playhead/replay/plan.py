@@ -181,7 +181,9 @@ def _of_hooks(recording: Recording) -> Iterator[str]:
     names = [
         f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard", "policy", "block")
     ]
-    if names or any(each.kind in HOOKS and getattr(each.event, "policy", None) is None for each in recording.records):
+    if names or any(
+        each.event.kind in HOOKS and getattr(each.event, "policy", None) is None for each in recording.records
+    ):
         who = ", ".join(dict.fromkeys(names)) or "hooks"
         yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"
 
@@ -207,6 +209,8 @@ def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
     Raises:
         UsageError: the tool does not exist, or the recording declares what it writes.
     """
+    if not names:
+        return recording
     specs = (spec for owner in recording.owners.values() for spec in owner.own_tools.values())
     writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
     for name in names:

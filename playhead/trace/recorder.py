@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from itertools import count
@@ -69,19 +70,18 @@ class Subscriptions:
         return undo
 
 
+@dataclass(slots=True)
 class Prepared:
     """An event that is redacted and encoded, ready to be written."""
 
+    event: EventBase
+    owner: str
+    listeners: Sequence[OnRecord] = ()
+    data: bytes = b""
     record: Record | None = None
     """What was written, for the subscribers."""
     state: Literal["late", "unobserved", "withheld"] | None = None
     """Why the event is not written."""
-
-    def __init__(self, event: EventBase, owner: str, listeners: Sequence[OnRecord] = ()) -> None:
-        self.event = event
-        self.owner = owner
-        self.listeners = listeners
-        self.data = b""
 
 
 class Recorder:
