@@ -45,7 +45,17 @@ PARTIAL: Final = {
 @click.option(
     "--agent", "reference", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code."
 )
-def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_json: bool) -> int:
+@options.program_option
+@options.arg_option
+def reproduce(  # noqa: PLR0913 - options
+    *,
+    run: str,
+    reference: str | None,
+    program: str | None,
+    arguments: tuple[tuple[str, Any], ...],
+    trace_dir: Path | None,
+    as_json: bool,
+) -> int:
     """Run a recording again with model, tools and facts frozen, and compare every event.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
@@ -54,18 +64,33 @@ def reproduce(*, run: str, reference: str | None, trace_dir: Path | None, as_jso
     Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by the user's own rules.
     """
     from playhead.cli.toolbox import load_agent
-    from playhead.replay import load_recording, reproduce_sync
+    from playhead.replay import load_recording
 
     recording = load_recording(open_store(trace_dir).resolve(run))
-    outcome = reproduce_sync(recording, agent=None if reference is None else load_agent(reference))
+    agent = None if reference is None else load_agent(reference)
+    outcome = recording.reproduce_sync(agent=agent, **_of_program(program, arguments))
     tell(asdict(outcome), *reproduction_rows(outcome), as_json=as_json)
     return reproduction_exit_code(outcome)
+
+
+def _of_program(reference: str | None, arguments: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """Return the options of a program, if one is named.
+
+    Raises:
+        UsageError: there are arguments without a program.
+        ToolDefinitionError: it is not there.
+    """
+    from playhead.cli.toolbox import load_program
+
+    if reference is None and arguments:
+        raise UsageError("--arg gives arguments of a recorded function: name it with --program MODULE:NAME")
+    return {} if reference is None else {"program": load_program(reference), "args": dict(arguments)}
 
 
 def reproduction_exit_code(outcome: Reproduction) -> int:
     """Return 0 when the whole run came out the same, 1 at a divergence, 4 when it is inconclusive."""
     if not outcome.identical:
-        return exits.INCONCLUSIVE if outcome.redacted else exits.FAILED
+        return exits.INCONCLUSIVE if outcome.redacted or outcome.ambiguous else exits.FAILED
     return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
 
 
@@ -79,7 +104,8 @@ def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
         yield Line(word, f"{outcome.events} events came out as recorded")
     else:
         count = f"{counted(many, 'divergence')} in {outcome.events} events"
-        yield Line(("different: ", "bold red"), f"{count}; each agent and call is compared up to its first")
+        if many:
+            yield Line(("different: ", "bold red"), f"{count}; each agent and call is compared up to its first")
     yield from _remarks(outcome)
     for divergence in outcome.divergences[:SHOWN]:
         at = "" if divergence.seq is None else f" (event {divergence.seq} of the recording)"
@@ -96,6 +122,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
         yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
     if outcome.redacted and not outcome.identical:
         yield Line(("inconclusive: ", "bold yellow"), "the user's redaction rules changed what was recorded")
+    for each in outcome.ambiguous:
+        yield Line(("inconclusive: ", "bold yellow"), each)
     for name in outcome.not_compared:
         is_parameter = name.startswith("parameters.")
         why = "its fingerprint is not of this key" if is_parameter else "which this version does not know"
@@ -154,6 +182,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     help="Below this part of recorded results nothing is concluded (exit 4); those from --tool-result do not count.",
 )
 @options.rebind_option
+@options.program_option
+@options.arg_option
 def replay(  # noqa: PLR0913 - options
     *,
     run: str,
@@ -164,6 +194,8 @@ def replay(  # noqa: PLR0913 - options
     read_only: tuple[str, ...],
     min_grounded: float,
     rebound: tuple[tuple[str, str], ...],
+    program: str | None,
+    arguments: tuple[tuple[str, Any], ...],
     trace_dir: Path | None,
     as_json: bool,
     **others: Any,  # noqa: ANN401 - overrides, named as in Python
@@ -178,21 +210,19 @@ def replay(  # noqa: PLR0913 - options
     from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
     from playhead.cli.progress import Progress, following
     from playhead.diagnose.diff_view import diff_document
-    from playhead.diagnose.recording import read_recording
-    from playhead.replay.engine import replay_sync
+    from playhead.replay import load_recording
 
     store = open_store(trace_dir)
-    recording = read_recording(store.resolve(run))
+    recording = load_recording(store.resolve(run))
     changes = {"parameters": dict(parameters) or None, "tool_results": list(tool_results) or None, **others}
     progress = Progress()
     with following(progress, trace_dir, as_json=as_json):
-        outcome = replay_sync(
-            recording,
-            {name: value for name, value in changes.items() if value is not None},
+        settings = {"read_only": read_only, "api_base": api_base, "rebind": dict(rebound), **changes}
+        given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
+        outcome = recording.replay_sync(
+            **given,
+            **_of_program(program, arguments),
             on_missing=on_missing,
-            read_only=read_only,
-            api_base=api_base,
-            rebind=dict(rebound),
             trace=store.folder,
             min_grounded=min_grounded,
             on_record=progress,

@@ -305,6 +305,16 @@ heads_option: Final = click.option(
     shell_complete=complete_files,
     help="The file that keeps the heads of runs.  [default with --key: .heads in the folder of traces]",
 )
+program_option: Final = click.option(
+    "--program", metavar="MODULE:NAME", help="The recorded function, for a run of one: its own code runs again."
+)
+arg_option: Final = repeatable(
+    "--arg",
+    "arguments",
+    "NAME=VALUE",
+    "With --program: an argument of the function in place of the recorded one, JSON or else text.",
+    type=parameter,
+)
 run_id_option: Final = click.option("--run-id", help="The run's id, a new one by default.")
 max_iterations_option: Final = click.option(
     "--max-iterations", type=click.IntRange(min=1), help="Turns at most; then a clean stop."

@@ -8,10 +8,11 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from playhead.agent.agent import Agent
 from playhead.errors import ToolDefinitionError, nearest
+from playhead.instrument.programs import Recorded
 from playhead.kernel.session import Tool
 from playhead.kernel.tool_decorator import tool
 from playhead.kernel.tools import FunctionTool
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+
+T = TypeVar("T")
 
 
 def load_tools(references: tuple[str, ...]) -> list[Tool | Agent]:
@@ -37,12 +40,21 @@ def load_agent(reference: str) -> Agent:
     Raises:
         ToolDefinitionError: the module or the name is not there, is in two places, or is no agent.
     """
+    return _named(reference, "--agent", Agent, "agent")
+
+
+def load_program(reference: str) -> Recorded:
+    """Return the recorded function that a reference names; raises like `load_agent`."""
+    return _named(reference, "--program", Recorded, "function with @playhead.recorded")
+
+
+def _named(reference: str, option: str, kind: type[T], called: str) -> T:
     module_name, _, name = map(str.strip, reference.partition(":"))
-    module = _module(module_name, f"--agent {reference!r}")
+    module = _module(module_name, f"{option} {reference!r}")
     value = getattr(module, name, None)
-    if not isinstance(value, Agent):
-        agents = [each for each, held in vars(module).items() if isinstance(held, Agent)]
-        raise ToolDefinitionError(f"--agent: {module.__name__} has no agent {name!r}.{nearest(name, agents)}")
+    if not isinstance(value, kind):
+        known = [each for each, held in vars(module).items() if isinstance(held, kind)]
+        raise ToolDefinitionError(f"{option}: {module.__name__} has no {called} {name!r}.{nearest(name, known)}")
     return value
 
 

@@ -16,6 +16,7 @@ from playhead import recorded, tool
 from playhead.compose.killswitches import budget_limit
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
 from playhead.instrument import facts
+from tests.cli.command_line import playhead as command_line
 from tests.instrument.chatting import Chat, calls, says, whole
 
 if TYPE_CHECKING:
@@ -367,3 +368,27 @@ async def test_nested_programs_keep_their_own_prompts_and_answers() -> None:
     outcome = await recording.replay(system_prompt="R", agents={"part": {"system_prompt": "P"}}, program=root)
     assert [body["messages"][0]["content"] for body in ECHO.asked[asked:]] == ["R", "P", "P"]
     assert (outcome.verdict, outcome.grounded, RAN) == ("same", 1.0, [])
+
+
+def test_the_command_line_runs_a_program_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--program` names the function, `--arg` another argument; exit codes are those of other recordings."""
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "ourapp.py").write_text("from tests.instrument.test_programs_again import billing\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    billing("x")
+
+    def command(*arguments: str) -> tuple[int, str]:
+        result = command_line(*arguments)
+        return result.exit_code, result.stdout
+
+    assert command("reproduce", "latest", "--program", "ourapp:billing") == (
+        0,
+        "identical: 5 events came out as recorded\n",
+    )
+    code, said = command("reproduce", "latest", "--program", "ourapp:billing", "--arg", "task=y")
+    assert (code, "[1].content of the request to the model differs" in said) == (1, True)
+    code, said = command("replay", "latest", "--program", "ourapp:billing", "--system-prompt", "Be long.")
+    assert (code, "verdict   same" in said) == (0, True)
+    assert command("reproduce", "latest", "--program", "ourapp:biling")[0] == 2
