@@ -95,7 +95,7 @@ class SpanThread(ToolNames):
         self._ids: list[int] = []
         self._system: list[int] = []
         self._user: list[int] = []
-        self._task_id = -1
+        self._task_ids: list[int] = []
         self._answers: dict[int, tuple[LlmResponded, Shown]] = {}
         self._results: dict[str, ToolCallCompleted] = {}
         self._tools: dict[int, ToolSpec] = {}
@@ -108,7 +108,7 @@ class SpanThread(ToolNames):
         self._messages[added.id] = self._answer_sent(added) or self._shown(added)
         insort(self._ids, added.id)
         if added.role == "user" and added.content is not None and added.content == self.task:
-            self._task_id = added.id
+            insort(self._task_ids, added.id)
         if added.role in {"system", "user"}:
             insort(self._system if added.role == "system" else self._user, added.id)
 
@@ -213,8 +213,8 @@ class SpanThread(ToolNames):
     def _cut(self, ranges: Sequence[Range], newest: list[int], most: int, room: int | None) -> list[int]:
         """Return the ids to show, in send order; `newest` are the last of all."""
         head = [*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)]
-        if self._task_id not in head and any(first <= self._task_id <= last for first, last in ranges):
-            head.append(self._task_id)  # in a chat, or after examples, the first user message is another
+        task = [*_within(self._task_ids[-1:], ranges)][:1]  # in a chat, or after examples, no first user message
+        head += [each for each in task if each not in head]
         kept = set(head)
         size = self._size(head)
         for number, turn in enumerate(self._turns(newest, kept)):
