@@ -14,7 +14,7 @@ CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
 
-.PHONY: help demo test quick prove test-real test-phoenix test-mlflow screenshots lint house format bench docs reference clean
+.PHONY: help demo test quick prove test-real test-phoenix test-mlflow test-providers screenshots lint house format bench docs reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -28,7 +28,7 @@ test: $(DEV)  ## run the tests; of campaigns and bounds of time, a sample
 	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 3 --dist worksteal $(ARGS)
 
 quick: $(DEV)  ## run the tests that start no process and wait for nothing
-	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal -m "not (slow or real or phoenix or mlflow)" $(ARGS)
+	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal -m "not (slow or real or phoenix or mlflow or providers)" $(ARGS)
 
 prove: $(DEV)  ## run the tests with every campaign whole and every bound of time asserted; wants a quiet machine
 	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -42,6 +42,9 @@ test-phoenix: $(DEV) build/phoenix/.installed  ## send spans to a real Phoenix; 
 
 test-mlflow: $(DEV) build/mlflow/.installed  ## send spans to a real tracking server of MLflow; it is installed into build/ (0.9 GB)
 	$(RUN)python -m pytest -m mlflow tests/backends $(ARGS)
+
+test-providers: $(DEV) build/providers/.installed  ## run programs that trace with the packages of Phoenix, Langfuse and Logfire; installed into build/ (0.1 GB)
+	$(RUN)python -m pytest -m providers tests/providers $(ARGS)
 
 screenshots: $(DEV) build/phoenix/.installed build/mlflow/.installed  ## take the pictures of docs/images, in the Chromium of this machine
 	PICTURES=$(CURDIR)/docs/images $(RUN)python -m pytest -m "phoenix or mlflow" tests/backends/test_pictures.py $(ARGS)
@@ -83,6 +86,7 @@ clean:  ## remove the environment and everything that was built
 # APIs of these versions.)
 build/phoenix/.installed: PACKAGE := arize-phoenix==20.26.1
 build/mlflow/.installed: PACKAGE := mlflow==3.17.2
+build/providers/.installed: PACKAGE := arize-phoenix-otel==0.17.2 langfuse==5.0.4 logfire==5.4.0 --editable .[otel]
 build/%/.installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip --quiet --disable-pip-version-check install $(PACKAGE)

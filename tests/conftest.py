@@ -59,7 +59,9 @@ def strategies_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def nobody_to_export_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the environment says of collectors: no test sends anything that it did not ask to send."""
-    for name in [name for name in os.environ if name.startswith(("OTEL_", "OPENINFERENCE_", "PHOENIX_"))]:
+    for name in [
+        name for name in os.environ if name.startswith(("OTEL_", "OPENINFERENCE_", "PHOENIX_", "LANGFUSE_", "LOGFIRE_"))
+    ]:
         monkeypatch.delenv(name)
 
 

@@ -24,6 +24,7 @@ from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, World
+from playhead.spans.unused import SERVICES
 from playhead.trace import VERSION
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.format import FORMAT
@@ -295,7 +296,7 @@ def _is_traced() -> bool:
     """Return whether the program or the environment may have enabled live export, or the application has its own tracing."""
     names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     loaded = ("playhead.spans.live", "opentelemetry.sdk.trace")
-    return any(map(os.environ.get, names)) or any(name in sys.modules for name in loaded)
+    return any(map(os.environ.get, (*names, *SERVICES))) or any(name in sys.modules for name in loaded)
 
 
 def settings_now() -> Settings:

@@ -4,15 +4,12 @@ The cursor is `<folder of the trace>/.export/<destination>/<run id>.json`, writt
 states that every span that closed up to the event `seq` is settled: accepted, or permanently refused. A missing, old or broken
 cursor loses no span: unsettled spans are sent again with the same ids.
 
-Who sends a run locks a byte of the file `claims` beside it. The system ends the lock with its process; a forked child does not have it.
+Who sends a run holds a lock on the file `<run id>.claim` beside it. The system ends the lock with its process; a forked child does not have it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import struct
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -31,10 +28,7 @@ FOLDER: Final = ".export"
 NOTHING: Final = -1
 _LARGEST: Final = 1024 * 1024
 """Largest size of a cursor in bytes."""
-_FLOCK: Final = "hhqqi"
-"""Linux's `struct flock`: type, whence, start, length, process."""
-_open_claims: Final[dict[Path, tuple[int, set[int]]]] = {}
-"""The open files of claims: descriptor, and locked bytes. A second descriptor of a file would end all locks when it is closed."""
+_LONGEST_PID: Final = 20
 
 
 class Reached(BaseModel, strict=True):
@@ -62,7 +56,8 @@ class Cursor:
     def __init__(self, trace_path: Path, destination: Destination) -> None:
         self._destination = destination
         self.path = trace_path.parent / FOLDER / destination.key / f"{checked_run_id(run_id_of(trace_path))}.json"
-        self._place = int.from_bytes(hashlib.sha256(self.path.name.encode()).digest()[:7])
+        self._claim: int | None = None
+        self._claim_path = self.path.with_suffix(".claim")
         self._saved = NOTHING
         self.error: str | None = None
         """Why the last write failed; None when it succeeded."""
@@ -92,7 +87,7 @@ class Cursor:
         self._saved, self.error = reached.seq, None
 
     def claim(self) -> int | None:
-        """Claim the run for this process; return the process that sends it there already, or 0 if its id is not known.
+        """Claim the run for this process; return the process that sends it there already.
 
         Where files cannot be locked (on Windows, or in a folder that cannot be written), nothing is claimed.
         """
@@ -100,26 +95,25 @@ class Cursor:
             import fcntl  # noqa: PLC0415 - not on Windows
 
             _make(self.path.parent)
-            descriptor, places = _claims_in(self.path.parent)
-            try:
-                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._place)
-            except BlockingIOError:
-                return _holder(descriptor, self._place)
-            places.add(self._place)
+            claim = os.open(self._claim_path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fcntl.lockf(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.truncate(claim, 0)
+            os.write(claim, str(os.getpid()).encode())
+            self._claim = claim
+        except BlockingIOError:
+            holder = os.read(claim, _LONGEST_PID)
+            os.close(claim)
+            return int(holder) if holder.isdigit() else 0
         except (ImportError, OSError):
-            return None
+            pass
         return None
 
     def release(self) -> None:
-        """Give the claim up; does nothing where this process has none."""
-        descriptor, places = _open_claims.get(self.path.parent, (-1, set()))
-        if self._place in places:
-            import fcntl  # noqa: PLC0415 - not on Windows
-
-            places.discard(self._place)
-            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, self._place)
-            if not places:
-                os.close(_open_claims.pop(self.path.parent)[0])
+        """Give the claim up; does nothing without one."""
+        claim, self._claim = self._claim, None
+        if claim is not None:
+            self._claim_path.unlink(missing_ok=True)  # before another process can lock it
+            os.close(claim)
 
     @property
     def warning(self) -> str:
@@ -134,21 +128,3 @@ def _make(folder: Path) -> None:
             each.mkdir(mode=0o700)
         if not is_private(each, os.geteuid()):
             raise PermissionError(1, "others can write into it", str(each))
-
-
-def _claims_in(folder: Path) -> tuple[int, set[int]]:
-    if folder not in _open_claims:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        _open_claims[folder] = os.open(folder / "claims", flags, 0o600), set()
-    return _open_claims[folder]
-
-
-def _holder(descriptor: int, place: int) -> int:
-    """Return the process that holds a lock; 0 if it cannot be seen."""
-    import fcntl  # noqa: PLC0415 - not on Windows
-
-    if sys.platform != "linux":
-        return 0
-    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
-    answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
-    return 0 if answer[0] == fcntl.F_UNLCK else max(int(answer[-1]), 0)

@@ -191,7 +191,7 @@ def _check_protocol() -> None:
         raise SettingsError(
             f"OTEL_EXPORTER_OTLP_PROTOCOL={plain(protocol)!r}: Playhead sends {_PROTOCOL}. Set "
             f"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL={_PROTOCOL}, and where the endpoint is for gRPC (port 4317), name the one for "
-            "HTTP (port 4318) in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+            "HTTP (port 4318) in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, or call playhead.spans.export_to with a tracer provider of your own"
         )
 
 

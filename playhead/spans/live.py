@@ -21,6 +21,7 @@ from playhead.spans.destination import Destination, live_destination, named, req
 from playhead.spans.run_export import RunExport, count_undelivered, message, notices, resend_command
 from playhead.spans.sampling import is_sent
 from playhead.spans.sources import QueueSource, TraceSource
+from playhead.spans.unused import say_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -391,7 +392,7 @@ def trace_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> 
     """
     try:
         export = _Current.export or _automatic() or _application()
-        return None if export is None else export.add(run_id, recorder, subscriptions)
+        return say_unused() if export is None else export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         if not _Current.refused:
             _Current.refused = True

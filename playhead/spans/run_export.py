@@ -222,6 +222,8 @@ class RunExport:
             self.skipped = loaded.accepted + loaded.refused if loaded.complete else 0
         else:
             self.reached = Reached(first=first, destination=loaded.destination)
+        if self.reached.complete:
+            self.release()
         return not self.reached.complete
 
     def _left_of(self, spans: Sequence[ReadableSpan], seq: int, *, is_settled: bool) -> list[Closed]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.spans import live
+from playhead.spans.unused import say_unused
 from tests.spans.collector import Collector
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def nothing_exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(live._Current, "export", None)
     monkeypatch.setattr(live._Current, "application", None)
     monkeypatch.setattr(live._Current, "refused", False)
+    say_unused.cache_clear()
     yield
     if live._Current.export is not None:
         live._Current.export.shutdown(0.5)
