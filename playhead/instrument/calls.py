@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from ast import literal_eval
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from playhead.trace.types import ToolCall
 from playhead.trace.values import from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
 
     from playhead.instrument.scopes import Strand
     from playhead.kernel.tools import FunctionTool
@@ -44,6 +44,8 @@ class Body:
     start: Callable[[ToolContext], Any]
     """Runs it with its arguments; returns its value, or an awaitable of it."""
     arguments: dict[str, JsonValue]
+    within: Callable[[ToolContext], AbstractContextManager[object]] = nullcontext
+    """What it runs in; `body_scope` for a tool."""
     act: Act = field(init=False)
     value: Any = None
     error: BaseException | None = None
@@ -53,8 +55,9 @@ class Body:
         """Run the body in the thread or task that made the call."""
         self.has_run = True
         try:
-            value = self.start(context)
-            self.value = await value if inspect.isawaitable(value) else value
+            with self.within(context):
+                value = self.start(context)
+                self.value = await value if inspect.isawaitable(value) else value
         except Exception as error:  # noqa: BLE001 - raised again where the call was made
             self.error = error
             return Outcome.failure(type(error).__name__, describe(error))
@@ -89,14 +92,12 @@ def call_tool(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any])
     if scope is None or bound is None:  # the function itself says what is wrong with the arguments
         return tool.function(*args, **kwargs)
 
-    def run(context: ToolContext) -> Any:  # noqa: ANN401 - the function's own
+    def body(context: ToolContext) -> Any:  # noqa: ANN401 - the function's own
         wants = {name: context for name in _contexts(tool.function) if name not in bound.arguments}
-        if tool.is_async:
-            return _inside(context, tool.function(*args, **{**kwargs, **wants}))
-        with body_scope(context):
-            return tool.function(*args, **{**kwargs, **wants})
+        return tool.function(*args, **{**kwargs, **wants})
 
-    return call(scope, Body(tool.spec, tool.function, run, to_json(bound.arguments)), is_async=tool.is_async)
+    made = Body(tool.spec, tool.function, body, to_json(bound.arguments), body_scope)
+    return call(scope, made, is_async=tool.is_async)
 
 
 def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - the function's own
@@ -159,17 +160,20 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
 
 
 def _asked_by_model(scope: Scope, strand: Strand, body: Body) -> tuple[int, ToolCall] | None:
-    """Return the model's call that this one carries out: of this tool and these arguments, in this strand first."""
-    found = [
-        (place, request, each)
-        for place, (_, request, each) in enumerate(scope.pending)
-        if each.name == body.spec.name and each.arguments == body.arguments
+    """Return the model's call that this one carries out, in this strand first: of this tool and these arguments.
+
+    A framework may have added the defaults of arguments that the model did not give.
+    """
+    named = [
+        (made.arguments != body.arguments, of_strand != strand.number, place)
+        for place, (of_strand, _, made) in enumerate(scope.pending)
+        if made.name == body.spec.name
+        and made.arguments is not None
+        and made.arguments.items() <= body.arguments.items()
     ]
-    if not found:
+    if not named:
         return None
-    own = [each for each in found if scope.pending[each[0]][0] == strand.number]
-    place, request, made = (own or found)[0]
-    del scope.pending[place]
+    _, request, made = scope.pending.pop(min(named)[2])
     return request, made
 
 
@@ -232,11 +236,6 @@ def body_scope(context: ToolContext) -> Iterator[None]:
     inner = Scope(context.scope, above.world)
     with entered(inner, WirePort(inner), call_tool):
         yield
-
-
-async def _inside(context: ToolContext, value: Awaitable[Any]) -> Any:  # noqa: ANN401 - the function's own
-    with body_scope(context):
-        return await value
 
 
 def _contexts(function: Callable[..., Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`playhead.wrap`: clients whose requests belong to the recorded run that makes them.
+"""`playhead.wrap`: clients and tools whose requests and calls belong to the recorded run that makes them.
 
 Neither httpx nor httpx2 nor an SDK is imported here: a client is known by its classes, and its library is found through them.
 """
@@ -10,38 +10,42 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from playhead.errors import UsageError
+from playhead.instrument.frameworks import wrapped_tool
 from playhead.instrument.transports import LIBRARIES, RecordedTransport
 
-AnyClient = TypeVar("AnyClient")
+AnyTarget = TypeVar("AnyTarget")
 _BASES: Final = frozenset({"Client", "AsyncClient", "BaseTransport", "AsyncBaseTransport"})
 """The public classes of clients and transports."""
 _INSTEAD: Final = {
     "google": "give it a wrapped HTTP client: genai.Client(http_options={'httpx_client': playhead.wrap(httpx.Client()), "
     "'httpx_async_client': playhead.wrap(httpx.AsyncClient())})",
+    "langgraph": "make its tool node of wrapped tools: ToolNode([playhead.wrap(each) for each in tools])",
     "litellm": "litellm makes clients of its own; use it through playhead.Agent('provider/model')",
 }
 """What works for clients that have no documented way to put a transport beneath them, by package."""
 _WORKS: Final = (
-    "it takes clients of OpenAI, Anthropic and Ollama, and clients and transports of httpx and httpx2, such as one that "
-    "another SDK accepts as its HTTP client"
+    "it takes clients of OpenAI, Anthropic and Ollama, clients and transports of httpx and httpx2, such as one that "
+    "another SDK accepts as its HTTP client, and tools of LangChain, OpenAI Agents and pydantic-ai"
 )
 
 
-def wrap(client: AnyClient) -> AnyClient:
-    """Return a client of the same type whose requests are recorded in the run that makes them.
+def wrap(target: AnyTarget, *, read_only: bool = False) -> AnyTarget:
+    """Return a client, or a framework's tool, of the same type whose requests or calls are recorded in the run that makes them.
 
-    Requests outside a function with `@playhead.recorded` pass through untouched. The given client stays as it is; both share
-    connections, so closing one closes both.
+    What happens outside a function with `@playhead.recorded` passes through untouched. The given object stays as it is. A
+    client and its copy share connections, so closing one closes both.
 
     Args:
-        client: a client of OpenAI, Anthropic (sync or async, and their variants for other clouds) or Ollama; or a client or
-            a transport of httpx or httpx2.
+        target: a client of OpenAI, Anthropic (sync or async, and their variants for other clouds) or Ollama; a client or a
+            transport of httpx or httpx2; or a tool of LangChain, OpenAI Agents or pydantic-ai.
+        read_only: of a tool, that it is free of side effects.
 
     Raises:
-        UsageError: there is no documented way to record this client; the message says what works.
+        UsageError: there is no documented way to record this; the message says what works.
     """
-    given: Any = client
-    return _wrapped(given)  # type: ignore[no-any-return]
+    given: Any = target
+    tool = wrapped_tool(given, read_only=read_only)
+    return _wrapped(given) if tool is None else tool  # type: ignore[no-any-return]
 
 
 def _wrapped(client: Any) -> Any:  # noqa: ANN401 - of a library that is not imported here

@@ -11,6 +11,7 @@ import anyio
 
 from playhead.errors import RunEndedError, UsageError
 from playhead.instrument import formats
+from playhead.instrument.reading import is_stream
 from playhead.instrument.scopes import step
 from playhead.instrument.seam import Halted
 from playhead.instrument.worlds import Act
@@ -207,7 +208,7 @@ class WireExchange:
 
     def chunk(self, data: bytes) -> None:  # noqa: ARG002 - `end` gets the whole body
         """Stop a stream whose run has ended."""
-        if len(self._at_us) == 1 and self._wire is not None and self._wire.is_streamed:
+        if len(self._at_us) == 1 and is_stream(self._headers.get("content-type", "")):
             self._at_us.append(self._scope.session.run.recorder.clock.now_us())
         if not self._is_over:
             self._scope.require_running()

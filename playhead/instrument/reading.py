@@ -68,6 +68,11 @@ def placed(body: Json, place: Place, value: JsonValue) -> Json:
     return {key: item for key, item in body.items() if key != name} if value is None else {**body, name: value}
 
 
+def is_stream(content_type: str) -> bool:
+    """Return whether a body is sent in parts."""
+    return "event-stream" in content_type or "ndjson" in content_type
+
+
 def events(data: bytes, content_type: str) -> list[Json] | None:
     """Return the objects of a streamed body in order; None when the body is not streamed.
 

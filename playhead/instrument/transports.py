@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.instrument.formats import read_request
+from playhead.instrument.reading import count, parsed
 from playhead.instrument.seam import current
 from playhead.instrument.wire import Asked
 
@@ -75,27 +76,8 @@ class RecordedTransport:
             tape.end(error)
             raise
 
-    def close(self) -> None:
-        """Close the transport beneath."""
-        self._inner.close()
-
-    async def aclose(self) -> None:
-        """Close the transport beneath."""
-        await self._inner.aclose()
-
-    def __enter__(self) -> Self:
-        self._inner.__enter__()
-        return self
-
-    def __exit__(self, *exit_info: object) -> None:
-        self._inner.__exit__(*exit_info)
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exit_info: object) -> None:
-        await self._inner.__aexit__(*exit_info)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - closing, entering, leaving
+        return getattr(self._inner, name)
 
 
 class _Tape:
@@ -104,8 +86,7 @@ class _Tape:
     def __init__(self, exchange: Exchange, request: Any) -> None:  # noqa: ANN401
         self._exchange = exchange
         self._request = request
-        bases = (each.__module__.partition(".")[0] for each in type(request).__mro__)
-        self._library: Any = sys.modules[next(base for base in bases if base in LIBRARIES)]
+        self._library: Any = sys.modules[type(request.url).__module__.partition(".")[0]]
         self._encoding: dict[str, str] = {}
         self._parts: list[bytes] = []
         self._is_open = True
@@ -152,8 +133,7 @@ class _Tape:
         """End the exchange, unless it has ended."""
         if self._is_open:
             self._is_open = False
-            early = isinstance(error, GeneratorExit)
-            self._exchange.end(ClosedEarly("the caller closed the stream") if early else error, self._body())
+            self._exchange.end(error, self._body())
 
     def _body(self) -> bytes:
         body = b"".join(self._parts)
@@ -193,12 +173,12 @@ class _Stream:
 
     def close(self) -> None:
         """Close the stream."""
-        self._tape.end(GeneratorExit())
+        self._tape.end(ClosedEarly("the caller closed the stream"))
         self._parts.close()
 
     async def aclose(self) -> None:
         """Close the stream."""
-        self._tape.end(GeneratorExit())
+        self._tape.end(ClosedEarly("the caller closed the stream"))
         await self._parts.aclose()
 
 
@@ -230,14 +210,12 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
     target = request.url.raw_path.partition(b"?")[0].decode("ascii", "replace")
     url = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}{target}"
     headers = {name.lower(): value for name, value in request.headers.items()}
-    attempt = headers.get("x-stainless-retry-count", "")
     return Asked(
         request.method,
         url,
         _kept(headers),
         body,
-        attempt=int(attempt) if attempt.isdecimal() and len(attempt) < 10 else 0,  # noqa: PLR2004 - no such count
-        call=headers.get("idempotency-key"),
+        attempt=count(parsed(headers.get("x-stainless-retry-count", ""))),
         wire=read_request(request.method, url, body),
         secrets=_secrets(headers, request.url.params.multi_items()),
     )

@@ -61,10 +61,6 @@ class Format(ABC):
         """Return address and body with another model."""
         return wire.url, {**wire.body, "model": model}
 
-    def is_streamed(self, wire: WireRequest) -> bool:
-        """Return whether the answer is asked for in parts."""
-        return wire.body.get("stream") is True
-
     def parameters(self, body: Json) -> Json:
         """Return the parameters, those in `options` without their container."""
         outside = {name: value for name, value in body.items() if name not in self.own and name not in self.options}
@@ -112,11 +108,6 @@ class WireRequest:
         """Everything else in the body, unredacted."""
         return self.format.parameters(self.body)
 
-    @property
-    def is_streamed(self) -> bool:
-        """Whether the answer is asked for in parts."""
-        return self.format.is_streamed(self)
-
 
 @dataclass(frozen=True)
 class WireAnswer:
@@ -144,8 +135,6 @@ class Asked:
     """The bytes that the client is about to send."""
     attempt: int = 0
     """The attempt as the SDK counts it in `x-stainless-retry-count`: 0 for the first one, then 1, 2 …"""
-    call: str | None = None
-    """The idempotency key, the same in all attempts of a call; None when the SDK sends none."""
     wire: WireRequest | None = None
     """What the wire format says; None when the format is unknown."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import ModelRequestError, ModelUnavailableError, RateLimitError, UsageError
-from playhead.instrument.formats import changed, output_cap, read_answer, read_request, system_of, with_cap
+from playhead.instrument.formats import changed, read_answer, read_request, system_of, with_cap
 from playhead.trace.types import ImagePart, ToolCall, Usage
 from tests.instrument.wires import MESSAGE_EVENTS, chat_chunk, sse
 from tests.proving import sample
@@ -218,7 +219,6 @@ def test_a_request_says_model_messages_tools_and_parameters(name: str) -> None:
     assert plain(asked.messages) == messages
     assert [(each.name, each.description, each.parameters) for each in asked.tools] == [("lookup", "Look up.", SCHEMA)]
     assert asked.parameters == parameters
-    assert asked.is_streamed
 
 
 CALL = ToolCall(id="c1", name="lookup", arguments=ARGUMENTS)
@@ -498,7 +498,7 @@ def test_parameters_are_set_where_the_format_has_them(name: str) -> None:
     """The output cap by any of its names; None removes a parameter."""
     asked = wire(name, REQUESTS[name][0])
     other = changed(asked, parameters={"top_p": 0.5, "temperature": None, "max_tokens": 99})
-    assert output_cap(other) == 99
+    assert output_cap(other.parameters) == 99
     kept = {key: value for key, value in other.parameters.items() if "max" not in key and "num" not in key}
     wanted = {**asked.parameters, "top_p": 0.5}
     assert kept == {key: value for key, value in wanted.items() if key not in {"temperature", "max_tokens"}}
@@ -518,11 +518,11 @@ CAPS = [
 
 @pytest.mark.parametrize(("name", "url", "body", "place"), CAPS)
 def test_the_output_cap_is_lowered_where_it_stands(name: str, url: str, body: Any, place: tuple[str, ...]) -> None:
-    """Nothing else of the request changes."""
+    """Where a budget reads it. Nothing else of the request changes."""
     asked = wire(name, body, url)
-    assert output_cap(asked) == (500 if body else None)
+    assert output_cap(asked.parameters) == (500 if body else None)
     lowered = with_cap(asked, 20)
-    assert output_cap(lowered) == 20
+    assert output_cap(lowered.parameters) == 20
     wanted: Any = {**body.get(place[0], {}), place[1]: 20} if len(place) > 1 else 20
     assert json.loads(lowered.raw) == {**body, place[0]: wanted}
     assert read_request("POST", url, lowered.raw) == lowered
@@ -580,7 +580,7 @@ def test_a_request_of_any_shape_is_read(data: Any, name: str) -> None:
     assert all(isinstance(each.name, str) for each in asked.tools)
     assert system_of(changed(asked, system_prompt="p", parameters={"max_tokens": 1})) == "p"
     assert changed(asked, model="m").model.endswith("/m")
-    assert output_cap(with_cap(asked, 5)) == 5
+    assert output_cap(with_cap(asked, 5).parameters) == 5
 
 
 @given(st.data(), st.sampled_from(sorted(URLS)), st.booleans())

@@ -11,7 +11,7 @@ from playhead.instrument.formats.genai import GenerateContent
 from playhead.instrument.formats.ollama_chat import OllamaChat
 from playhead.instrument.formats.openai_chat import OpenAIChat
 from playhead.instrument.formats.openai_responses import OpenAIResponses
-from playhead.instrument.reading import at, count, events, objects, parsed, placed, text
+from playhead.instrument.reading import at, events, objects, parsed, placed, text
 from playhead.instrument.wire import WireAnswer, WireRequest
 from playhead.trace.types import text_of
 
@@ -96,12 +96,6 @@ def changed(
         body = placed(body, wire.format.cap_place(wire) if name in _CAPS else wire.format.place_of(name), value)
     url, body = (wire.url, body) if model is None else _with_model(_with_body(wire, body), model)
     return _with_body(wire, body, url)
-
-
-def output_cap(wire: WireRequest) -> int | None:
-    """Return the output cap in tokens; None when the request sets none."""
-    cap = count(at(wire.body, *wire.format.cap_place(wire)))
-    return cap if cap > 0 else None
 
 
 def with_cap(wire: WireRequest, tokens: int) -> WireRequest:

@@ -43,10 +43,6 @@ class GenerateContent(Format):
         """Return the address with another model."""
         return self.path.sub(lambda found: f"/models/{model}:{found['method']}", wire.url), wire.body
 
-    def is_streamed(self, wire: WireRequest) -> bool:
-        """Return whether the answer is asked for in parts."""
-        return wire.url.endswith(":streamGenerateContent")
-
     def parameters(self, body: Json) -> Json:
         """Return the parameters; the output cap under a name that budgets know."""
         return {_NAMES.get(name, name): value for name, value in super().parameters(body).items()}

@@ -16,7 +16,6 @@ from playhead.trace.types import Completion, ImagePart, Part, TextPart, made
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.instrument.wire import WireRequest
     from playhead.trace.types import Message, ToolCall
     from playhead.trace.values import JsonValue
 
@@ -47,10 +46,6 @@ class OllamaChat(OpenAIChat):
                 tool_call_id=text(each.get("tool_call_id")) or None,
                 name=text(each.get("tool_name")) or None,
             )
-
-    def is_streamed(self, wire: WireRequest) -> bool:
-        """Return whether the answer is asked for in parts, which is the server's default."""
-        return wire.body.get("stream") is not False
 
     def place_of(self, parameter: str) -> Place:
         """Return where a parameter is set."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from playhead.instrument.wire import WireRequest
     from playhead.trace.types import Message, ToolCall, ToolSpec
 
-_SYSTEM = {"system", "developer"}
 ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool", "function": "tool"}
 _OPENAI = re.compile(r"https://[^/]*(openai\.com|azure\.com)/")
 
@@ -102,7 +101,7 @@ class OpenAIChat(Format):
 
 def leading(messages: list[Json]) -> int:
     """Return how many system messages stand at the start."""
-    return next((n for n, each in enumerate(messages) if text(each.get("role")) not in _SYSTEM), len(messages))
+    return next((n for n, each in enumerate(messages) if ROLES.get(text(each.get("role"))) != "system"), len(messages))
 
 
 def _calls(said: Json) -> tuple[ToolCall, ...]:
