@@ -14,6 +14,8 @@ import hashlib
 import os
 import re
 import time
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -31,10 +33,11 @@ from playhead.trace.store import is_alive
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from playhead.trace.events import EventBase
+    from playhead.trace.values import JsonValue
 
 ROOT: Final = "root"
 """How every owner begins: without it, nothing would tell which events are the run's own."""
@@ -42,6 +45,8 @@ SHORTEST: Final = 3
 """Characters of a value; a shorter one is a part of half of all words."""
 _TOLERATED: Final = frozenset({"truncated", "lost-events", "blob", "erased"})
 """Problems that an erasure leaves as they are. Any other one is damage, which an erasure could hide."""
+_BODY: Final = b'"body":"'
+"""In a line that has the body of an answer as it was sent, in which a value may be in pieces."""
 _REFERENCE: Final = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
@@ -61,7 +66,13 @@ class Eraser(Redactor):
             self._add(dict.fromkeys(forms_of(value), self._name(value)))
 
     def redact_text(self, text: str) -> str:
-        """Return the text without the values."""
+        """Return the text without the values; the body of a stream whose pieces hold one together goes as a whole."""
+        left = self._without(text)
+        if "\n" in left and any(said != self._without(said) for said in _said_by_stream(left)):
+            return self._name(text)
+        return left
+
+    def _without(self, text: str) -> str:
         for form, name in self._forms.items():
             text = text.replace(form, name)
         for pattern in self.patterns:
@@ -98,6 +109,30 @@ class Eraser(Redactor):
 
     def _name(self, value: str) -> str:
         return self._names.setdefault(value, f"[erased:{os.urandom(4).hex()}]") if value else ""
+
+
+def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text of a JSON value with its path, and every key with the path of its object."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from leaves(item, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield path, key
+            yield from leaves(item, f"{path}.{key}" if path else key)
+
+
+def _said_by_stream(text: str) -> Iterable[str]:
+    """Return what lines of JSON say together, such as the events of a stream: the texts at the same path, joined."""
+    said: defaultdict[str, str] = defaultdict(str)
+    for line in text.splitlines():
+        data = line.removeprefix("data:").lstrip()
+        with suppress(ValueError):
+            for path, leaf in leaves(from_json(data)) if data.startswith("{") else ():
+                said[path] += leaf
+    return said.values()
 
 
 @dataclass(slots=True)
@@ -205,7 +240,7 @@ class _Rewriting:
     def _erased(self, line: bytes, match: re.Match[bytes]) -> bytes | None:
         """Return the line without the values, up to its hash; None when nothing is erased from it."""
         data = line[match.end() : -TAIL]
-        if not (self._eraser.patterns or BLOB in data or self._eraser.is_in(line)):
+        if not (self._eraser.patterns or BLOB in data or _BODY in data or self._eraser.is_in(line)):
             return None
         try:
             event = decode_data(match[3], data, self._blobs.resolve)

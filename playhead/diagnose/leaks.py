@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from playhead.diagnose.erasure import leaves
 from playhead.trace import events as e
 from playhead.trace.blobs import run_id_of
 from playhead.trace.detection import find, may_hold
@@ -87,26 +88,14 @@ def _credentials(event: EventBase) -> Iterator[tuple[str, Leak, str]]:
     if not may_hold(data):
         return
     text = data.decode()
-    leaves = [(path, json.dumps(leaf, ensure_ascii=False)) for path, leaf in _leaves(json.loads(data))]
-    for secret, rule in {text[start:end]: rule for start, end, rule in find(text)}.items():
+    found = {text[start:end]: rule for start, end, rule in find(text)}
+    texts = [(path, json.dumps(leaf, ensure_ascii=False)) for path, leaf in leaves(json.loads(data))]
+    for secret, rule in found.items():
         shown = f"{secret[:_START] if len(secret) >= _LEAST else ''}… ({len(secret)} characters)"
-        for path in [path for path, leaf in leaves if secret in leaf] or [""]:
+        for path in [path for path, leaf in texts if secret in leaf] or [""]:
+            for each in found:  # a key may be a credential
+                path = path.replace(each, "{key}")  # noqa: PLW2901
             yield secret, Leak("credential", rule, shown), path
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON value
-    """Yield every text and every key with the path to it; a path holds no key that is a credential."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _leaves(item, f"{path}[{number}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            name = "{key}" if find(key) else key
-            below = f"{path}.{name}" if path else name
-            yield below, key
-            yield from _leaves(item, below)
 
 
 # --- quotations -------------------------------------------------------------------------------------------------------

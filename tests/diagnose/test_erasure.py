@@ -26,7 +26,10 @@ from playhead.trace.events import (
     ApprovalRequested,
     Erased,
     ErasedLine,
+    ErrorInfo,
     EventBase,
+    LlmFailed,
+    LlmResponded,
     MessageAdded,
     Thought,
     ToolCallCompleted,
@@ -34,6 +37,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.line import TORN, Record
 from playhead.trace.reader import Problem
+from playhead.trace.types import Wire
 from playhead.trace.values import json_hash
 from tests.trace.strategies import events
 from tests.trace.traces import ending, header, read, record, recorder_of, thought, unknown
@@ -166,6 +170,30 @@ def test_names_and_owners_are_erased_alike(path: Path):
     owner = read(path)[0][1].owner
     assert re.fullmatch(r"root/ask-\[erased:[0-9a-f]{8}\]@0\.0", owner)
     assert b"ann-lee" not in path.read_bytes()
+
+
+def test_a_value_in_the_pieces_of_a_stream_is_found(path: Path):
+    """The body of an answer as a wrapped client got it: the pieces say the value together, and go as a whole."""
+    pieces = [
+        f'data: {{"choices":[{{"delta":{{"content":{json.dumps(piece)}}}}}]}}'
+        for piece in ("Ask ", "Ann", "-Le", "e now")
+    ]
+    body = "\n\n".join([*pieces, "data: [DONE]", ""])
+    failed = LlmFailed(request=0, error=ErrorInfo(type="Cut", message="cut"), wire=Wire(status=200, body=body))
+    record(
+        path,
+        [
+            header(),
+            failed,
+            LlmResponded(request=0, model="m", text="Ask Bob now", wire=Wire(body=body.replace("Ann", "Bob"))),
+        ],
+    )
+    found = erase(path, Eraser(["Ann-Lee"]))
+    assert [line.seq for line in found.lines] == [1]
+    event = read(path)[0][1].event
+    assert isinstance(event, LlmFailed)
+    assert event.wire is not None
+    assert MARK.fullmatch(event.wire.body)
 
 
 def test_what_cannot_be_erased_is_named(path: Path):

@@ -48,7 +48,7 @@ def planted(path: Path, *events: EventBase) -> Path:
 
 def test_credentials_are_found_in_every_field(path: Path):
     """In nested values, in keys, behind escapes, in large values: each once, with all its places; no path holds it."""
-    args = {"to": [{"body": f"use\n{STAND_IN}"}], STAND_IN: {"n": 1}}
+    args = {"to": [{"body": f"use\n{STAND_IN}"}], STAND_IN: {STAND_IN: STAND_IN}}
     planted(
         path,
         ToolCallStarted(call_id="c", tool="mail", position=0, args=args, args_hash="0"),
@@ -61,7 +61,8 @@ def test_credentials_are_found_in_every_field(path: Path):
     assert problems == []
     assert found == [
         Leak("credential", "aws-access-key-id", SHOWN, [
-            Place("run", 1, "args.to[0].body"), Place("run", 1, "args.{key}"), Place("run", 2, "error.message"),
+            Place("run", 1, "args.to[0].body"), Place("run", 1, "args"),
+            Place("run", 1, "args.{key}"), Place("run", 1, "args.{key}.{key}"), Place("run", 2, "error.message"),
         ])
     ]  # fmt: skip
     assert SECRET not in repr([asdict(each) for each in found])
