@@ -169,17 +169,18 @@ class Progress:
         if self._failure is None:
             self._waiting.put(lambda: self._console.print(*lines, crop=False))
 
-    def _lines(self, record: Record) -> Iterator[Line]:
-        """Yield the line of an event, and below a call why the model made it."""
+    def _lines(self, record: Record) -> list[Line]:
+        """Return the line of an event, and below a call why the model made it."""
         event = record.event
         label, style = LABELS[event.kind]
         who = "" if record.owner == "root" else f"{record.owner.rpartition('/')[2]} "
         when = f"{(record.ts - self._started_us) / 1e6:>7.1f}s  "
         ends = isinstance(event, e.RunCompleted)  # whole, because the cost is last
         what = ending_line(event) if isinstance(event, e.RunCompleted) else summarise(event)
-        yield Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)
+        lines = [Line((when, "dim"), (f"{label:<7}", style), (who, "cyan"), what, whole=ends)]
         if isinstance(event, e.ToolCallStarted) and event.rationale is not None:
-            yield Line((f"{'':>17}└ {event.rationale.why}", "dim"))
+            lines.append(Line((f"{'':>17}└ {event.rationale.why}", "dim")))
+        return lines
 
     # --- in the thread that writes ------------------------------------------------------------------------------------
 

@@ -35,14 +35,11 @@ class Call:
     record: Record
     event: ToolCallStarted
     use: ToolUse
+    child: str
+    """The owner of what the call does inside."""
     place: int = -1
     """Place among all calls of the run."""
     completed: Record | None = None
-
-    @property
-    def child(self) -> str:
-        """The owner of what the call does inside."""
-        return owner_inside(self.record.owner, self.event.tool, self.record.iteration, self.event.position)
 
     @property
     def end(self) -> ToolCallCompleted | None:
@@ -65,7 +62,8 @@ class RunCalls:
             event = record.event
             if isinstance(event, ToolCallStarted):
                 use = ToolUse(agent_path(record.owner), event.tool, json_hash(event.args))
-                open_calls[record.owner, event.call_id] = call = Call(record, event, use)
+                child = owner_inside(record.owner, event.tool, record.iteration, event.position)
+                open_calls[record.owner, event.call_id] = call = Call(record, event, use, child)
                 self.all.append(call)
             elif isinstance(event, ToolCallCompleted):
                 ended = open_calls.pop((record.owner, event.call_id), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.diff_types import DecidedCall, Decision, DecisionChange, FirstDecision
 from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.owners import agent_path
-from playhead.trace.values import json_hash, scrub
+from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from playhead.diagnose.diff_calls import Alignment, RunCalls
@@ -84,7 +84,7 @@ def _decisions(run: RunCalls) -> dict[str, list[Decision]]:
         if isinstance(event, LlmResponded):
             found[record.owner].append(_decision(record, event, asked[record.owner, event.request]))
         elif isinstance(event, LlmFailed):
-            error = scrub(f"{event.error.type}: {event.error.message}")
+            error = f"{event.error.type}: {event.error.message}"
             found[record.owner].append(
                 Decision(seq=record.seq, owner=record.owner, iteration=record.iteration, error=error)
             )
@@ -97,7 +97,7 @@ def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
     for owner, calls in run.by_owner.items():
         for call in calls:
             why = call.event.rationale.why if call.event.rationale else None
-            made = DecidedCall(tool=call.event.tool, args=call.event.args, why=why and scrub(why))
+            made = DecidedCall(tool=call.event.tool, args=call.event.args, why=why)
             asked[owner, call.event.request].append(made)
     return asked
 
@@ -111,6 +111,4 @@ def _decision(record: Record, event: LlmResponded, started: list[DecidedCall]) -
             DecidedCall(tool=call.name, args=call.raw_arguments if call.arguments is None else call.arguments, why=why)
             for call, why in zip(event.tool_calls, reasons, strict=False)
         ]  # fmt: skip
-    return Decision(
-        seq=record.seq, owner=record.owner, iteration=record.iteration, text=scrub(event.text), calls=tuple(calls)
-    )
+    return Decision(seq=record.seq, owner=record.owner, iteration=record.iteration, text=event.text, calls=tuple(calls))

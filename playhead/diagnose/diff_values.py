@@ -70,10 +70,12 @@ def same_fields(left: BaseModel, right: BaseModel, left_out: AbstractSet[str] = 
 
 
 def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    if is_unrecorded(left) and is_unrecorded(right):
-        made, now = (str(each.get("fingerprint", UNKNOWN)) for each in (left, right))
-        return made == now or not comparable(made, now)
-    return len(left) == len(right) and all(key in right and same(each, right[key]) for key, each in left.items())
+    if len(left) == len(right) and all(key in right and same(each, right[key]) for key, each in left.items()):
+        return True
+    if not (is_unrecorded(left) and is_unrecorded(right)):
+        return False
+    made, now = (str(each.get("fingerprint", UNKNOWN)) for each in (left, right))
+    return made == now or not comparable(made, now)
 
 
 def differences(

@@ -35,10 +35,15 @@ def escape(text: str, keep: str = "") -> str:
     return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(), text)
 
 
+def is_plain(text: str, width: int) -> bool:
+    """Return whether the text is safe as it is and takes at most `width` cells, as most lines do."""
+    return len(text) <= width and text.isascii() and text.isprintable()
+
+
 def fit(text: str, width: int) -> str:
     """Return the text as one safe line of at most `width` terminal cells; what is cut ends in an ellipsis."""
-    if len(text) <= width and text.isascii() and text.isprintable():
-        return text  # most lines, and ten times as fast
+    if is_plain(text, width):
+        return text
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 - rich is loaded by those who print
 
     # A wide character takes two cells, a combining one none: so a few more characters than cells, and never megabytes.
@@ -65,13 +70,21 @@ class Line:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> list[Segment]:
         """Return the segments of the line."""
-        from rich.cells import cell_len  # noqa: PLC0415 - rich is loaded by those who print
-        from rich.segment import Segment  # noqa: PLC0415 - as above
+        from rich.segment import Segment  # noqa: PLC0415 - rich is loaded by those who print
 
-        left = options.max_width
-        segments: list[Segment] = []
-        for text, style in self._parts:
-            shown = escape(text) if self._whole else fit(text, left)
-            left -= cell_len(shown)
-            segments.append(Segment(shown, console.get_style(style) if style else None))
+        width, parts = options.max_width, self._parts
+        if not is_plain("".join([text for text, _ in parts]), width):
+            parts = self._safe_parts(width)
+        segments = [Segment(text, console.get_style(style) if style else None) for text, style in parts]
         return [*segments, Segment.line()]
+
+    def _safe_parts(self, width: int) -> list[tuple[str, str]]:
+        if self._whole:
+            return [(escape(text), style) for text, style in self._parts]
+        from rich.cells import cell_len  # noqa: PLC0415 - as above
+
+        fitted: list[tuple[str, str]] = []
+        for text, style in self._parts:
+            fitted.append((fit(text, width), style))
+            width -= cell_len(fitted[-1][0])
+        return fitted
