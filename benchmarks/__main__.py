@@ -16,6 +16,7 @@ NAMES = (
     "repair",
     "spans",
     "collecting",
+    "redaction",
 )
 
 

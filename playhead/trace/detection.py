@@ -49,8 +49,10 @@ class _Rule:
     def __init__(self, place: int, fields: dict[str, Any]) -> None:
         self.place = place
         self.name: str = fields["name"]
-        self.keywords = "|".join(fields["keywords"])
+        names: str = fields.get("names", "")
+        self.keywords = "|".join(fields["keywords"]).replace("{names}", names)
         self._entropy: float = fields.get("entropy", 0)
+        self._length: int = fields.get("length", 0)
         self._digits: bool = fields.get("digits", False)
         self._mixed: bool = fields.get("mixed", False)
         self._unless: str | None = fields.get("unless")
@@ -58,7 +60,8 @@ class _Rule:
         if "assigned" in fields:
             self._expression = rf"(?:{self.keywords}){_ASSIGNMENT}(?P<secret>{fields['assigned']})(?:[^\w-]|$)"
         else:
-            inside = fields["expression"] if "(?P<" in fields["expression"] else f"(?P<secret>{fields['expression']})"
+            said = fields["expression"].replace("{names}", names)
+            inside = said if "(?P<" in said else f"(?P<secret>{said})"
             self._expression = inside if fields.get("open") else f"{_BEGINNING}(?:{inside})"
 
     def spans(self, data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -75,7 +78,7 @@ class _Rule:
         has_digit = any(map(str.isdigit, text))
         if (self._digits and not has_digit) or (self._mixed and not has_digit and text.isalpha()):
             return False
-        if self._entropy and entropy(text) < self._entropy:
+        if len(text) < self._length or (self._entropy and entropy(text) < self._entropy):
             return False
         return self._unless is None or compiled(self._unless).fullmatch(value) is None
 
