@@ -296,15 +296,13 @@ class Agent:
         density: Density | None,
         **turn: Any,  # noqa: ANN401 - as for `_begin`
     ) -> RunHandle:
-        from playhead.agent.handle import start  # noqa: PLC0415 - few runs are streamed or steered
+        from playhead.agent.handle import RunControl, RunHandle  # noqa: PLC0415 - few runs are streamed or steered
         from playhead.agent.running import settings_now  # noqa: PLC0415 - what only a run needs
 
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
-        wanted = density or settings_now().stream_density
-        return start(
-            run_id, wanted, lambda control: self._begin(task, run_id, control.waiting, control=control, **turn)
-        )
+        control = RunControl(run_id, density or settings_now().stream_density)
+        return RunHandle(run_id, control, lambda: self._begin(task, run_id, control.waiting, control=control, **turn))
 
     async def _begin(  # noqa: PLR0913 - all in which runs differ
         self,

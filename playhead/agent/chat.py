@@ -142,23 +142,19 @@ class ChatLog:
             self._write(_Head(format=FORMAT, id=chat_id, context=self.context))
 
     def _write(self, line: BaseModel) -> None:
+        """Append a whole line or nothing."""
         if self.path is not None:
             if self._descriptor is None:
                 raise ChatError(f"the chat {self.path} is closed")
             text = json.dumps(line.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-            _append(self.path, self._descriptor, f"{text}\n".encode(errors="replace"))
-
-
-def _append(path: Path, descriptor: int, content: bytes) -> None:
-    """Write a whole line or nothing: lines after a partial line could not be read."""
-    ours = os.fstat(descriptor)
-    if not (path.exists() and os.path.samestat(ours, path.stat())):  # most editors replace the file
-        raise ChatError(f"the chat {path} was removed or replaced meanwhile; begin a session anew")
-    try:
-        write_all(descriptor, content)
-    except BaseException:
-        os.ftruncate(descriptor, ours.st_size)
-        raise
+            ours = os.fstat(self._descriptor)
+            if not (self.path.exists() and os.path.samestat(ours, self.path.stat())):  # most editors replace the file
+                raise ChatError(f"the chat {self.path} was removed or replaced meanwhile; begin a session anew")
+            try:
+                write_all(self._descriptor, f"{text}\n".encode(errors="replace"))
+            except BaseException:  # lines after a partial one could not be read
+                os.ftruncate(self._descriptor, ours.st_size)
+                raise
 
 
 def _read_line(kind: type[Any], line: bytes, where: str) -> Any:  # noqa: ANN401 - of this kind

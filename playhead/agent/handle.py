@@ -47,8 +47,13 @@ _going_on: Final[set[asyncio.Task[RunResult]]] = set()
 class RunControl(Steering):
     """Pauses, stops and terminates a run, from any thread."""
 
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
+    def __init__(self, run_id: str, density: Density) -> None:
+        """Control a run that begins soon.
+
+        Raises:
+            UsageError: the density is unknown.
+        """
+        self.stream = Stream(run_id, checked_density(density))
         """The queue that the run's events go to."""
         self.waiting = Waiting()
         """Receives the result when the run's event loop is blocked."""
@@ -370,16 +375,6 @@ class RunHandle:
         self._told = True
         if self._task.done() and not self._task.cancelled():
             self._task.exception()
-
-
-def start(run_id: str, density: Density, main: Callable[[RunControl], Awaitable[RunResult]]) -> RunHandle:
-    """Start a run and return its handle. `main` gets the run's control and executes the run.
-
-    Raises:
-        UsageError: the density is unknown, or no asyncio loop is running.
-    """
-    control = RunControl(Stream(run_id, checked_density(density)))
-    return RunHandle(run_id, control, lambda: main(control))
 
 
 def _plain(reason: object) -> str:
