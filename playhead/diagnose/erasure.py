@@ -161,12 +161,14 @@ def erase(path: Path, eraser: Eraser, reason: str | None = None, *, dry_run: boo
         TraceError: the run may still be running, or its file is damaged, in use or unreadable.
         OSError: it cannot be written, and is as it was.
     """
-    _require_sound(path)
+    if eraser.is_in(run_id_of(path).encode()):
+        raise TraceError("a run's id holds a value, and names its files: remove the whole run; see: playhead prune")
     try:
         lock = locked(path, fcntl.LOCK_EX)
     except (BlockingIOError, FileNotFoundError):
         raise TraceError(f"{path.name} is in use by another process") from None
     try:
+        _require_sound(path)
         return _Rewriting(path, eraser, is_dry=dry_run).run(reason)
     finally:
         os.close(lock)

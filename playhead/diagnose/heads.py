@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from playhead.diagnose.integrity import Check, check_trace
 from playhead.errors import TraceError
-from playhead.trace.blobs import create_file, run_id_of
+from playhead.trace.blobs import create_file, read_plain, run_id_of
 from playhead.trace.line import ENVELOPE
 from playhead.trace.reader import Lines, open_trace
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = ".heads"
 """The file in the folder of traces in which signed heads are kept."""
+_LARGEST: Final = 64 * 1024**2
 _LISTED: Final = 10
 """Erased events to name."""
 
@@ -145,14 +146,14 @@ def read_heads(path: Path) -> dict[str, Head]:
         TraceError: the file cannot be read, or is not a file of heads.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_plain(path, _LARGEST).splitlines()
         return {head.run: head for head in map(Head.model_validate_json, lines)}
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except ValidationError:
         raise TraceError(f"{path} is not a file of heads, as check --heads and sign write them") from None
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def keep_heads(path: Path, kept: Mapping[str, Head], seals: Iterable[Sealed], key: Key | None = None) -> None:

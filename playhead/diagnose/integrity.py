@@ -81,6 +81,8 @@ _SOUND: Final = ("ok", "open", "lost-events")
 _VERDICTS: Final[dict[tuple[ProblemKind, ...], Verdict]] = {
     ("truncated",): "truncated",
     ("erased",): "erased",
+    ("erased", "lost-events"): "erased",
+    ("blob", "erased"): "missing-blob",
     ("blob",): "missing-blob",
     ("lost-events",): "lost-events",
     ("lost-events", "truncated"): "lost-events",

@@ -309,3 +309,10 @@ def _(event: e.KernelStateSnapshot) -> str:
 def _(event: e.FinalAnswer) -> str:
     sure = f" ({event.confidence} confidence)" if event.confidence else ""
     return f"{preview(event.output)}{sure}"
+
+
+@summarise.register
+def _(event: e.Erased) -> str:
+    return _because(
+        f"content of {len(event.lines)} events: {preview([line.seq for line in event.lines])}", event.reason
+    )

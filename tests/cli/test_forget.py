@@ -46,6 +46,7 @@ def test_the_other_commands_read_it_or_say_why_not(store: Path):
     ):  # fmt: skip
         result = playhead(*command.split())
         assert (command, result.exit_code, said in result.output) == (command, code, True)
+    assert "content of 4 events: [8, 11, 13, 15]\n" in playhead("show", "person").stdout
     assert "person.jsonl has lines whose content was erased on request" in playhead("debrief", "person").stderr
 
 
@@ -116,6 +117,12 @@ def test_refusals_repeat_no_value(store: Path, arguments: list[str], code: int, 
     result = playhead("forget", "person", *arguments)
     assert (result.exit_code, said in result.output, "secret" in result.output) == (code, True, False)
     assert (store / "person.jsonl").exists()
+
+
+def test_an_id_is_not_erased(store: Path):
+    """It is the name of files, and other runs name it."""
+    result = playhead("forget", "person", "--value", "person")
+    assert (result.exit_code, "a run's id holds a value" in result.stderr) == (3, True)
 
 
 def test_a_damaged_run_is_refused(store: Path):

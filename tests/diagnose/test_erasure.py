@@ -252,6 +252,7 @@ def test_parts_of_events_are_removed(path: Path, torn: bytes):
     assert found.torn == (torn != TORN + b"\n")
     assert b"An" not in path.read_bytes()
     assert {problem.kind for problem in read(path)[1]} == {"erased", "lost-events"}
+    assert check_trace(path).verdict == "erased"
 
 
 def test_damage_is_not_hidden_behind_an_erasure(path: Path):

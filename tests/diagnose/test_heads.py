@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -215,6 +216,14 @@ def test_a_file_of_something_else_is_refused(path: Path, content: str):
     file = path.with_name("heads")
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(TraceError):
+        read_heads(file)
+
+
+def test_a_pipe_is_no_file_of_heads(path: Path):
+    """Nobody waits for what never comes."""
+    file = path.with_name("heads")
+    os.mkfifo(file)
+    with pytest.raises(TraceError, match="not a plain file"):
         read_heads(file)
 
 
