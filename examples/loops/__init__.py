@@ -1,0 +1,1 @@
+"""Loops that are not Playhead's own, each with the client of another SDK."""
